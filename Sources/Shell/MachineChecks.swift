@@ -211,7 +211,7 @@ enum MachineChecks {
                 there.isEmpty
                     ? "neither NetworkManager nor ModemManager runs: rules and the kind of interface decide"
                     : there.joined(separator: " and ") + " answer\(there.count == 1 ? "s" : "")")
-        } catch { return finding(.warning, "NetworkManager cannot be asked: \(error)") }
+        } catch { return finding(.warning, "cannot query NetworkManager: \(error)") }
     }
 
     private static func power(_ settings: Settings) -> CheckFinding {

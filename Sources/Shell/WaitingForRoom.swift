@@ -30,7 +30,7 @@ struct MissingSpace: Sendable {
         }
         // A disk that does not report its space may be the cause itself.
         let room = (try? Space(at: folder)).map {
-            "; \($0.free) bytes are free there, and \(Store.neededRoom) are needed"
+            "; \($0.free) bytes free, \(Store.neededRoom) needed"
         }
         text = redacted(printable("\(what)\(folder.display) cannot be written: \(reason)" + (room ?? "")))
     }

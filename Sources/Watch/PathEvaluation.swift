@@ -59,23 +59,23 @@ package enum PathEvaluation: Hashable, Sendable {
     }
 
     private static func nameObjection(to relative: FilePath, _ rule: WatchRule) -> String? {
-        if !rule.recursive, !relative.parent.isEmpty { return "lies deeper, and the folder is not recursive" }
+        if !rule.recursive, !relative.parent.isEmpty { return "is in a subdirectory, and the folder is not recursive" }
         for part in relative.parent.components where TemporaryNames.contains(part) {
-            return "lies below \(part.display), a directory that is hidden or temporary"
+            return "is below \(part.display), a hidden or temporary directory"
         }
         if NameRules(include: rule.include, exclude: rule.exclude, marker: rule.marker).takes(relative) { return nil }
         func matches(_ pattern: String) -> Bool {
             let glob = Glob(pattern)
             return glob.matches(glob.isForPaths ? relative : relative.name)
         }
-        if let pattern = rule.exclude.first(where: matches) { return "is left out by `exclude: \(pattern)`" }
+        if let pattern = rule.exclude.first(where: matches) { return "is excluded by `exclude: \(pattern)`" }
         if let marker = rule.marker, relative.name.bytes.withUnsafeBufferPointer(marker.isMarker) {
             return "is a marker (settle.marker: \(marker.source))"
         }
         if let pattern = TemporaryNames.globs.first(where: { Glob($0).matches(relative.name) }) {
             return "has the name of a hidden or temporary file (`\(pattern)`)"
         }
-        return "is taken by none of `include: [\(rule.include.joined(separator: ", "))]`"
+        return "matches none of `include: [\(rule.include.joined(separator: ", "))]`"
     }
 
     /// The reason why a folder that takes the name leaves a file alone, in words that follow "it".
@@ -94,18 +94,18 @@ package enum PathEvaluation: Hashable, Sendable {
         do throws(SystemError) {
             let top = try folder.open()
             if let reason = try wayObjection(to: relative, top) { return .other(reason) }
-            guard let status = try top.statusIfPresent(at: relative) else { return .other("is not there") }
-            if status.isDirectory { return .other("is a directory: ask for a file in it") }
+            guard let status = try top.statusIfPresent(at: relative) else { return .other("does not exist") }
+            if status.isDirectory { return .other("is a directory: name a file in it") }
             guard status.isRegular else {
-                return .other("is not a regular file: links, devices, sockets and FIFOs are left alone")
+                return .other("is not a regular file: links, devices, sockets and FIFOs are skipped")
             }
             if let reason = rule.limits.objection(to: status, now: now) {
-                let words = "is left alone: \(reason)"
+                let words = "is skipped: \(reason)"
                 return rule.limits.takes(size: status.size) ? .other(words) : .size(words)
             }
             let wait = rule.limits.wait(for: status, unchanged: .zero, now: now)
             if wait > .zero, let least = rule.limits.minAge {
-                return .other("is too young: `min_age: \(writtenTime(least))`, for another \(words(wait))")
+                return .other("is too recent: `min_age: \(writtenTime(least))`, for another \(words(wait))")
             }
             if let marker = rule.marker {
                 let beside = relative.parent.appending(marker.marker(of: relative.name))
@@ -116,7 +116,7 @@ package enum PathEvaluation: Hashable, Sendable {
                 }
             }
             return nil
-        } catch { return .other("cannot be looked at: \(error)") }
+        } catch { return .other("cannot be checked: \(error)") }
     }
 
     /// The objection on the way from the folder to the file: links, and ignore files.
@@ -132,12 +132,12 @@ package enum PathEvaluation: Hashable, Sendable {
             do throws(SystemError) { stream = try top.stream(below) } catch {
                 if error.isLink || error.isMissing, let status = try top.statusIfPresent(at: below), !status.isDirectory
                 {
-                    return "lies behind \(at.display), a symbolic link: those are not followed"
+                    return "is reached through \(at.display), a symbolic link, and links are not followed"
                 }
                 throw error
             }
             let (ignore, trouble) = Ignore.read(in: stream, named: at)
-            if let trouble { return "is left alone: \(trouble)" }
+            if let trouble { return "is skipped: \(trouble)" }
             if ignore != .nothing { chain.append((ignore, at.appending(IgnoreRules.fileName), depth)) }
             let isLast = depth == parts.count - 1
             // The nearest ignore file that mentions a name counts.
@@ -146,7 +146,7 @@ package enum PathEvaluation: Hashable, Sendable {
                 let name = parts[from...depth].reduce(FilePath("")) { $0.appending($1) }
                 let verdict = name.bytes.withUnsafeBufferPointer { rules.verdict(on: $0, isFolder: !isLast) }
                 guard let isIgnored = verdict else { continue }
-                if isIgnored { return "is left out by \(file.display)" }
+                if isIgnored { return "is excluded by \(file.display)" }
                 break
             }
             below = below.appending(parts[depth])

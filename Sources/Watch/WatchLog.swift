@@ -19,6 +19,6 @@ struct WatchLog {
         if root.hasLostDisk { return }
         root.hasLostDisk = true
         root.nextCheck = min(root.nextCheck, now.advanced(by: retry))
-        notice("the disk of folder \(root.path.display) fails (\(error)); its files wait until it works, or is back")
+        notice("the disk of folder \(root.path.display) fails (\(error)); its files wait until it works again")
     }
 }

@@ -100,13 +100,13 @@ package struct WaitingFile: Hashable, Sendable {
     package var explanation: String {
         let what =
             switch reason {
-            case .quiet: "it has not been quiet for long enough"
-            case .change: "it was seen to change"
-            case .writer: "somebody has it open for writing"
-            case .marker(let name): "\(name.display) is not there yet"
-            case .age: "it is too young"
-            case .checking: "its container is being looked at"
-            case .container(let flaw): "it is not whole: it \(flaw)"
+            case .quiet: "it changed too recently"
+            case .change: "it has just changed"
+            case .writer: "another process has it open for writing"
+            case .marker(let name): "its marker \(name.display) does not exist yet"
+            case .age: "it is too recent"
+            case .checking: "its container is being checked"
+            case .container(let flaw): "it is incomplete: it \(flaw)"
             }
         return "\(what): \(rule)"
     }
@@ -114,7 +114,7 @@ package struct WaitingFile: Hashable, Sendable {
     /// With its rate of growth, where it is not at rest.
     package var fullExplanation: String {
         guard [.quiet, .change, .writer].contains(reason), let rate, rate > 0 else { return explanation }
-        return explanation + ", and it grows by \(shownBytes(rate))/s"
+        return explanation + "; it grows by \(shownBytes(rate))/s"
     }
 }
 

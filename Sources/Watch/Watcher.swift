@@ -180,7 +180,7 @@ package final class Watcher: Sendable {
             log(
                 Remark(
                     .warning,
-                    "the folders on \(key.display) are not watched (\(error)); it is tried again when mounts change"))
+                    "cannot watch the folders on \(key.display) (\(error)); will retry when mounts change"))
         }
     }
 
@@ -193,10 +193,10 @@ package final class Watcher: Sendable {
             log(
                 Remark(
                     .warning,
-                    "\(place.display) has not answered for \(words(pace.patience)); the folders there wait, and only they"
+                    "\(place.display) has not responded for \(words(pace.patience)); only the folders there wait"
                 ))
         } else {
-            log(Remark(.notice, "\(place.display) answers again"))
+            log(Remark(.notice, "\(place.display) responds again"))
         }
     }
 
@@ -243,7 +243,7 @@ package final class Watcher: Sendable {
             let stuck = member.mailbox.watchdog?.stuckFor
             for var state in member.mailbox.board.states where member.ours.contains(state.path) {
                 if let stuck {
-                    state.condition = .failed("its file system has not answered for \(words(stuck))")
+                    state.condition = .failed("its file system has not responded for \(words(stuck))")
                     state.isStuck = true
                 }
                 states[state.folder] = state
@@ -253,7 +253,7 @@ package final class Watcher: Sendable {
             if let state = states[rule.name] { return state }
             let member = members.first { $0.ours.contains(rule.path) }
             guard let stuck = member?.mailbox.watchdog?.stuckFor else { return WatchState(rule, .scanning) }
-            var state = WatchState(rule, .failed("its file system has not answered for \(words(stuck))"))
+            var state = WatchState(rule, .failed("its file system has not responded for \(words(stuck))"))
             state.isStuck = true
             return state
         }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Config
 
-@Suite("The loader on a disk")
+@Suite("Loading from a disk")
 struct DiskTests {
     private let folder = TemporaryFolder()
     private var root: String { folder.path.display }
@@ -36,7 +36,7 @@ struct DiskTests {
         """
     }
 
-    @Test("says what is wrong with a file that cannot be read")
+    @Test("an unreadable file is reported with the reason")
     func unreadable() throws {
         let missing = folder.path.appending("none.yaml")
         let error = #expect(throws: ConfigErrors.self) { try load(missing) }
@@ -52,7 +52,7 @@ struct DiskTests {
         #expect(problems(large) == ["is larger than 1 MiB, which no configuration is"])
     }
 
-    @Test("reads a file through a link, and one with a byte order mark")
+    @Test("a file is read through a link, and with a byte order mark")
     func linked() throws {
         let file = try folder.write("real.yaml", [0xEF, 0xBB, 0xBF] + Array("version: 1\nfolders: []".utf8))
         let link = folder.path.appending("link.yaml")
@@ -60,7 +60,7 @@ struct DiskTests {
         #expect(try load(link).files == [link])
     }
 
-    @Test("adds folders and destinations of config.d, in the order of names")
+    @Test("folders and destinations of config.d are added in the order of names")
     func additions() throws {
         try Files.makeFolders(folder.path.appending("a"))
         try Files.makeFolders(folder.path.appending("b"))
@@ -80,7 +80,7 @@ struct DiskTests {
         #expect(loaded.files.map(\.name) == ["sluice.yaml", "10-a.yaml", "20-b.yaml", "30.yaml"])
     }
 
-    @Test("refuses what config.d may not say, and names that are taken")
+    @Test("settings not allowed in config.d, and duplicate names, are refused")
     func refusedAdditions() throws {
         let main = try write("sluice.yaml", configuration(token: "{env: SLUICE_TOKEN}"))
         _ = try write("config.d/1.yaml", "state: /x\ndestinations: {nas: {type: directory, path: /y}}\nfoldres: []")
@@ -92,7 +92,7 @@ struct DiskTests {
             ])
     }
 
-    @Test("warns of a folder that is not there, with the remedy, and of what is none")
+    @Test("a missing folder causes a warning with a remedy, and so does one that is no folder")
     func missingFolder() throws {
         _ = try write("file", "")
         let text = configuration(token: "{env: SLUICE_TOKEN}").replacing(
@@ -113,7 +113,7 @@ struct DiskTests {
             ])
     }
 
-    @Test("looks whether a secret can be read, and by whom")
+    @Test("the loader checks whether a secret is readable, and by which user")
     func secretFiles() throws {
         let text = configuration(token: "{file: \(root)/token}")
         let main = try write("sluice.yaml", text)
@@ -129,7 +129,8 @@ struct DiskTests {
     }
 
     @Test(
-        "takes a literal secret only in a file that nobody else can read", arguments: [0o640, 0o604, 0o644] as [mode_t])
+        "a literal secret is accepted only in a file that is private to its owner",
+        arguments: [0o640, 0o604, 0o644] as [mode_t])
     func literals(_ mode: mode_t) throws {
         let text = configuration(token: "{literal: hunter2}")
         let open = problems(try write("sluice.yaml", text, mode: mode))
@@ -141,7 +142,7 @@ struct DiskTests {
     }
 
     @Test(
-        "says what the daemon will need for a secret that cannot be looked at here",
+        "for a secret that cannot be checked here, the loader says what the daemon will need",
         arguments: [
             ("{env: OTHER}", "warning: the environment variable `OTHER` is not set here; the daemon will need it"),
             (

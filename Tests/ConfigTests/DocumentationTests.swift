@@ -8,9 +8,9 @@ import Testing
 /// The top of the repository, from where this file was compiled.
 private let top = Repository.root
 
-@Suite("What the repository says about the configuration")
+@Suite("Documentation of the configuration")
 struct DocumentationTests {
-    @Test("the manual lists the keys that the loader knows, and no others")
+    @Test("the manual lists exactly the known keys")
     func manual() throws {
         let bytes = try Files.read(top.appending("docs/configuration.md"))
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
@@ -24,7 +24,7 @@ struct DocumentationTests {
         #expect(listed.count == Set(listed).count)
     }
 
-    @Test("the manual names the keys that only a restart changes")
+    @Test("the manual names the keys that need a restart")
     func fixedKeys() throws {
         let bytes = try Files.read(top.appending("docs/configuration.md"))
         let names = SettingsChanges.namesOfFixedKeys.map { "`\($0)`" }
@@ -52,7 +52,7 @@ struct DocumentationTests {
         #expect(names.filter { !tests.contains("\"\($0)") } == [])
     }
 
-    @Test("what differs is told in the words of the file, key by key")
+    @Test("differences are reported in the words of the file, key by key")
     func changes() throws {
         func settings(_ folder: String, _ more: String = "") throws -> Settings {
             let text = """

@@ -29,7 +29,8 @@ struct EffectiveTests {
         return settings
     }
 
-    @Test("of each example is a configuration again, of the same meaning, without a warning", arguments: names)
+    @Test(
+        "the effective configuration of each example loads with the same meaning, without a warning", arguments: names)
     func examples(_ name: String) throws {
         let loaded = try Settings.load(
             top.appending("config").appending(FilePath(name)), types: types, disk: .unchecked)
@@ -42,7 +43,7 @@ struct EffectiveTests {
         #expect(twice.rows.allSatisfy { $0.from != "default" && $0.from != "as policy.retry" })
     }
 
-    @Test("has what listens and what is written into files, and no token")
+    @Test("listeners and written files are shown, and no token")
     func outside() throws {
         let loaded = try read(
             """
@@ -61,7 +62,7 @@ struct EffectiveTests {
         #expect(again.settings.lists == loaded.settings.lists && again.settings.lists.completed.time == nil)
     }
 
-    @Test("has hooks, each with its place, and neither the path of an address nor a secret")
+    @Test("hooks are shown with their places, without the path of an address or a secret")
     func hooks() throws {
         let loaded = try read(
             """
@@ -88,7 +89,7 @@ struct EffectiveTests {
             effective.yaml.split(separator: "\n").contains { $0.contains("give_up_after: 1h") && $0.contains(":5") })
     }
 
-    @Test("says of each setting where it is from: file and line, the environment, another setting, or nowhere")
+    @Test("each setting shows its origin: file and line, the environment, another setting, or none")
     func places() throws {
         let main = """
             version: 1
@@ -136,7 +137,7 @@ struct EffectiveTests {
         #expect(lines.contains("      quiet_for: 1m30s                          # a.yaml:7"))
     }
 
-    @Test("leaves no key of a folder, a destination or the policy out: what has no value is named")
+    @Test("every key of a folder, destination and the policy is shown, even without a value")
     func complete() throws {
         let text = EffectiveConfiguration(try read(minimal)).yaml
         let named = text.split(separator: "\n").flatMap { line -> [String] in
@@ -153,7 +154,7 @@ struct EffectiveTests {
         for key in type.keys { #expect(named.contains(key.name)) }
     }
 
-    @Test("shows where a secret is kept, and no secret")
+    @Test("the place of a secret is shown, and no secret")
     func secrets() throws {
         let canary = "Zq7canary"
         let loaded = try read(
@@ -184,7 +185,7 @@ struct EffectiveTests {
     }
 
     @Test(
-        "a text that YAML could take for something else, or that acts on a terminal, is in quotes",
+        "text that YAML could read as another type, or that controls a terminal, is quoted",
         arguments: [
             ("a b", "\"a b\""), ("no", "\"no\""), ("null", "\"null\""), ("010", "\"010\""), ("a.b-c_d", "a.b-c_d"),
             ("/srv/a", "/srv/a"), ("{x}", "\"{x}\""), ("a\u{1B}", "\"a\\U0000001b\""), ("é", "\"é\""), ("", "\"\""),

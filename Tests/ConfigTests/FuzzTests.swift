@@ -88,7 +88,7 @@ struct ConfigFuzzTests {
             + examples.map { try Files.read(folder.appending($0)) }
     }
 
-    @Test("gives settings that hold, or errors with a place in the file and a remedy")
+    @Test("any input gives valid settings, or errors with a place in the file and a remedy")
     func loader() throws {
         let mutator = Mutator(try Self.seeds(), words: Self.words)
         var (taken, refused) = (0, 0)
@@ -244,7 +244,7 @@ struct ConfigFuzzTests {
         return settings
     }
 
-    @Test("an amount of bytes or time means the same when it is written out, and never overflows")
+    @Test("an amount of bytes or time means the same when written out, and never overflows")
     func amounts() throws {
         let seeds = [
             "200 GB", "1.5 TiB", "0", "8MiB", "999999999999999.999 kB", "999999999999999.999KiB", "90s",

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Config
 
-@Suite("A configuration without measure")
+@Suite("Limits of a configuration")
 struct LimitTests {
-    @Test("is refused when its aliases stand for too much, at the first that does")
+    @Test("too large an expansion of aliases is refused, at the first such alias")
     func billionLaughs() {
         var text = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n"
         for level in 1...9 {
@@ -18,7 +18,7 @@ struct LimitTests {
         #expect(answer.contains("more than 100000 values, with aliases expanded"))
     }
 
-    @Test("may use aliases")
+    @Test("aliases are accepted")
     func aliases() throws {
         let settings = try read(
             """
@@ -33,7 +33,7 @@ struct LimitTests {
         #expect(settings.folders.map(\.watch.include) == [["*.mp4", "*.mkv"], ["*.mp4", "*.mkv"]])
     }
 
-    @Test("says a mistake behind an alias once")
+    @Test("a mistake behind an alias is reported once")
     func aliasMistake() {
         let error = #expect(throws: ConfigErrors.self) {
             try read("version: 1\npolicy: {retry: &r {first: 90}}\nstaging: {max_size: &x 5, keep_free: *x}")
@@ -41,26 +41,26 @@ struct LimitTests {
         #expect(error?.problems.map(\.place) == ["a.yaml:2:28", "a.yaml:3:21"])
     }
 
-    @Test("is refused when it is nested deeper than 32 levels", arguments: ["[", "{a: ", "- ", "? "])
+    @Test("nesting deeper than 32 levels is refused", arguments: ["[", "{a: ", "- ", "? "])
     func nesting(_ opening: String) {
         let answer = objections(to: "version: 1\nx:\n  " + String(repeating: opening, count: 50_000))
         #expect(answer.contains("nested deeper than 32 levels"))
     }
 
-    @Test("is refused when aliases nest deeper than 32 levels")
+    @Test("aliases nested deeper than 32 levels are refused")
     func nestingByAlias() {
         var text = "a0: &a0 [x]\n"
         for level in 1...40 { text += "a\(level): &a\(level) [*a\(level - 1)]\n" }
         #expect(objections(to: text).contains("a.yaml:31:12: nested deeper than 32 levels"))
     }
 
-    @Test("is refused above 100,000 values")
+    @Test("more than 100,000 values are refused")
     func nodes() {
         let answer = objections(to: "x: [" + String(repeating: "a,", count: 200_000) + "]")
         #expect(answer.contains("more than 100000 values"))
     }
 
-    @Test("is refused above 1 MiB, and taken at 1 MiB")
+    @Test("a file above 1 MiB is refused, and one of 1 MiB accepted")
     func size() throws {
         let filling = String(repeating: "#", count: (1 << 20) - minimal.utf8.count - 1)
         let full = minimal + "\n" + filling
@@ -69,7 +69,7 @@ struct LimitTests {
         #expect(objections(to: full + "#") == "a.yaml: is larger than 1 MiB, which no configuration is")
     }
 
-    @Test("may name every amount up to the largest to the byte, and is told when one is larger")
+    @Test("every amount up to the largest is accepted, and a larger one reported")
     func largestAmount() throws {
         func text(_ amount: String) -> String { minimal + "\nstaging: {max_size: \(amount)}" }
         for amount in [Int64.max, 1_023_999_999_999_999_998, 1_000_000_000_000_000] {
@@ -80,7 +80,7 @@ struct LimitTests {
         }
     }
 
-    @Test("may watch a thousand folders")
+    @Test("a thousand folders are accepted")
     func manyFolders() throws {
         var text = "version: 1\ndestinations: {nas: {type: tus, url: \"https://nas.example/\"}}\nfolders:\n"
         for number in 0..<1000 { text += "- {name: f\(number), path: /srv/\(number)/x, upload_to: [nas]}\n" }

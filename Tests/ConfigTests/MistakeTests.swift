@@ -15,13 +15,13 @@ struct Mistake: CustomTestStringConvertible, Sendable {
     }
 }
 
-@Suite("A mistake in the configuration")
+@Suite("Mistakes in the configuration")
 struct MistakeTests {
-    @Test("in the YAML is answered in the words of the file", arguments: syntax)
+    @Test("a YAML error is reported in the words of the file", arguments: syntax)
     func answersSyntax(_ mistake: Mistake) { #expect(objections(to: mistake.yaml) == mistake.answer) }
 
     @Test(
-        "that is nothing at all is answered at the end of what there is",
+        "a file without settings is reported at its end",
         arguments: ["---", "--- ", "---\n...", "a: b\n---"])
     func answersInside(_ yaml: String) throws {
         let error = try #require(throws: ConfigErrors.self) { try read(yaml) }
@@ -33,25 +33,25 @@ struct MistakeTests {
         }
     }
 
-    @Test("in a key is answered with its place and what was meant", arguments: keys)
+    @Test("an unknown key is reported with its place and a suggestion", arguments: keys)
     func answersKeys(_ mistake: Mistake) { #expect(objections(to: mistake.yaml) == mistake.answer) }
 
     @Test(
-        "with a character in it that acts on a terminal is answered without that",
+        "control characters are removed from the report",
         arguments: ["folders: [{key: \"{na\u{2028}me}\"}]", "state: /x\u{202E}y/..", "des\u{202E}tinations: {}"])
     func answersPrintably(_ yaml: String) throws {
         let error = try #require(throws: ConfigErrors.self) { try read("version: 1\n" + yaml) }
         for problem in error.problems { #expect(printable(problem.key + problem.text) == problem.key + problem.text) }
     }
 
-    @Test("in a value is answered with what was expected", arguments: values + rules)
+    @Test("a wrong value is reported with the expected one", arguments: values + rules)
     func answersValues(_ mistake: Mistake) {
         let answer = mistake.answer
         #expect(objections(to: "version: 1\n" + mistake.yaml).hasPrefix("a.yaml:2:" + answer))
     }
 
     @Test(
-        "is answered once, and not by what follows from it",
+        "a mistake is reported once, without its consequences",
         arguments: [
             "settle: {broken: quarantine}", "settle: {container: maybe, broken: wait}",
             "group: {by: stem, sidecars: ['*.xml']}", "settle: {marker: x}, include: [x]",
@@ -67,7 +67,7 @@ struct MistakeTests {
     }
 
     @Test(
-        "that is a key of a later version is told apart from one that nobody knows",
+        "a key of a later version is distinguished from an unknown one",
         arguments: [
             ("folders: [{name: a, path: /a, KEY: 1}]", Section.folder), ("policy: {KEY: 1}", .policy),
             ("control: {KEY: 1}", .control),
@@ -81,7 +81,7 @@ struct MistakeTests {
         }
     }
 
-    @Test("does not hide the next one")
+    @Test("a mistake does not hide the next one")
     func all() throws {
         let error = #expect(throws: ConfigErrors.self) {
             try read(
@@ -105,7 +105,7 @@ struct MistakeTests {
             ])
     }
 
-    @Test("in a file of a thousand mistakes and more ends the list at some point")
+    @Test("a file with a thousand mistakes or more ends the list at a limit")
     func manyMistakes() {
         let text = "version: 1\n" + (0..<3000).map { "k\($0): 1\n" }.joined()
         let error = #expect(throws: ConfigErrors.self) { try read(text) }
@@ -113,7 +113,7 @@ struct MistakeTests {
         #expect(error?.problems.last?.text.hasSuffix("(and 2000 more problems, which are not shown)") == true)
     }
 
-    @Test("has its caret under tabs, wide letters and cut lines")
+    @Test("the caret is correct below tabs, wide characters and cut lines")
     func carets() {
         let wide = objections(to: "version: 1\n\"中文é\": 1\nx: \"\t\", staat: 2")
         #expect(wide.hasSuffix("x: \"→\", staat: 2\n      |       ^"))

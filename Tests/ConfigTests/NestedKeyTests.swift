@@ -4,7 +4,7 @@ import Testing
 @testable import Config
 
 /// Keys of a destination that are in sections of their own.
-@Suite("nested keys of a destination")
+@Suite("Nested keys of a destination")
 struct NestedKeyTests {
     private static let types = [
         DestinationType(
@@ -40,7 +40,7 @@ struct NestedKeyTests {
         } catch { return error.description }
     }
 
-    @Test("are read by their whole names, and printed where they stood")
+    @Test("nested keys are read by their full names, and printed in place")
     func reading() throws {
         let loaded = try read(", video: {name: \"{stem} of {folder}\", users: [a, b], privacy: {view: nobody}}")
         let film = try #require(loaded.settings.destinations.first)
@@ -59,7 +59,7 @@ struct NestedKeyTests {
         #expect(again.settings.destinations.first?.values == film.values)
     }
 
-    @Test("are named in full where something is wrong with them, with the place and what would be right")
+    @Test("a mistake names the full key, with its place and the correct value")
     func mistakes() {
         let misspelt = objection(", video: {nmae: a}")
         #expect(misspelt.contains("a.yaml:4:54: destinations.a.video.nmae"), "\(misspelt)")

@@ -3,14 +3,14 @@ import Testing
 
 @testable import Config
 
-@Suite("A list of origins")
+@Suite("Lists of origins")
 struct OriginTests {
     private func text(_ item: String) -> String {
         minimal.replacing("files\"}", with: "files\", allow_origins: [\(item)]}")
     }
 
     @Test(
-        "takes scheme, host and port",
+        "an origin has scheme, host and port",
         arguments: [
             "https://uploads.example.com", "https://uploads.example.com:8443", "HTTPS://Uploads.Example.com",
             "http://127.0.0.1:8080", "\"https://[2001:db8::1]:8443\"",
@@ -22,7 +22,7 @@ struct OriginTests {
         #expect(loaded.warnings.isEmpty)
     }
 
-    @Test("may be empty, and warns of what is not encrypted, where it stands")
+    @Test("the list may be empty, and an unencrypted origin causes a warning at its place")
     func plain() throws {
         #expect(try read(text("")).settings.destinations.first?.values["allow_origins"] == .texts([]))
         let warnings = try read(text("https://a.test, http://b.test")).warnings
@@ -33,7 +33,7 @@ struct OriginTests {
     }
 
     @Test(
-        "says where one is wrong, and what to write",
+        "a wrong origin is reported with the correct form",
         arguments: [
             ("https://a.test/files", 84, "has something after its host, where an origin ends; write `https://a.test`"),
             ("https://a.test/", 84, "has something after its host, where an origin ends; write `https://a.test`"),
@@ -52,7 +52,7 @@ struct OriginTests {
         #expect(said.hasPrefix("a.yaml:7:\(column): destinations.nas.allow_origins[0]: \(words)"), "\(said)")
     }
 
-    @Test("is a list")
+    @Test("the value must be a list")
     func list() {
         let said = objections(to: text("x").replacing("[x]", with: "https://a.test"))
         #expect(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Config
 
-@Suite("Folders and targets")
+@Suite("Overlapping folders and targets")
 struct OverlapTests {
     private static let destinations = """
         destinations:
@@ -27,7 +27,7 @@ struct OverlapTests {
     }
 
     @Test(
-        "may share a path when `include` leaves something for each",
+        "folders may share a path if `include` leaves files for each",
         arguments: [
             (#"path: /a, include: ["*.mp4"]"#, #"path: /a, include: ["*.jpg"]"#),
             (#"path: /a, include: ["*.mp4"]"#, "path: /a"),
@@ -47,7 +47,7 @@ struct OverlapTests {
     }
 
     @Test(
-        "are refused when nothing is left for one",
+        "a folder without any remaining files is refused",
         arguments: [
             ("path: /a", "path: /a"), ("path: /a", #"path: /a/, include: ["*.mp4"]"#),
             (#"path: /a, include: ["*.mp4"]"#, #"path: /a/./., include: ["x*.mp4"]"#),
@@ -60,7 +60,7 @@ struct OverlapTests {
             ])
     }
 
-    @Test("are said to be shadowed when an earlier one takes some of the files")
+    @Test("a folder that loses some files to an earlier one is reported as shadowed")
     func shadowed() {
         let answer = texts { () throws(ConfigErrors) in
             try load(#"path: /a, include: ["*.mp4"]"#, #"path: /a, include: ["front*.mp4", "*.jpg"]"#)
@@ -72,7 +72,7 @@ struct OverlapTests {
     }
 
     @Test(
-        "are said to be shadowed where some names match patterns of both, or some sizes are taken by both",
+        "folders are reported as shadowed if names or sizes match both",
         arguments: [
             (
                 #"path: /a, include: ["front*"]"#, #"path: /a, include: ["*.mp4", "*.jpg"]"#,
@@ -102,7 +102,7 @@ struct OverlapTests {
     }
 
     @Test(
-        "patterns meet where some name is taken by both",
+        "two patterns overlap if some name matches both",
         arguments: [
             ("*", "a", true), ("a*", "*b", true), ("a*", "b*", false), ("a?c", "abc", true), ("a?c", "ac", false),
             ("*a*", "*b*", true), ("**", "x", true), ("[0-9]*", "7", true), ("[]]", "x", true), ("\\*", "a", true),
@@ -114,7 +114,7 @@ struct OverlapTests {
         #expect(Globs.mayMeet(b, a) == expected)
     }
 
-    @Test("a destination by itself is a list of one")
+    @Test("a single destination is a list of one")
     func one() throws {
         let text = "version: 1\nfolders:\n  - {name: a, path: /a, upload_to: nas}\n" + Self.destinations
         #expect(try read(text).settings.folders.map(\.uploadTo) == [["nas"]])
@@ -124,7 +124,7 @@ struct OverlapTests {
         #expect(answer.count == 1 && answer[0].hasPrefix("folders[0].upload_to: "), "\(answer)")
     }
 
-    @Test("are refused inside another that is recursive", arguments: [("/a", "/a/b"), ("/a/b", "/a"), ("/", "/a")])
+    @Test("folders inside a recursive folder are refused", arguments: [("/a", "/a/b"), ("/a/b", "/a"), ("/", "/a")])
     func nested(_ first: String, _ second: String) {
         let answer = texts { () throws(ConfigErrors) in
             try load("path: \(first)", "path: \(second)", more: "state: /a\nstaging: {path: /a}\n")
@@ -184,7 +184,7 @@ struct OverlapTests {
             answer: "staging.path: the state folder `/st` is, or lies in, the staging folder"),
     ]
 
-    @Test("that would go round in circles are refused", arguments: loops)
+    @Test("circular folders are refused", arguments: loops)
     func loop(_ loop: Loop) {
         let answer = texts { () throws(ConfigErrors) in
             try load(loop.folder, more: loop.more, destinations: loop.destinations)
@@ -192,7 +192,7 @@ struct OverlapTests {
         #expect(answer.count == 1 && answer[0].hasPrefix(loop.answer), "\(answer)")
     }
 
-    @Test("may stand side by side with a target, and may get a warning when they are below it")
+    @Test("folders may be beside a target, and may get a warning below it")
     func besides() throws {
         #expect(
             try load("path: /srv/cam, after_upload: {source: move, to: '/srv/camera/{name}'}").warnings.isEmpty)
@@ -205,7 +205,7 @@ struct OverlapTests {
             ])
     }
 
-    @Test("are compared as they are behind symbolic links")
+    @Test("folders are compared through symbolic links")
     func links() throws {
         let folder = TemporaryFolder()
         try Files.makeFolders(folder.path.appending("real/cam"))
@@ -228,7 +228,7 @@ struct OverlapTests {
     }
 
     @Test(
-        "are compared as they are behind bind mounts", .enabled(if: SmallDisk.isPossible, "mounting needs root"),
+        "folders are compared through bind mounts", .enabled(if: SmallDisk.isPossible, "mounting needs root"),
         arguments: ["cam", "cam/below"])
     func bindMounts(_ shown: String) throws {
         let folder = TemporaryFolder()

@@ -9,7 +9,7 @@ struct RuleShadowTests {
         return try read(text).warnings.map { "\($0.line ?? 0):\($0.column ?? 0): \($0.key): \($0.text)" }
     }
 
-    @Test("behind one that is about every network are warned of, with the line of that one and what to do")
+    @Test("an item after one that matches every network causes a warning, with the line of that one and a remedy")
     func catchAll() throws {
         #expect(
             try warnings("metered: false", #"interface: "wwan*", metered: true"#) == [
@@ -20,7 +20,7 @@ struct RuleShadowTests {
     }
 
     @Test(
-        "behind one that takes all that they take are warned of",
+        "an item after one that matches all of its networks causes a warning",
         arguments: [
             [#"interface: "wwan*", metered: true"#, "interface: wwan0, metered: false"],
             [#"interface: "ww*", allowed: false"#, #"interface: "wwan*", ssid: X, allowed: true"#],
@@ -34,7 +34,7 @@ struct RuleShadowTests {
         ])
     func covered(_ items: [String]) throws { #expect(try warnings(items[0], items[1]).count == 1) }
 
-    @Test("behind several that together take all that they take are warned of, with all of them")
+    @Test("an item covered by several earlier ones together causes a warning that names all of them")
     func together() throws {
         #expect(
             try warnings(
@@ -62,7 +62,7 @@ struct RuleShadowTests {
     }
 
     @Test(
-        "of which several before leave something are not",
+        "an item that earlier ones cover only partly causes no warning",
         arguments: [
             // A network without a modem matches neither.
             ["roaming: true, metered: true", "roaming: false, metered: false", "interface: eth0, metered: true"],
@@ -90,7 +90,7 @@ struct RuleShadowTests {
         ])
     func left(_ items: [String]) throws { #expect(try warnings(items[0], items[1], items[2]).isEmpty) }
 
-    @Test("are split no more than helps, however odd the list")
+    @Test("items are split no further than useful, however odd the list")
     func bounded() throws {
         let narrow = (0..<60).map { "subnet: 10.\($0 * 4).0.0/30, metered: false" }
         let text =
@@ -101,7 +101,7 @@ struct RuleShadowTests {
     }
 
     @Test(
-        "that may be the first to say something are not",
+        "an item that may be the first to decide causes no warning",
         arguments: [
             ["metered: false", "interface: wwan0, allowed: false"],
             ["interface: wwan0, metered: true", #"interface: "wwan*", metered: false"#],
@@ -113,7 +113,7 @@ struct RuleShadowTests {
         ])
     func open(_ items: [String]) throws { #expect(try warnings(items[0], items[1]).isEmpty) }
 
-    @Test("of which another says one thing before are warned of for that alone")
+    @Test("an item with one of several settings decided earlier causes a warning for that setting only")
     func half() throws {
         let found = try warnings("metered: false", "interface: wwan0, metered: true, allowed: false")
         #expect(found.count == 1)

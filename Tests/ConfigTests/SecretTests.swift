@@ -3,10 +3,10 @@ import Testing
 
 @testable import Config
 
-@Suite("A secret")
+@Suite("Secrets")
 struct SecretTests {
     @Test(
-        "is never shown, whatever else is wrong with its line",
+        "a secret is never shown, whatever else is wrong with its line",
         arguments: [
             "nas: {type: tus, token: hunter2}", "nas: {type: tus, tokn: hunter2}", "nas: {typ: tus, token: hunter2}",
             "nas: {type: tsu, password: hunter2, x: 1}", "nas: {type: tus, busy: {command: [/bin/x, hunter2]}, x: 1}",
@@ -37,14 +37,14 @@ struct SecretTests {
         #expect(!answer.contains("hunter2"))
     }
 
-    @Test("in an address leaves the rest of its line to be read")
+    @Test("a secret in an address does not hide other mistakes of its line")
     func rest() {
         let answer = objections(
             to: "version: 1\ndestinations:\n  nas: {type: tus, note: \"/x?apikey=hunter2&n=5\", x: 1}")
         #expect(answer.contains("  nas: {type: tus, note: \"/x?apikey=*******&n=5\", x: *}"), "\(answer)")
     }
 
-    @Test("is taken in each of its forms")
+    @Test("a secret is accepted in each of its forms")
     func forms() throws {
         func token(_ text: String) throws -> SettingValue? {
             try read("version: 1\ndestinations: {nas: {type: tus, url: \"https://nas/\", token: \(text)}}")
@@ -57,14 +57,14 @@ struct SecretTests {
         #expect(try token("{literal: \"no\"}") == .secret(.literal("no")))
     }
 
-    @Test("has exactly one form", arguments: ["{}", "{file: /a, env: B}"])
+    @Test("a secret has exactly one form", arguments: ["{}", "{file: /a, env: B}"])
     func oneForm(_ form: String) {
         let answer = objections(
             to: "version: 1\ndestinations: {nas: {type: tus, url: \"https://nas/\", token: \(form)}}")
         #expect(answer.contains("destinations.nas.token: takes exactly one of `{file:"))
     }
 
-    @Test("in a header gets a warning, and one over http too")
+    @Test("a secret in a header causes a warning, and so does one over http")
     func warnings() throws {
         let loaded = try read(
             """

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Settings")
 struct SettingsTests {
-    @Test("have defaults for all that is not set")
+    @Test("unset settings have defaults")
     func defaults() throws {
         let loaded = try read(minimal)
         let settings = loaded.settings
@@ -33,7 +33,7 @@ struct SettingsTests {
             ])
     }
 
-    @Test("follow the folders that systemd hands out, unless the file names others")
+    @Test("paths default to the folders that systemd provides, unless the file sets others")
     func surroundings() throws {
         let environment = ["STATE_DIRECTORY": "/s/a:/s/b", "RUNTIME_DIRECTORY": "/run/x"]
         let found = try read(minimal, environment: environment).settings
@@ -46,7 +46,7 @@ struct SettingsTests {
         #expect(named.control.socket == "/c")
     }
 
-    @Test("take files for those who do not ask, every 30 s unless the file says otherwise, and none by itself")
+    @Test("metric files are written every 30 s unless configured otherwise, and none by default")
     func metrics() throws {
         #expect(try read(minimal).settings.metrics == MetricsSettings())
         let some = try read(minimal + "\nmetrics: {status_file: /run/sluice/status.json}").settings.metrics
@@ -56,7 +56,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "keep what is over for a week, a month and an hour, and know of it for three months, unless the file says otherwise"
+        "ended uploads stay for a week, a month and an hour, and in the history for three months, unless configured"
     )
     func retention() throws {
         let day = Duration.seconds(86_400)
@@ -70,7 +70,7 @@ struct SettingsTests {
         #expect(own.lists.cancelled.time == nil && own.lists.history == nil)
     }
 
-    @Test("take hooks, each a command or an address, and are told of endings unless they say otherwise")
+    @Test("hooks are commands or addresses, and receive end events unless configured")
     func hooks() throws {
         let hooks = try read(
             minimal + """
@@ -104,7 +104,7 @@ struct SettingsTests {
         #expect(hooks[1].target.shown == "https://example.org")
     }
 
-    @Test("take `before_upload` in `policy`, a folder and a destination")
+    @Test("`before_upload` is accepted in `policy`, a folder and a destination")
     func beforeUpload() throws {
         let settings = try read(
             """
@@ -126,7 +126,7 @@ struct SettingsTests {
         #expect(settings.asksBeforeUploads)
     }
 
-    @Test("take `busy` in three places, a file or a command with its times")
+    @Test("`busy` is accepted in three places, as a file or a command with its times")
     func busy() throws {
         let settings = try read(
             """
@@ -153,7 +153,7 @@ struct SettingsTests {
                     .command(["/usr/local/bin/is-recording"]), every: .seconds(30), timeout: .seconds(10)))
     }
 
-    @Test("take quotas in three places, each with what it leaves out")
+    @Test("quotas are accepted in three places, each with its exemptions")
     func quotas() throws {
         let settings = try read(
             """
@@ -194,7 +194,7 @@ struct SettingsTests {
         #expect(try !read(minimal).settings.hasQuotas)
     }
 
-    @Test("take every key of a folder")
+    @Test("every key of a folder is read")
     func folder() throws {
         let folder = try #require(
             try read(
@@ -241,7 +241,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "take what becomes of a source that may be open",
+        "the handling of sources that may be open is read",
         arguments: [nil, ReleaseUnsure.keep, .delete, .after(.seconds(600))])
     func releaseUnsure(_ wanted: ReleaseUnsure?) throws {
         let text = wanted.map { ", release_unsure: \($0.written)" } ?? ""
@@ -256,7 +256,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "take what becomes of recordings that are not whole",
+        "the handling of incomplete recordings is read",
         arguments: [
             ("{}", .skip, .upload, 3600), ("{container: check}", .check, .upload, 3600),
             ("{container: check, broken: wait}", .check, .wait, 3600),
@@ -277,7 +277,7 @@ struct SettingsTests {
         #expect(watch.brokenAfter == .seconds(seconds))
     }
 
-    @Test("take every kind of key that a destination declares")
+    @Test("every kind of key that a destination declares is read")
     func destination() throws {
         let destination = try #require(
             try read(
@@ -315,7 +315,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "read amounts with their units",
+        "amounts are read with their units",
         arguments: [
             ("0", 0), ("1B", 1), ("20 GB", 20_000_000_000), ("8 MiB", 8 << 20), ("1.5 kB", 1500), ("0.001 kB", 1),
             ("8388607 TiB", 8_388_607 << 40),
@@ -325,7 +325,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "refuse amounts without a unit that anybody knows",
+        "amounts with an unknown unit are refused",
         arguments: [
             "20", "20 Gb", "GB", "1.5", "1. GB", "1.2345 GB", "20 GB GB", "20GB1", "1e3 kB", "+1 kB", "1,5 kB", "\"\"",
         ])
@@ -334,7 +334,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "read lengths of time with their units",
+        "durations are read with their units",
         arguments: [
             ("90s", 90_000), ("1h30m", 5_400_000), ("500ms", 500), ("1 h 30 m", 5_400_000), ("0.5s", 500),
             ("2h0m1s", 7_201_000),
@@ -346,13 +346,13 @@ struct SettingsTests {
     }
 
     @Test(
-        "refuse lengths of time that are none",
+        "invalid durations are refused",
         arguments: ["90", "1:30", "1m1h", "1h1h", "h", "1h30", "-1s", "1w", "99ms", "25h", "0"])
     func badDurations(_ text: String) {
         #expect(objections(to: minimal + "\npolicy: {retry: {first: \(text), max: 7d}}").hasPrefix("a.yaml:8:"))
     }
 
-    @Test("may watch nothing yet, and say so")
+    @Test("a configuration without folders is accepted and reported")
     func nothing() throws {
         #expect(try read("version: 1").warnings.map(\.text) == ["no folder is watched; add one under `folders`"])
     }

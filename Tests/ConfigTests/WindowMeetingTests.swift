@@ -21,7 +21,7 @@ struct WindowMeetingTests {
     private static let never = "nothing of this folder is ever sent to `nas`: the windows of "
     private static let remedy = "let them overlap, or take those of one out"
 
-    @Test("that are never open together are warned of, of each destination for itself")
+    @Test("windows that are never open together cause a warning, for each destination")
     func apart() throws {
         #expect(
             try warnings(policy: "", nas: "'22:00-06:00'", folder: "'08:00-18:00'") == [
@@ -36,7 +36,7 @@ struct WindowMeetingTests {
         #expect(try warnings(policy: "'sat 00:00-24:00'", nas: "'sun 00:00-24:00'", folder: "").count == 1)
     }
 
-    @Test("that meet for a minute are not, over midnight and from week to week")
+    @Test("windows that overlap for a minute cause none, over midnight and from week to week")
     func together() throws {
         #expect(try warnings(policy: "'08:00-18:00'", nas: "'17:59-20:00'", folder: "").isEmpty)
         #expect(try warnings(policy: "'sun 22:00-06:00'", nas: "'mon 05:00-07:00'", folder: "").isEmpty)
@@ -59,7 +59,7 @@ struct WindowMeetingTests {
 
     private static let zero = "and 0 sends nothing; write `unlimited` for no limit, or leave a time without 0"
 
-    @Test("of which `bandwidth: 0` leaves nothing are warned of once, where the bandwidth stands")
+    @Test("windows closed by `bandwidth: 0` cause one warning, at the bandwidth")
     func stillWithinWindows() throws {
         let told = [
             "2:84: policy.bandwidth: nothing is ever sent: `bandwidth` of `policy` is 0 at all times at which the windows of "
@@ -82,7 +82,7 @@ struct WindowMeetingTests {
         #expect(try Self.warnings(policy: windows + ", " + but).isEmpty, "on that day something goes")
     }
 
-    @Test("and a `bandwidth` of 0 of another place are warned of where they leave nothing")
+    @Test("windows closed by a `bandwidth` of 0 of another place cause a warning too")
     func stillAtAnotherPlace() throws {
         let found = try Self.warnings(
             nas: "bandwidth: [{between: 'sat,sun 00:00-24:00', limit: 0}]", folder: "windows: ['sat 10:00-12:00']")
@@ -100,7 +100,7 @@ struct WindowMeetingTests {
             ).isEmpty)
     }
 
-    @Test("a quota of nothing over every network is warned of, and one over metered networks is not")
+    @Test("a quota of zero over every network causes a warning, one over metered networks does not")
     func nothing() throws {
         func warnings(_ quota: String) throws -> [String] {
             let text = """

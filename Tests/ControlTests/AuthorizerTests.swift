@@ -11,7 +11,7 @@ import WebServer
 @testable import Daemon
 
 /// The API on an address that other machines reach.
-@Suite("The door of an address", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Authorization on an address", .timeLimit(.minutes(Patience.minutes(2))))
 struct AuthorizerTests {
     /// A token that tests change, with the number of times it was read.
     private final class Kept: Sendable {
@@ -34,7 +34,7 @@ struct AuthorizerTests {
     }
 
     @Test(
-        "who brings the token comes in, under a name of this machine, and from no page of another place",
+        "access needs the token, a name of this machine as host, and no foreign origin",
         arguments: [
             (["host": "127.0.0.1:8484", "authorization": "Bearer s3cret"], nil),
             (["host": "localhost", "authorization": "bearer s3cret"], nil),
@@ -73,7 +73,7 @@ struct AuthorizerTests {
         #expect(await door.mayChange(WebPeer(address: "192.0.2.7")))
     }
 
-    @Test("a token that was changed counts within its time, and one that cannot be read leaves the old one, said once")
+    @Test("a changed token applies in time, and an unreadable one keeps the old one, logged once")
     func renewal() async throws {
         let (kept, clocks) = (Kept(), ManualClocks())
         let (old, new) = ("a secret of a good length", "another secret of a better length")
@@ -105,7 +105,7 @@ struct AuthorizerTests {
         #expect(said.withLock { $0[0].contains("stays as it was") })
     }
 
-    @Test("a token of a few letters is warned of, at the start and when it comes", arguments: [true, false])
+    @Test("a short token causes a warning, at start and when it changes", arguments: [true, false])
     func short(_ isFirst: Bool) async throws {
         let (kept, clocks) = (Kept(), ManualClocks())
         kept.state.withLock { $0.token = isFirst ? "fifteen letters" : "sixteen letters." }
@@ -123,7 +123,7 @@ struct AuthorizerTests {
         #expect(said.withLock { $0.allSatisfy { $0.contains("fewer than 16") && !$0.contains("letters") } })
     }
 
-    @Test("nothing is asked of the daemon without the token, everything with it")
+    @Test("without the token no request reaches the daemon, with it every request does")
     func address() async throws {
         let (folder, daemon, kept) = (TemporaryFolder(), FakeDaemon([.sample()]), Kept())
         let socket = folder.path.appending("control.sock")
@@ -157,7 +157,7 @@ struct AuthorizerTests {
         #expect(try FileStatus.ifPresent(at: socket) == nil)
     }
 
-    @Test("a taken address or a token that cannot be read leaves nothing that listens")
+    @Test("a taken address or an unreadable token leaves no listener")
     func failures() async throws {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("control.sock")
@@ -185,7 +185,7 @@ struct AuthorizerTests {
         await first.stop()
     }
 
-    @Test("with a certificate it speaks TLS and nothing else, and one that does not fit its key is refused")
+    @Test("with a certificate it accepts only TLS, and a certificate that does not match its key is refused")
     func tls() async throws {
         let folder = TemporaryFolder()
         func pem(_ name: String) async throws -> (certificate: FilePath, identity: TLSIdentity) {

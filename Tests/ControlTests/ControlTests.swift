@@ -59,7 +59,7 @@ func withLine<R>(
 
 @Suite("Control", .timeLimit(.minutes(Patience.minutes(1))))
 struct ControlTests {
-    @Test("what the daemon says arrives as it was said")
+    @Test("values arrive as the daemon sent them")
     func roundTrip() async throws {
         try await withLine { line in
             var query = ListQuery()
@@ -82,14 +82,14 @@ struct ControlTests {
         }
     }
 
-    @Test("a page that is written piece by piece is the text that it would be as a whole", arguments: [0, 1, 3])
+    @Test("a page written in pieces equals the whole text", arguments: [0, 1, 3])
     func page(uploads: Int) throws {
         let page = UploadPage(
             uploads: Array(repeating: .sample(), count: uploads), counts: Counts(), seq: 7, next: "[]}")
         #expect(String(decoding: try JSON.bytes(page), as: UTF8.self) == (try JSON.text(page)))
     }
 
-    @Test("every changing verb carries its whole selection")
+    @Test("every changing command carries its whole selection")
     func verbs() async throws {
         try await withLine { line in
             let selection = Selection(ids: ["a", "b"], all: true, folder: "f", destination: "d", duration: 7200)
@@ -110,7 +110,7 @@ struct ControlTests {
     }
 
     @Test(
-        "what has a default may be left out, and a key that nobody knows is refused",
+        "values with a default may be omitted, and an unknown key is refused",
         arguments: [
             ("/v1/pause", #"{"destination":"nas"}"#, "pause |||nas|", ""),
             ("/v1/retry", "{}", "retry ||||", ""),
@@ -128,7 +128,7 @@ struct ControlTests {
         }
     }
 
-    @Test("a body that nests without end is refused, and the daemon goes on", arguments: [512, 513, 514, 5000])
+    @Test("an endlessly nested body is refused, and the daemon continues", arguments: [512, 513, 514, 5000])
     func nested(depth: Int) async throws {
         try await withLine { line in
             for opening in ["[", "{\"a\":", "{\"ids\":["] {
@@ -141,7 +141,7 @@ struct ControlTests {
         }
     }
 
-    @Test("names are as in the manual")
+    @Test("names match the manual")
     func names() async throws {
         try await withLine { line in
             let (status, headers, text) = try await line.ask("GET", "/v1/uploads/01JD3K")
@@ -170,7 +170,7 @@ struct ControlTests {
         }
     }
 
-    @Test("an error that nobody foresaw is told, without secrets")
+    @Test("an unexpected error is reported without secrets")
     func fault() async throws {
         struct Odd: Error, CustomStringConvertible { let description = "GET https://a:b@h/ failed" }
         try await withLine { line in
@@ -185,7 +185,7 @@ struct ControlTests {
     }
 
     @Test(
-        "what makes no sense is refused and never reaches the daemon",
+        "an invalid request is refused and never reaches the daemon",
         arguments: [
             ("GET", "/", "", 404), ("GET", "/v1/nothing", "", 404), ("DELETE", "/v1/status", "", 405),
             ("GET", "/v1/pause", "", 405), ("POST", "/v1/uploads/a/explode", "", 405),
@@ -205,7 +205,7 @@ struct ControlTests {
     }
 
     @Test(
-        "a method that a path does not know is told those that it knows",
+        "a method that a path does not support is answered with the supported ones",
         arguments: [
             ("/v1/status", "GET, HEAD"), ("/v1/events", "GET, HEAD"), ("/v1/uploads", "GET, HEAD, POST"),
             ("/v1/uploads/a", "GET, HEAD, DELETE"), ("/v1/uploads/a/pause", "GET, HEAD, POST"), ("/v1/pause", "POST"),
@@ -218,7 +218,7 @@ struct ControlTests {
         for method in methods.split(separator: ", ") { _ = try Route(method: String(method), path: path) }
     }
 
-    @Test("a verb on one upload answers with that upload, slashes in its key or not")
+    @Test("a command on one upload answers with that upload, with or without slashes in its key")
     func item() async throws {
         try await withLine { line in
             let reply = try await line.ask(
@@ -239,7 +239,7 @@ struct ControlTests {
         }
     }
 
-    @Test("whoever is neither root nor in the daemon's group may look and not touch")
+    @Test("a user who is neither root nor in the daemon's group may read but not change")
     func access() async throws {
         let access = Access(user: 100, group: 200) { user, group in user == 300 && group == 200 }
         #expect(await access.mayChange(.init(user: 0, group: 0)))
@@ -264,7 +264,7 @@ struct ControlTests {
         #expect(daemon.asked == ["status"])
     }
 
-    @Test("a member of a group is known by the accounts of the machine")
+    @Test("group membership is read from the accounts of the machine")
     func accounts() {
         #expect(Accounts.isMember(0, of: 0))
         #expect(!Accounts.isMember(0, of: 4_000_000_000))
@@ -274,7 +274,7 @@ struct ControlTests {
 
 @Suite("Without a daemon", .timeLimit(.minutes(Patience.minutes(1))))
 struct NotRunningTests {
-    @Test("the client says which socket it tried and what it found there")
+    @Test("the client names the socket that it tried and what it found there")
     func missing() async throws {
         let folder = TemporaryFolder()
         let transport = Transport()

@@ -15,7 +15,7 @@ private func event(_ seq: Int64, _ type: String = "state", id: String = "01A") -
 
 @Suite("Events", .timeLimit(.minutes(Patience.minutes(1))))
 struct EventTests {
-    @Test("arrive in order, as they happen, and resume behind the last one")
+    @Test("events arrive in order, as they happen, and resume after the last one")
     func follow() async throws {
         try await withLine { line in
             for seq in 1...3 as ClosedRange<Int64> { line.daemon.emit(event(seq)) }
@@ -34,7 +34,7 @@ struct EventTests {
         }
     }
 
-    @Test("are written as the standard for server-sent events says")
+    @Test("events follow the standard for server-sent events")
     func wire() async throws {
         try await withLine(heartbeat: .milliseconds(20)) { line in
             line.daemon.emit(event(8))
@@ -57,7 +57,7 @@ struct EventTests {
         }
     }
 
-    @Test("have the headers of a stream that nobody keeps")
+    @Test("the stream has headers that forbid caching")
     func headers() async throws {
         try await withLine { line in
             let reply = try await line.ask("HEAD", "/v1/events")
@@ -67,7 +67,7 @@ struct EventTests {
         }
     }
 
-    @Test("end when the daemon stops, and the client says so")
+    @Test("the stream ends when the daemon stops, and the client reports it")
     func stop() async throws {
         let line = try await Line()
         line.daemon.emit(event(1))
@@ -89,7 +89,7 @@ struct EventTests {
         }
     }
 
-    @Test("a reader that does not read costs a bounded queue, keeps the newest progress, and is then sent away")
+    @Test("a slow reader costs a bounded queue, keeps the newest progress, and is then disconnected")
     func slowReader() async throws {
         let queue = EventQueue(capacity: 10)
         for seq in 1...1000 as ClosedRange<Int64> {
@@ -109,7 +109,7 @@ struct EventTests {
         #expect(seen.count == 10)
     }
 
-    @Test("a reader that goes in the moment in which an event comes for it holds nobody up")
+    @Test("a reader that disconnects as an event comes for it delays no other")
     func leaving() async throws {
         for _ in 0..<20_000 {
             let queue = EventQueue(capacity: 10)
@@ -129,7 +129,7 @@ struct EventTests {
         }
     }
 
-    @Test("a client that was too slow asks again from its last event and misses none")
+    @Test("a client that was too slow continues from its last event and misses none")
     func overflow() async throws {
         try await withLine { line in
             line.daemon.emit(event(1))
@@ -145,7 +145,7 @@ struct EventTests {
         }
     }
 
-    @Test("one reader that stands still holds up neither the daemon nor another reader")
+    @Test("a reader that does not read delays neither the daemon nor another reader")
     func standstill() async throws {
         try await withLine { line in
             // Sends a request, and never reads a byte of the answer.
@@ -165,7 +165,7 @@ struct EventTests {
         }
     }
 
-    @Test("filters by type, destination and id, and never hides trouble with the stream")
+    @Test("events are filtered by type, destination and id; stream problems are always sent")
     func filter() throws {
         let filter = try EventFeed.Filter(["types": "completed,failed", "destination": "archive", "id": "01A"])
         #expect(filter.lets(event(1, "completed")))
@@ -175,7 +175,7 @@ struct EventTests {
         #expect(try EventFeed.Filter([:]).lets(event(1)))
     }
 
-    @Test("are put together from pieces cut anywhere", arguments: [1, 2, 7, 100_000])
+    @Test("events are parsed from pieces cut anywhere", arguments: [1, 2, 7, 100_000])
     func pieces(_ size: Int) throws {
         let text = Array("retry: 3000\n\n: \n\n".utf8) + (try event(1).lines()) + (try event(2).lines())
         var parser = EventParser()

@@ -316,7 +316,7 @@ extension StatusView {
         settling: [
             SettlingView(
                 folder: "front", path: "/srv/front/long.mp4", size: 48_000_000, since: "2026-11-20T07:58:00.000Z",
-                reason: "somebody has it open for writing", rate: 1_250_000, overdue: false)
+                reason: "another process has it open for writing", rate: 1_250_000, overdue: false)
         ], overflows: 0,
         classes: [
             ClassView(

@@ -30,7 +30,7 @@ struct ControlFuzzTests {
         String(repeating: "x", count: 20_000),
     ]
 
-    @Test("answers any request with a status and, where it refuses, with a reason; and goes on serving")
+    @Test("any request gets a status and, if refused, a reason; the server continues")
     func requests() async throws {
         try await withLine { line in
             let mutator = Mutator(Self.requests.map { Array($0.utf8) }, words: Self.words, limit: 40_000)
@@ -56,7 +56,7 @@ struct ControlFuzzTests {
         }
     }
 
-    @Test("a body is read or refused with a reason, whatever JSON it is")
+    @Test("any JSON body is read or refused with a reason")
     func bodies() throws {
         let seeds = [
             #"{"ids":["01JD"],"all":false,"folder":"front","destination":"nas","duration":60}"#,
@@ -80,7 +80,7 @@ struct ControlFuzzTests {
         }
     }
 
-    @Test("a stream of events, cut anywhere, gives the events that are in it, and keeps no more than that")
+    @Test("a stream cut anywhere yields its events, and keeps no more memory than one event")
     func events() throws {
         let event = try EventView(
             seq: 7, ts: "2026-11-20T07:59:00.000Z", type: "state", op: .sample(), detail: ["to": "x"]
@@ -110,7 +110,7 @@ struct ControlFuzzTests {
         } catch { return false }
     }
 
-    @Test("an event that never ends is refused before it fills the memory")
+    @Test("an endless event is refused before it fills the memory")
     func endless() throws {
         var parser = EventParser()
         let line = Array("data: \(String(repeating: "x", count: 1 << 20))\n".utf8)

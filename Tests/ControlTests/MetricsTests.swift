@@ -10,7 +10,7 @@ import Transport
 struct MetricsTextTests {
     private func text(_ view: MetricsView) -> String { String(decoding: MetricsText.bytes(view), as: UTF8.self) }
 
-    @Test("metrics stand by their names, each with its help and type once, and its numbers by their labels")
+    @Test("each metric has its help and type once, and its values by their labels")
     func format() {
         var view = MetricsView()
         view.set(.uploads, ["nas", "failed"], 0)
@@ -37,14 +37,14 @@ struct MetricsTextTests {
                 """)
     }
 
-    @Test("what would end a label or a line is escaped")
+    @Test("characters that would end a label or a line are escaped")
     func escapes() {
         var view = MetricsView()
         view.set(.metered, [#"a"b\c"# + "\nd", "ü"], 1)
         #expect(text(view).hasSuffix(#"{destination="a\"b\\c\nd",interface="ü"} 1"# + "\n"))
     }
 
-    @Test("each bucket of a histogram holds what is in the smaller ones, and the last holds all")
+    @Test("each bucket of a histogram includes the smaller ones, and the last one all")
     func histogram() {
         var spread = Histogram()
         for seconds in [0.05, 0.1, 4, 100_000] { spread.add(seconds) }
@@ -63,7 +63,7 @@ struct MetricsTextTests {
     }
 
     @Test(
-        "they are had at the place where scrapers look, as the text that they want, and nothing else may be done there")
+        "metrics are served at the usual path in the usual format, read-only")
     func route() async throws {
         try await withLine { line in
             let answer = try await line.ask("GET", "/metrics")
@@ -83,7 +83,7 @@ struct MetricsTextTests {
         }
     }
 
-    @Test("the files say what would be answered")
+    @Test("the files have the same content as the answer")
     func files() throws {
         #expect(try Reporting.asAnswered.metrics(.sample) == MetricsText.bytes(.sample))
         #expect(try Reporting.asAnswered.status(.sample) == JSON.bytes(StatusView.sample) + Array("\n".utf8))

@@ -9,7 +9,7 @@ import Testing
 @testable import Daemon
 
 /// Bytes that are handed over, from a pipe through client and server to the daemon.
-@Suite("handing bytes over", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Receiving bytes", .timeLimit(.minutes(Patience.minutes(1))))
 struct ReceivingTests {
     /// Both ends of a pipe; open ends are closed with the last reference.
     private final class Pipe: Sendable {
@@ -55,7 +55,7 @@ struct ReceivingTests {
         struct Broken: Error {}
     }
 
-    @Test("what comes by a pipe arrives whole, with everything that was said about it", arguments: [0, 1, 3_000_000])
+    @Test("piped bytes arrive complete, with all their attributes", arguments: [0, 1, 3_000_000])
     func whole(_ size: Int) async throws {
         try await withLine { line in
             let pipe = try Pipe()
@@ -76,7 +76,7 @@ struct ReceivingTests {
         }
     }
 
-    @Test("what comes slowly is handed on as it comes, and others are answered meanwhile")
+    @Test("slow bytes are passed on as they come, and others are answered meanwhile")
     func silent() async throws {
         try await withLine { line in
             let pipe = try Pipe()
@@ -91,7 +91,7 @@ struct ReceivingTests {
         }
     }
 
-    @Test("a refusal reaches who hands over, while bytes come and behind them", arguments: [0, 10, 5_000_000])
+    @Test("a refusal reaches the sender, during and after the bytes", arguments: [0, 10, 5_000_000])
     func refused(_ size: Int) async throws {
         try await withLine { line in
             line.daemon.refuse(Refusal(.noRoom, "no room"))
@@ -114,7 +114,7 @@ struct ReceivingTests {
         }
     }
 
-    @Test("who goes away in the middle has handed nothing over")
+    @Test("a sender that disconnects half-way creates no upload")
     func gone() async throws {
         try await withLine { line in
             let pipe = try Pipe()
@@ -128,7 +128,7 @@ struct ReceivingTests {
     }
 
     @Test(
-        "what nobody knows is refused, and so is a request without a name",
+        "an unknown option and a request without a name are refused",
         arguments: [
             ("/v1/bytes", "`name` is missing"),
             ("/v1/bytes?name=a&nam=b", "no key `nam`; there are: name, to, key, url"),

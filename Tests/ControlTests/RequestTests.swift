@@ -9,7 +9,7 @@ import Transport
 @Suite("Requests", .timeLimit(.minutes(Patience.minutes(1))))
 struct RequestTests {
     @Test(
-        "what a person need not say may be left out, and what nobody knows is refused",
+        "optional values may be omitted, and unknown ones are refused",
         arguments: [
             ("/v1/pause", #"{"duration":60}"#, 202, "pause ||||60"),
             ("/v1/cancel", #"{"folder":"front"}"#, 202, "cancel ||front||"),
@@ -44,7 +44,7 @@ struct RequestTests {
     }
 
     @Test(
-        "what is no request, or too large, is refused as JSON too",
+        "an invalid or too large request is refused as JSON too",
         arguments: [
             ("GET", "/v1/status?%FF", 0, 400), ("GET", "/v1/%zz", 0, 400), ("POST", "/v1/pause", 300_000, 413),
             ("GET", "/v1/status?" + String(repeating: "a", count: 17_000), 0, 431),
@@ -58,7 +58,7 @@ struct RequestTests {
         }
     }
 
-    @Test("a filter that events do not have is refused")
+    @Test("an unknown event filter is refused")
     func eventFilter() async throws {
         try await withLine { line in
             let answer = try await line.ask("GET", "/v1/events?tpyes=added")
@@ -68,7 +68,7 @@ struct RequestTests {
     }
 
     @Test(
-        "a list takes times and words of a context, and refuses what is neither",
+        "a list accepts times and context filters, and refuses malformed ones",
         arguments: [
             (
                 "?since=2026-11-20T08:00:00Z&until=2026-11-21T09:00:00.5+01:00&context.camera=front%20door&context.n=1",
@@ -90,7 +90,7 @@ struct RequestTests {
     }
 
     @Test(
-        "usage takes what it knows, and refuses the rest in words",
+        "usage accepts known parameters, and refuses others with a reason",
         arguments: [
             ("", 200, "usage 7|3|||"), ("?days=2&by=network&folder=a%20b", 200, "usage 2|3|network||a b"),
             ("?day=2", 400, "usage takes no `day`; it takes: days, months, by, destination, folder"),
@@ -109,7 +109,7 @@ struct RequestTests {
         }
     }
 
-    @Test("an event is written once for all who follow")
+    @Test("an event is encoded once for all readers")
     func writer() throws {
         let writer = EventWriter()
         let first = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: "queued"))

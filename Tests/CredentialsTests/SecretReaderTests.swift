@@ -16,14 +16,14 @@ struct SecretReaderTests {
     }
 
     @Test(
-        "takes exactly one line feed off the end of a file, and nothing else",
+        "exactly one line feed is removed from the end of a file, and nothing else",
         arguments: [("abc\n", "abc"), ("abc", "abc"), ("abc\n\n", "abc\n"), (" abc \n", " abc "), ("a\nb\n", "a\nb")])
     func file(_ content: String, _ secret: String) async throws {
         let path = try folder.write("token", Array(content.utf8))
         #expect(try await reader.read(.file(path)).reveal() == secret)
     }
 
-    @Test("headers are kept until they are refused, or until everything is to be read again")
+    @Test("headers are kept until they are refused, or until everything is read again")
     func renewal() async throws {
         let path = try folder.write("token", Array("old".utf8))
         let provider = CredentialProvider([.init("Authorization", prefix: "Bearer ", .file(path))], reader: reader)
@@ -38,7 +38,7 @@ struct SecretReaderTests {
         #expect(try await provider.current().headers.map(\.1) == ["Bearer newest"])
     }
 
-    @Test("what one owner has to read again, no other reads again")
+    @Test("after one owner's secret is read again, no other is")
     func owners() async throws {
         let path = try folder.write("token", Array("old".utf8))
         let providers = ["one", "other"].map { CredentialProvider([.init("a", .file(path))], reader: reader.of($0)) }
@@ -51,7 +51,7 @@ struct SecretReaderTests {
         #expect(try await providers[1].current().headers.map(\.1) == ["new"])
     }
 
-    @Test("follows a link to the secret of the day")
+    @Test("a link to the secret of the day is followed")
     func link() async throws {
         let target = try folder.write("v2", Array("new".utf8))
         let link = folder.path.appending("token")
@@ -59,14 +59,14 @@ struct SecretReaderTests {
         #expect(try await reader.read(.file(link)).reveal() == "new")
     }
 
-    @Test("reads the environment, a command and the configuration itself")
+    @Test("secrets are read from the environment, a command and the configuration")
     func others() async throws {
         #expect(try await reader.read(.environment("TOKEN")).reveal() == "from the environment")
         #expect(try await reader.read(.literal("inline")).reveal() == "inline")
         #expect(try await reader.read(.command(["echo", "a  $HOME `id`"])).reveal() == "a  $HOME `id`")
     }
 
-    @Test("reads a systemd credential by its name, and no other file by way of it")
+    @Test("a systemd credential is read by its name, and no other file through it")
     func credential() async throws {
         try folder.write("token", Array("s\n".utf8))
         let path = folder.path.display
@@ -76,7 +76,7 @@ struct SecretReaderTests {
         #expect(await problem(.credential("token"))?.remedy.contains("LoadCredential=token") == true)
     }
 
-    @Test("says what is wrong and what to do, and never the content")
+    @Test("errors name problem and remedy, and never the content")
     func problems() async throws {
         #expect(await problem(.file(folder.path.appending("no")))?.problem == "it does not exist")
         #expect(await problem(.file(try folder.write("empty", Array("\n".utf8))))?.problem == "it is empty")
@@ -88,7 +88,7 @@ struct SecretReaderTests {
         #expect(await problem(.file(folder.path)) != nil)
     }
 
-    @Test("a command that fails is named without its arguments")
+    @Test("a failed command is named without its arguments")
     func commands() async throws {
         let failed = await problem(.command(["sh", "-c", "echo hunter2; echo hunter2 >&2; exit 3"]))
         #expect(failed?.problem == "it ended with status 3")
@@ -99,7 +99,7 @@ struct SecretReaderTests {
         #expect(await problem(.command(["head", "-c", "100000", "/dev/zero"]))?.problem.contains("more than") == true)
     }
 
-    @Test("a command that does not end is ended, with everything that it started")
+    @Test("a command that does not end is killed, with all its children")
     func hangs() async throws {
         let hasty = SecretReader(variable: { $0 == "PATH" ? "/usr/bin:/bin" : nil }, patience: .milliseconds(200))
         let marker = folder.path.appending("pid")
@@ -109,14 +109,14 @@ struct SecretReaderTests {
         try await eventually("the grandchild is gone") { kill(pid, 0) == -1 || isZombie(pid) ? true : nil }
     }
 
-    @Test("a command sees a small environment, nothing on standard input, and a child's own signals")
+    @Test("a command gets a small environment, no standard input, and default signals")
     func environment() async throws {
         let text = try await reader.read(.command(["sh", "-c", "env | cut -d= -f1 | sort; cat"])).reveal()
         let names = Set(text.split(separator: "\n").map(String.init))
         #expect(names.subtracting(["PWD", "SHLVL", "_", "OLDPWD"]) == ["PATH"])
     }
 
-    @Test("a secret shows itself to nobody")
+    @Test("a secret is not shown when printed")
     func hides() {
         let secret = Secret("hunter2")
         var dumped = ""
@@ -143,7 +143,7 @@ struct SecretReaderTests {
 
 @Suite("CredentialProvider")
 struct CredentialProviderTests {
-    @Test("reads once, and again only when that very reading was refused")
+    @Test("a credential is read once, and again only if that very value was refused")
     func caches() async throws {
         let folder = TemporaryFolder()
         let path = try folder.write("token", Array("one".utf8))

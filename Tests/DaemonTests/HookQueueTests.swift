@@ -4,7 +4,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("What waits for one hook")
+@Suite("Queue of one hook")
 struct HookQueueTests {
     private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
     private let wall = WallTime(milliseconds: 1_800_000_000_000)
@@ -30,7 +30,7 @@ struct HookQueueTests {
         line.forget([seq])
     }
 
-    @Test("goes one at a time, in its order")
+    @Test("notices are delivered one at a time, in order")
     func order() {
         var line = line(["a", "b"])
         #expect(line.next(at: start)?.seq == 1)
@@ -40,7 +40,7 @@ struct HookQueueTests {
         #expect(line.next(at: start)?.seq == 2)
     }
 
-    @Test("of one upload nothing overtakes; one that fails alone keeps no other upload's back")
+    @Test("notices of one upload keep their order; an upload that fails alone delays no other")
     func poison() {
         var line = line(["a", "a", "b"])
         fail(&line, 1, at: start)
@@ -55,7 +55,7 @@ struct HookQueueTests {
     }
 
     @Test(
-        "where several fail in a row, nobody is asked for a while, and then one; when it works, all the others go at once"
+        "after several failures in a row, deliveries pause and one probes; after a success all others follow at once"
     )
     func down() {
         var line = line(["a", "b", "c", "d"])
@@ -77,7 +77,7 @@ struct HookQueueTests {
         }
     }
 
-    @Test("the time that a server asks for counts")
+    @Test("a delay that the server names is kept")
     func retryAfter() {
         var line = line(["a"])
         line.begin(1)
@@ -86,7 +86,7 @@ struct HookQueueTests {
         #expect(line.trouble?.until == wall.advanced(by: .seconds(120)))
     }
 
-    @Test("the same trouble is news once")
+    @Test("the same trouble is reported once")
     func news() {
         var line = line(["a"])
         let isFirst = line.failed(1, "after 0 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNews
@@ -97,7 +97,7 @@ struct HookQueueTests {
         #expect(isThird)
     }
 
-    @Test("of more than a thousand the oldest go, and not the one that is on its way")
+    @Test("above a thousand notices the oldest are dropped, but not the one being delivered")
     func full() {
         var line = line((0..<HookQueue.capacity).map { "\($0)" })
         line.begin(1)
@@ -111,7 +111,7 @@ struct HookQueueTests {
     }
 
     @Test(
-        "what failed for too long or too often is hopeless; what nobody tried while others failed as well; nothing while it works"
+        "a notice is given up after too long or too many failures, untried ones only if others failed too"
     )
     func hopeless() {
         var one = line(["a", "b"])
@@ -129,7 +129,7 @@ struct HookQueueTests {
         #expect(worn.hopeless(at: start) == [1])
     }
 
-    @Test("another configuration lets all be tried at once")
+    @Test("a changed configuration retries all notices at once")
     func taken() {
         var line = line(["a", "b"])
         fail(&line, 1, at: start)

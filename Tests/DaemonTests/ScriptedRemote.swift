@@ -85,21 +85,21 @@ final class ScriptedRemote: Destination {
 
     /// Lets all waiting uploads continue, and accepts all from now on.
     func letGo() {
-        let bells = state.withLock { state in
+        let signals = state.withLock { state in
             state.standard = .take
             state.acts = [:]
             return Array(state.running.values)
         }
-        for signal in bells { signal.signal() }
+        for signal in signals { signal.signal() }
     }
 
     /// Answers 403 to all from now on, including waiting uploads.
     func refuseAll() {
-        let bells = state.withLock { state in
+        let signals = state.withLock { state in
             (state.standard, state.acts) = (.refuseKey, [:])
             return Array(state.running.values)
         }
-        for signal in bells { signal.signal() }
+        for signal in signals { signal.signal() }
     }
 
     /// Called with the file's order at each of these moments: `opened`, `sent`.
@@ -107,7 +107,7 @@ final class ScriptedRemote: Destination {
         state.withLock { $0.moments[moment] = body }
     }
 
-    private func reachability(_ moment: String, _ order: UploadOrder) {
+    private func runBody(of moment: String, _ order: UploadOrder) {
         state.withLock { $0.moments.removeValue(forKey: moment) }?(order)
     }
 
@@ -182,13 +182,13 @@ final class ScriptedRemote: Destination {
         if case .waitUploading = act { await signal.wait() }
         if case .waitParts = act { try await takeParts(order, checkpoint, signal, reporter) }
         try Task.checkCancellation()
-        reachability("opened", order)
+        runBody(of: "opened", order)
         reporter.spent(order.file.size)
         try await reporter.accepted(order.file.size, checkpoint)
         // A file that cannot be read is no concern of this remote.
         let content = (try? Self.read(order.file)) ?? []
         state.withLock { $0.contents.append(content) }
-        reachability("sent", order)
+        runBody(of: "sent", order)
         return RemoteObject(id: nil, url: nil, verifiedBy: "script")
     }
 

@@ -19,7 +19,7 @@ enum Times {
     }
 }
 
-extension AgentScene {
+extension DaemonScene {
     /// Advances the clocks, and wakes the tasks that wait for them.
     func goOn(_ clocks: ManualClocks, to wall: WallTime) {
         clocks.advance(by: .milliseconds(wall.milliseconds - clocks.wall().milliseconds))

@@ -16,7 +16,7 @@ struct CRCTests {
         #expect(crc(kind, []) == 0)
     }
 
-    @Test("of longer data is that of other programs, also of ranges of it, which make that of the whole")
+    @Test("the CRC of longer data matches other programs, also for ranges and combined ranges")
     func ranges() {
         let whole = (0..<300_000).map { UInt8(truncatingIfNeeded: ($0 * 2_654_435_761) >> 13) }
         let cuts = [0..<102_400, 102_400..<204_800, 204_800..<300_000]
@@ -36,7 +36,7 @@ struct CRCTests {
         }
     }
 
-    @Test("CRC-64/XZ as headers of OSS have it is that of the maker's packages")
+    @Test("CRC-64/XZ as in OSS headers matches the vendor's packages")
     func oss() {
         let known: [([UInt8], UInt64)] = [
             ([], 0), (Array("a".utf8), 3_675_645_893_302_102_789),
@@ -54,7 +54,7 @@ struct CRCTests {
                 == 0x968D_291A_C0FF_8E69)
     }
 
-    @Test("is the same however the data is cut, and those of any two pieces make that of both", arguments: 0..<50)
+    @Test("the CRC is the same however the data is cut, and two pieces combine to it", arguments: 0..<50)
     func cuts(_ seed: UInt64) {
         var dice = Dice(seed: seed)
         let data = noise(Int.random(in: 0...5000, using: &dice), seed: seed)
@@ -74,7 +74,7 @@ struct CRCTests {
         }
     }
 
-    @Test("of a range of more than 4 GiB is combined by its length alone")
+    @Test("the CRC of a range over 4 GiB is combined by its length alone")
     func long() {
         // Followed by zero bytes, twice as many each time; compared with counting them one by one.
         let start = crc(.crc64nvme, [1, 2, 3])
@@ -93,7 +93,7 @@ struct CRCTests {
         return CRC.combined(half, half, length: count / 2, .crc64nvme)
     }
 
-    @Test("writes its bytes highest first")
+    @Test("the most significant byte is written first")
     func bytes() {
         #expect(CRC.bytes(0xE306_9283, .crc32c) == [0xE3, 0x06, 0x92, 0x83])
         #expect(CRC.bytes(1, .crc64xz) == [0, 0, 0, 0, 0, 0, 0, 1])

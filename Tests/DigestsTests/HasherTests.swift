@@ -9,7 +9,7 @@ struct HasherTests {
 
     /// FIPS 180-4 and RFC 1321: the examples of the standards.
     @Test(
-        "agrees with the standards' own examples",
+        "digests match the standards' examples",
         arguments: [
             (Algorithm.sha256, "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             (.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -20,7 +20,7 @@ struct HasherTests {
         #expect(hexadecimal(Hasher.digest(algorithm, of: Array(text.utf8))) == expected)
     }
 
-    @Test("the cuts between the pieces do not matter", arguments: Algorithm.allCases, [1, 63, 64, 65, 4096])
+    @Test("the piece boundaries do not matter", arguments: Algorithm.allCases, [1, 63, 64, 65, 4096])
     func pieces(_ algorithm: Algorithm, _ size: Int) {
         let bytes = noise(10_000)
         let hasher = Hasher(algorithm)
@@ -30,7 +30,7 @@ struct HasherTests {
         #expect(hasher.finish() == Hasher.digest(algorithm, of: bytes))
     }
 
-    @Test("a copy goes its own way, and a finished hasher is as new")
+    @Test("a copy is independent, and a finished hasher is reset")
     func copies() {
         let hasher = Hasher(.sha256)
         hasher.update(Array("ab".utf8))
@@ -46,7 +46,7 @@ struct HasherTests {
 @Suite("Secrets")
 struct SameSecretTests {
     @Test(
-        "secrets are the same only when every byte is",
+        "secrets are equal only if every byte is",
         arguments: [("", "", true), ("a", "a", true), ("a", "b", false), ("a", "aa", false)])
     func secrets(_ a: String, _ b: String, _ same: Bool) {
         #expect(isSameSecret(Array(a.utf8), Array(b.utf8)) == same)

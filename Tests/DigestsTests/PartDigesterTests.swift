@@ -3,7 +3,7 @@ import Digests
 import TestKit
 import Testing
 
-@Suite("digests of parts")
+@Suite("Digests of parts")
 struct PartDigesterTests {
     private static func digest(_ kind: PartDigests.Kind, _ bytes: ArraySlice<UInt8>) -> [UInt8] {
         func check(_ kind: CRC.Kind) -> [UInt8] {
@@ -21,7 +21,7 @@ struct PartDigesterTests {
     }
 
     @Test(
-        "are those of each part by itself, however the bytes come by", arguments: PartDigests.Kind.allCases,
+        "part digests are those of each part, however the bytes arrive", arguments: PartDigests.Kind.allCases,
         [0, 1, 999, 1000, 1001, 3000, 3001, 12_345])
     func parts(_ kind: PartDigests.Kind, _ size: Int) throws {
         let content = noise(size)
@@ -43,7 +43,7 @@ struct PartDigesterTests {
         }
     }
 
-    @Test("are read from bytes as they were written, and from nothing else")
+    @Test("part digests are parsed as written, and from nothing else")
     func coding() throws {
         var digests = PartDigests()
         #expect(digests.isEmpty && digests.encoded.isEmpty && PartDigests(encoded: []) == digests)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Linux
 
-@Suite("Fuzz: the kernel's tables", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: tables of the kernel", .timeLimit(.minutes(Fuzz.minutes)))
 struct TableFuzzTests {
-    @Test("mountinfo, however damaged, gives mounts with a name or none")
+    @Test("a damaged mountinfo gives mounts with or without a name")
     func mounts() throws {
         let table = """
             22 27 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw

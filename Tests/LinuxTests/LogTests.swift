@@ -20,7 +20,7 @@ struct LogTests {
     }
 
     @Test(
-        "writes one fact a line in every format",
+        "each format has one fact a line",
         arguments: [
             (Log.Format.journal, "<4>held destination=nas reason=\"no route\" size=12\n"),
             (.plain, "2026-11-20T08:00:00.000Z warning held destination=nas reason=\"no route\" size=12\n"),
@@ -37,7 +37,7 @@ struct LogTests {
         #expect(written == expected)
     }
 
-    @Test("gives journald each field as one of its own, with its length where a line breaks in it")
+    @Test("journald gets each field separately, with its length if it contains a newline")
     func journal() throws {
         let folder = TemporaryFolder()
         let path = folder.path.appending("journal")
@@ -58,7 +58,7 @@ struct LogTests {
         #expect(lines.all.map { $0.prefix(8) } == ["<6>long ", "<6>alone"])
     }
 
-    @Test("shows local time on a terminal, and the level only where it says something")
+    @Test("a terminal shows local time, and the level only if notable")
     func terminal() {
         let clock = LocalTime(ManualClocks().wall()).clock
         #expect(
@@ -68,20 +68,20 @@ struct LogTests {
         #expect(line(.terminal(colour: true)) { $0.error("gone") }.contains("\u{1B}[31merror"))
     }
 
-    @Test("lets no name break a line or colour a terminal")
+    @Test("no name breaks a line or colours a terminal")
     func control() {
         #expect(line(.journal) { $0.info("seen", ["name": "a\nb\u{1B}"]) } == "<6>seen name=a\\x0ab\\x1b\n")
         #expect(line(.json) { $0.info("seen", ["name": "a\u{9B}\"\\"]) }.contains(#""name":"a\u009b\"\\""#))
     }
 
-    @Test("quotes values whose end would not be seen")
+    @Test("values with an invisible end are quoted")
     func quotes() {
         #expect(
             line(.journal) { $0.info("e", ["a": "", "b": "x=y", "c": "say \"hi\""]) }
                 == #"<6>e a="" b="x=y" c="say \"hi\"""# + "\n")
     }
 
-    @Test("never shows a secret, by its name or by its look")
+    @Test("secrets are never shown, by name or by form")
     func secrets() {
         let written = line(.json) {
             $0.info("asked", ["token": "abc", "url": "https://a:b@h/?sig=xyz", "key": "cam/1"])
@@ -89,7 +89,7 @@ struct LogTests {
         #expect(written.contains(#""token":"***","url":"https://***@h/?sig=***","key":"cam/1""#))
     }
 
-    @Test("does not even make what its level leaves out")
+    @Test("messages below the level are not even built")
     func level() {
         func fields() -> Log.Fields {
             Issue.record("made")

@@ -32,7 +32,7 @@ final class Supervisor: Sendable {
 
 @Suite("Notify")
 struct NotifyTests {
-    @Test("a reload begins with the time and ends with ready")
+    @Test("a reload starts with the time and ends with ready")
     func reload() throws {
         let folder = TemporaryFolder()
         let path = folder.path.appending("notify")
@@ -50,7 +50,7 @@ struct NotifyTests {
         #expect(supervisor.next() == "READY=1")
     }
 
-    @Test("tells the supervisor in lines of KEY=value")
+    @Test("the supervisor gets lines of KEY=value")
     func tells() {
         let folder = TemporaryFolder()
         let path = folder.path.appending("notify")
@@ -66,7 +66,7 @@ struct NotifyTests {
         #expect(supervisor.next() == "STOPPING=1")
     }
 
-    @Test("without a supervisor does nothing", arguments: [nil, "", "vsock:2:1", "/nowhere/at/all", "relative"])
+    @Test("without a supervisor nothing is sent", arguments: [nil, "", "vsock:2:1", "/nowhere/at/all", "relative"])
     func nobody(_ socket: String?) {
         let notify = Notify(socket: socket)
         notify.ready("x")
@@ -76,7 +76,7 @@ struct NotifyTests {
 
 @Suite("LocalTime")
 struct LocalTimeTests {
-    @Test("is what the C library says", arguments: [Int64(0), -1, 1_795_161_600_999, 4_102_444_800_000])
+    @Test("local time is that of the C library", arguments: [Int64(0), -1, 1_795_161_600_999, 4_102_444_800_000])
     func agrees(_ milliseconds: Int64) {
         var seconds = time_t((Double(milliseconds) / 1000).rounded(.down))
         var parts = tm()

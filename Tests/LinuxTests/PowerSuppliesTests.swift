@@ -16,7 +16,7 @@ struct PowerSuppliesTests {
         return try PowerSupplies(root: folder.path).all()
     }
 
-    @Test("a laptop's battery and its charger")
+    @Test("a laptop's battery and charger are read")
     func laptop() throws {
         let battery = ["type": "Battery", "status": "Discharging", "capacity": "47", "present": "1"]
         let found = try supplies(["BAT0": battery, "AC": ["type": "Mains", "online": "0"]])
@@ -27,7 +27,7 @@ struct PowerSuppliesTests {
         #expect(Set(usb) == [.battery(isDraining: false, percent: 47), .outer(isOnline: true)])
     }
 
-    @Test("a mouse, a bay without its battery and what says nothing of itself are none")
+    @Test("a mouse, an empty bay and unreadable supplies are ignored")
     func others() throws {
         #expect(
             try supplies([
@@ -40,7 +40,7 @@ struct PowerSuppliesTests {
             ])
     }
 
-    @Test("a machine without any has none, and no error")
+    @Test("a machine without supplies has none, and no error")
     func none() throws {
         let folder = TemporaryFolder()
         #expect(try PowerSupplies(root: folder.path).all().isEmpty)

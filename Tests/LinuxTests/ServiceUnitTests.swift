@@ -3,9 +3,9 @@ import Linux
 import TestKit
 import Testing
 
-@Suite("The rights of a service of systemd")
+@Suite("Rights of a systemd service")
 struct ServiceUnitTests {
-    @Test("stand in its unit and in drop-ins, the later one counts, and an empty list takes back")
+    @Test("rights are read from unit and drop-ins, the later one counts, and an empty list resets")
     func units() throws {
         let folder = TemporaryFolder()
         let places: [FilePath] = [folder.path.appending("etc"), folder.path.appending("usr")]

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Linux
 
-@Suite("threads for work that waits")
+@Suite("Threads for blocking work")
 struct WorkersTests {
-    @Test("run every piece once, in order where there is one thread")
+    @Test("each job runs once, in order with one thread")
     func order() {
         let seen = ConditionLock([Int]())
         let workers = Workers<Int>("one", most: 1) { number in seen.change { $0.append(number) } }
@@ -16,7 +16,7 @@ struct WorkersTests {
         workers.close()
     }
 
-    @Test("give each waiting piece a thread of its own, up to the bound", arguments: [1, 4])
+    @Test("each waiting job gets its own thread, up to the limit", arguments: [1, 4])
     func bound(most: Int) {
         let running = ConditionLock((now: 0, most: 0, done: 0))
         let gate = ConditionLock(false)
@@ -38,7 +38,7 @@ struct WorkersTests {
         workers.close()
     }
 
-    @Test("start again after idle threads have left")
+    @Test("threads start again after idle ones have left")
     func lingering() {
         let done = ConditionLock(0)
         let workers = Workers<Int>("linger", most: 2, linger: .milliseconds(1)) { _ in done.change { $0 += 1 } }
@@ -49,7 +49,7 @@ struct WorkersTests {
         #expect(done.withLock { $0 } == 50)
     }
 
-    @Test("let go of what they ran, and of themselves when closed")
+    @Test("finished jobs are released, and the pool after close")
     func release() async throws {
         final class Held: Sendable {}
         weak var held: Held?
@@ -68,7 +68,7 @@ struct WorkersTests {
         try await eventually("the piece is gone") { held == nil ? () : nil }
     }
 
-    @Test("where the kernel gives no thread, pieces are still run once, in order, and one at a time")
+    @Test("without new threads from the kernel, jobs still run once, in order, one at a time")
     func noThread() {
         let seen = ConditionLock((running: 0, most: 0, order: [Int]()))
         let gate = ConditionLock(false)
@@ -102,7 +102,7 @@ struct WorkersTests {
         seen.wait { $0.order == [1, 2, 3] && $0.running == 0 ? () : nil }
     }
 
-    @Test("a line gives back what was put in, in order, however it grows and shrinks")
+    @Test("a queue returns its items in order, however it grows and shrinks")
     func line() {
         var dice = Dice(seed: 7)
         var line = Line<Int>(), reference: [Int] = []
@@ -118,9 +118,9 @@ struct WorkersTests {
     }
 }
 
-@Suite("alarms")
+@Suite("Alarms")
 struct AlarmsTests {
-    @Test("go off, the earliest first, and only those that were not taken back")
+    @Test("alarms fire, the earliest first, and only those not cancelled")
     func order() {
         let seen = ConditionLock([Int]())
         let alarms = Alarms.shared
@@ -132,7 +132,7 @@ struct AlarmsTests {
         alarms.cancel(cancelled)
     }
 
-    @Test("an alarm of long ago goes off at once, one for never does not disturb")
+    @Test("an alarm in the past fires at once, one for never does not interfere")
     func extremes() {
         let seen = ConditionLock(0)
         let never = Alarms.shared.set(after: .seconds(Int64.max)) { seen.change { $0 += 100 } }
@@ -142,7 +142,7 @@ struct AlarmsTests {
     }
 
     @Test(
-        "a sleep ends at its time, and at once when it is cancelled, before it began too",
+        "a sleep ends at its time, and at once on cancellation, also before it started",
         .timeLimit(.minutes(Patience.minutes(1))))
     func sleeping() async throws {
         let clock = ContinuousClock(), begin = clock.now
@@ -162,7 +162,7 @@ struct AlarmsTests {
         }
     }
 
-    @Test("deadlines come out sorted, also after some were dropped", arguments: [1, 2, 3, 100, 1000])
+    @Test("deadlines are sorted, also after removals", arguments: [1, 2, 3, 100, 1000])
     func heap(count: Int) {
         var dice = Dice(seed: UInt64(count))
         var heap = DeadlineHeap()

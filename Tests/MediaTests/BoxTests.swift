@@ -9,7 +9,7 @@ struct BoxTests {
     private let opening = box("ftyp", Array("isom".utf8))
     private let movie = box("moov", box("mvhd", [UInt8](repeating: 0, count: 100)))
 
-    @Test("a size of 64 bits reaches over 4 GiB, and no content is read")
+    @Test("64-bit sizes exceed 4 GiB, and no content is read")
     func long() throws {
         let data = big(1, 4) + Array("mdat".utf8) + big(6 << 30, 8)
         let behind = Int64(opening.count) + (6 << 30)
@@ -23,14 +23,14 @@ struct BoxTests {
         #expect(try FakeFile(opening + endless).verdict().reason == "ends 9.2 EB before its box 'mdat' does")
     }
 
-    @Test("data without a size goes to the end: whole behind its 'moov', unfinished without one")
+    @Test("data without a size extends to the end: complete after its 'moov', incomplete without one")
     func open() throws {
         let data = big(0, 4) + Array("mdat".utf8) + [1, 2, 3]
         #expect(try FakeFile(opening + movie + data).verdict() == .whole(.mp4))
         #expect(try FakeFile(opening + data).verdict().isNotWhole)
     }
 
-    @Test("a fragment without its data is not whole, nor is a head without a fragment")
+    @Test("a fragment without its data is incomplete, and so is a header without a fragment")
     func fragments() throws {
         let head = opening + box("moov", box("mvex"))
         #expect(try FakeFile(head).verdict().reason == "has no fragment yet")
@@ -38,13 +38,13 @@ struct BoxTests {
         #expect(try FakeFile(head + box("moof") + box("mdat", [1])).verdict() == .whole(.mp4))
     }
 
-    @Test("stills have no 'moov', and neither have pieces of a stream")
+    @Test("stills and stream segments have no 'moov'")
     func relatives() throws {
         #expect(try FakeFile(box("ftyp", Array("heic".utf8)) + box("meta") + box("mdat")).verdict() == .whole(.mp4))
         #expect(try FakeFile(box("styp") + box("moof") + box("mdat", [1])).verdict() == .whole(.mp4))
     }
 
-    @Test("older QuickTime files begin with their data")
+    @Test("older QuickTime files start with their data")
     func old() throws {
         #expect(try FakeFile(box("mdat", [1, 2]) + movie).verdict() == .whole(.mp4))
         #expect(try FakeFile(movie).verdict().reason == "has no 'mdat' yet")
@@ -58,7 +58,7 @@ struct BoxTests {
         }
     }
 
-    @Test("more boxes than may be looked at are too long, and not too slow")
+    @Test("too many boxes count as too long, not too slow")
     func many() throws {
         let file = FakeFile(opening + (0..<60_000).flatMap { _ in box("free") } + movie)
         #expect(try file.verdict() == .tooLong(.mp4))
@@ -84,7 +84,7 @@ struct RIFFTests {
         #expect(try FakeFile(first + Array("AVIX".utf8)).verdict().isNotWhole)
     }
 
-    @Test("an index that the header promises has to be there")
+    @Test("an index that the header promises must exist")
     func index() throws {
         func file(_ promises: Bool, _ index: [UInt8]) -> FakeFile {
             FakeFile(list("AVI ", header(promisesIndex: promises) + list("movi", [1, 2]) + index, as: "RIFF"))
@@ -94,7 +94,7 @@ struct RIFFTests {
         #expect(try file(false, []).verdict() == .whole(.avi))
     }
 
-    @Test("without its lists it is not whole")
+    @Test("a file without its lists is incomplete")
     func lists() throws {
         #expect(try FakeFile(list("AVI ", list("movi", []), as: "RIFF")).verdict().reason == "has no 'hdrl'")
         #expect(
@@ -108,7 +108,7 @@ struct JPEGTests {
     private let start: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 1, 2, 0xFF, 0xDA, 0, 3, 9]
     private let end: [UInt8] = [0xFF, 0xD9]
 
-    @Test("what stands behind the picture is no fault, near or far")
+    @Test("bytes after the picture are no fault, near or far")
     func trailing() throws {
         let film = [UInt8](repeating: 7, count: 300_000)
         #expect(try FakeFile(start + [1, 2, 3] + end).verdict() == .whole(.jpeg))
@@ -116,7 +116,7 @@ struct JPEGTests {
         #expect(try FakeFile(start + [1, 2, 3] + end + film).verdict() == .whole(.jpeg))
     }
 
-    @Test("a picture without an end is not whole, and a marker within its head is none")
+    @Test("a picture without an end is incomplete, and a marker within its header is no end")
     func unfinished() throws {
         #expect(try FakeFile(start + [1, 2, 3]).verdict().reason == "has no end of its picture yet")
         #expect(try FakeFile(start + [1, 0xFF]).verdict().isNotWhole)
@@ -124,13 +124,13 @@ struct JPEGTests {
         #expect(try FakeFile(thumbnail).verdict().isNotWhole)
     }
 
-    @Test("an end across the border of two reads is found", arguments: [65_523, 65_535, 65_536, 131_071])
+    @Test("an end that spans two reads is found", arguments: [65_523, 65_535, 65_536, 131_071])
     func border(_ length: Int) throws {
         let filler = [UInt8](repeating: 7, count: length)
         #expect(try FakeFile(start + filler + end + [UInt8](repeating: 7, count: 200_000)).verdict() == .whole(.jpeg))
     }
 
-    @Test("of much data without an end nothing is said")
+    @Test("much data without an end gives no verdict")
     func long() throws {
         let file = FakeFile(size: 1 << 32, [(0, start)])
         #expect(try file.verdict() == .tooLong(.jpeg))
@@ -140,7 +140,7 @@ struct JPEGTests {
 
 @Suite("MPEG-TS")
 struct TransportStreamTests {
-    @Test("cut within a packet it is not whole", arguments: ["video.ts", "video.m2ts"])
+    @Test("a file cut within a packet is incomplete", arguments: ["video.ts", "video.m2ts"])
     func cut(_ name: String) throws {
         let bytes = try Recordings.read("whole/" + name)
         #expect(try FakeFile(bytes.dropLast(100)).verdict().isNotWhole)

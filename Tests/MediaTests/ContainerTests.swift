@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Container")
 struct ContainerTests {
-    @Test("a finished recording is whole", arguments: Recordings.whole)
+    @Test("a finished recording is complete", arguments: Recordings.whole)
     func whole(_ name: String) throws {
         let verdict = try FakeFile(Recordings.read("whole/" + name)).verdict()
         #expect(verdict.isWhole, "\(verdict)")
@@ -28,12 +28,12 @@ struct ContainerTests {
         Cut(name: "video.avi", says: "has no size in its RIFF yet, which a recorder fills in at the end"),
     ]
 
-    @Test("a recorder that was killed leaves a file that is not whole, and the verdict says why", arguments: cuts)
+    @Test("a killed recorder leaves an incomplete file, and the verdict gives the reason", arguments: cuts)
     func killed(_ cut: Cut) throws {
         #expect(try FakeFile(Recordings.read("cut/" + cut.name)).verdict().reason == cut.says)
     }
 
-    @Test("killed between two fragments or packets, nothing is missing", arguments: ["fragmented.mp4", "video.ts"])
+    @Test("a file killed between two fragments or packets lacks nothing", arguments: ["fragmented.mp4", "video.ts"])
     func killedBetween(_ name: String) throws {
         #expect(try FakeFile(Recordings.read("cut/" + name)).verdict().isWhole)
     }
@@ -52,7 +52,7 @@ struct ContainerTests {
     }
 
     @Test(
-        "a recording is closed when nothing can be added to it: not a stream, and not one in fragments",
+        "a recording is closed if nothing can be appended: not a stream, and not a fragmented file",
         arguments: Recordings.whole)
     func closed(_ name: String) throws {
         let hasEnd = !["fragmented.mp4", "video.ts", "video.m2ts"].contains(name)
@@ -61,7 +61,7 @@ struct ContainerTests {
         #expect(try !Container.isClosed(FakeFile(cut).pieces, named: "clip"))
     }
 
-    @Test("a recording whose last box has no size of its own, and ends where the file does, is never closed")
+    @Test("a recording whose last box has no size and ends with the file is never closed")
     func openEnded() throws {
         let finished = try Recordings.read("whole/faststart.mp4")
         #expect(try Container.isClosed(FakeFile(finished).pieces, named: "a.mp4"))
@@ -74,7 +74,7 @@ struct ContainerTests {
         #expect(try !Container.isClosed(FakeFile(open + noise(500)).pieces, named: "a.mp4"))
     }
 
-    @Test("no beginning of a recording passes for the whole, wherever it is cut", arguments: Recordings.whole)
+    @Test("no prefix of a recording passes as complete, wherever it is cut", arguments: Recordings.whole)
     func beginnings(_ name: String) throws {
         let bytes = try Recordings.read("whole/" + name)
         for length in 1..<bytes.count where !Self.mayPass(name, bytes, length) {
@@ -86,7 +86,7 @@ struct ContainerTests {
     }
 
     @Test(
-        "room that was taken in advance and never written is no end",
+        "preallocated space that was never written is no end",
         arguments: Recordings.whole.filter { !$0.hasSuffix("jpg") })
     func preallocated(_ name: String) throws {
         let bytes = try Recordings.read("whole/" + name)
@@ -95,7 +95,7 @@ struct ContainerTests {
     }
 
     @Test(
-        "a file of zeros is not whole when its name says that it is a recording",
+        "a file of zeros is incomplete if its name is that of a recording",
         arguments: ["a.mp4", "a.MOV", "a.mkv", "a.ts", "a.avi", "a.jpg"])
     func zeros(_ name: FilePath) throws {
         let file = FakeFile([UInt8](repeating: 0, count: 5000))
@@ -104,13 +104,13 @@ struct ContainerTests {
     }
 
     @Test(
-        "of what is no container nothing is said",
+        "other files give no verdict",
         arguments: ["", "G", "Good day", "blahfree", "RIFF....WAVEfmt ", "\u{1A}EB", "<html>moov</html>"])
     func unknown(_ text: String) throws {
         #expect(try FakeFile(Array(text.utf8)).verdict(named: "a.mp4") == .unknownFormat)
     }
 
-    @Test("an error of the disk is thrown and is no verdict")
+    @Test("a disk error is thrown and is no verdict")
     func unreadable() throws {
         let pieces = Pieces(size: 100) { _, _ throws(SystemError) in
             throw SystemError(call: "pread", subject: "clip.mp4", code: 5)
@@ -118,7 +118,7 @@ struct ContainerTests {
         #expect(throws: SystemError.self) { try Container.verdict(of: pieces, named: "clip.mp4") }
     }
 
-    @Test("a file on a disk is looked at through its descriptor")
+    @Test("a file on a disk is read through its descriptor")
     func onDisk() throws {
         let folder = TemporaryFolder()
         let path = try folder.write("clip.mkv", Recordings.read("whole/video.mkv"))

@@ -8,7 +8,7 @@ import Testing
 /// A program with this name replaces it: the output of the real one is in the first test.
 @Suite("FFProbe")
 struct FFProbeTests {
-    @Test("what it prints is read")
+    @Test("its output is parsed")
     func reads() {
         // The output of ffprobe 5.1 for a finished transport stream, with a time added.
         let facts = FFProbe.facts(
@@ -24,7 +24,7 @@ struct FFProbeTests {
     }
 
     @Test(
-        "what is no answer says nothing",
+        "invalid output gives no facts",
         arguments: [
             "", "{", "[]", "{}", #"{"format": {"duration": "NaN"}}"#, #"{"format": {"duration": "1e300"}}"#,
             #"{"streams": [{"codec_type": "video", "width": -5, "height": 9223372036854775807}]}"#,
@@ -33,7 +33,7 @@ struct FFProbeTests {
         ])
     func nothing(_ text: String) { #expect(FFProbe.facts(from: Array(text.utf8)).isEmpty) }
 
-    @Test("it is found on the path, and otherwise not used")
+    @Test("it is found in PATH, and otherwise not used")
     func found() throws {
         let folder = TemporaryFolder()
         #expect(FFProbe.installed(path: "/nowhere:relative:\(folder.path)") == nil)
@@ -46,7 +46,7 @@ struct FFProbeTests {
         try Descriptor.open(try folder.write("recording", [7]), for: .reading)
     }
 
-    @Test("the open file goes in, and nothing but files may be opened")
+    @Test("it gets the open file, and may open only files")
     func asked() throws {
         let folder = TemporaryFolder()
         let probe = try fake(
@@ -60,7 +60,7 @@ struct FFProbeTests {
     }
 
     @Test(
-        "one that fails, says too much or hangs says nothing, and is gone afterwards",
+        "a probe that fails, prints too much or hangs gives no facts, and leaves no process",
         arguments: [
             "exit 1", "yes", "echo $$ > PID; exec sleep 600",
         ])

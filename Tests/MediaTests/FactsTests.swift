@@ -43,7 +43,7 @@ struct FactsTests {
             facts: MediaFacts(recorded: recorded, width: 48, height: 64, make: "Acme", model: "Still 5")),
     ]
 
-    @Test("of a recording are what its maker was told", arguments: cases)
+    @Test("facts of a recording match the values given to its encoder", arguments: cases)
     func recordings(_ it: Case) throws {
         #expect(try FakeFile(Recordings.read("whole/" + it.name)).facts() == it.facts)
     }
@@ -56,7 +56,7 @@ struct FactsTests {
         #expect(facts.camera == "Acme Still 5")
     }
 
-    @Test("a header's time of 0, or of 1970, is none", arguments: [0, 1, 2_082_844_800])
+    @Test("a header time of 0, or of 1970, counts as none", arguments: [0, 1, 2_082_844_800])
     func unset(_ time: Int) throws {
         let header =
             big(0, 4) + big(time, 4) + big(0, 4) + big(1000, 4) + big(5000, 4) + [UInt8](repeating: 0, count: 80)
@@ -73,7 +73,7 @@ struct FactsTests {
         #expect(try file.facts() == MediaFacts(recorded: WallTime(milliseconds: 86_400_000), duration: 7_200_000))
     }
 
-    @Test("the length of all fragments counts where the header has none")
+    @Test("the durations of all fragments add up if the header has none")
     func fragments() throws {
         let header = big(0, 12) + big(1000, 4) + [UInt8](repeating: 0, count: 84)
         let total = box("mvex", box("mehd", big(0, 4) + big(61_500, 4)))
@@ -89,7 +89,7 @@ struct FactsTests {
         #expect(try file.facts().recorded?.description == "2001-01-02T00:00:00.000Z")
     }
 
-    @Test("a name is short, printable and without space around it")
+    @Test("a name is short, printable and without surrounding space")
     func text() {
         #expect(Facts.text("  Acme\u{1B}[2J \0rest".utf8) == "Acme[2J")
         #expect(Facts.text("\0".utf8) == nil)
@@ -97,7 +97,7 @@ struct FactsTests {
         #expect(Facts.text([0xFF, 0x41]) == "\u{FFFD}A")
     }
 
-    @Test("nothing of what is no recording")
+    @Test("other files have no facts")
     func nothing() throws {
         #expect(try FakeFile(Array("hello".utf8)).facts().isEmpty)
         #expect(try FakeFile([]).facts().isEmpty)
@@ -106,7 +106,7 @@ struct FactsTests {
 
 @Suite("MediaFacts")
 struct MediaFactsTests {
-    @Test("a model that begins with its make is said once")
+    @Test("a model that starts with its make is shown once")
     func camera() {
         #expect(MediaFacts(make: "Acme", model: "ACME 5").camera == "ACME 5")
         #expect(MediaFacts(make: "Acme", model: "Five").camera == "Acme Five")
@@ -126,7 +126,7 @@ struct MediaFactsTests {
 @Suite("CivilTime")
 struct CivilTimeTests {
     @Test(
-        "is a moment with its offset",
+        "a time with an offset is a moment",
         arguments: zip(
             [
                 "1970-01-01T00:00:00", "2024:05:01 12:20:30", "2000-02-29 23:59:60", "1904-01-01T00:00:00",
@@ -140,7 +140,7 @@ struct CivilTimeTests {
     }
 
     @Test(
-        "is nothing that no calendar has",
+        "an impossible date is none",
         arguments: [
             "", "2024-05-01", "2024-02-30T00:00:00", "1900-02-29T00:00:00", "2024-13-01T00:00:00",
             "2024-00-01T00:00:00",
@@ -156,7 +156,7 @@ struct CivilTimeTests {
             [0, 7200, -12_600, 50_400, nil, nil, nil, nil, nil, nil] as [Int?]))
     func offsets(_ text: String, _ seconds: Int?) { #expect(CivilTime.offset(text.utf8) == seconds) }
 
-    @Test("every day is one day after the one before it, as the other way round")
+    @Test("every day is one day after the one before it, and the reverse")
     func roundTrip() throws {
         for days in stride(from: -25_000, through: 80_000, by: 13) {
             let wall = WallTime(milliseconds: Int64(days) * 86_400_000 + 3_723_000)

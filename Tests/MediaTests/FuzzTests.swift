@@ -24,7 +24,7 @@ struct MediaFuzzTests {
         return Mutator(whole + cut, words: words)
     }
 
-    @Test("end in a verdict after few reads, the same one each time")
+    @Test("fuzzed containers end in a verdict after few reads, always the same")
     func verdicts() throws {
         var verdicts: Set<String> = []
         let fuzz = Fuzz("containers", rounds: 600, share: 4)
@@ -44,7 +44,7 @@ struct MediaFuzzTests {
         if fuzz.rounds >= 600 { #expect(verdicts.isSuperset(of: ["whole", "notWhole", "unknownFormat!"])) }
     }
 
-    @Test("tell facts that can be")
+    @Test("fuzzed containers give only valid facts")
     func facts() throws {
         let fuzz = Fuzz("media-facts", rounds: 600, share: 4)
         var told = 0
@@ -72,7 +72,7 @@ struct MediaFuzzTests {
         if fuzz.rounds >= 600 { #expect(told > fuzz.rounds / 10) }
     }
 
-    @Test("an answer of ffprobe, however damaged, tells facts that can be")
+    @Test("damaged ffprobe output gives only valid facts")
     func answers() throws {
         let answer = """
             {"streams": [{"codec_type": "video", "width": 64, "height": 48}], "format": {"duration": "1.04",

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Names
 
-@Suite("What is known of names")
+@Suite("Address cache")
 struct AddressCacheTests {
     private let address = IPAddress("192.0.2.7")
 
-    @Test("a name is asked for once, what that sent is owed once, and in another network it is asked for again")
+    @Test("a name is resolved once, charged once, and resolved again on another network")
     func known() async throws {
         let asked = Atomic(0)
         let addresses = [try #require(address)]
@@ -27,14 +27,14 @@ struct AddressCacheTests {
         #expect(book.takeOwed(for: "a.test") == Spending(bytes: 300, received: 480))
     }
 
-    @Test("what was sent in vain is owed as well")
+    @Test("failed queries are charged too")
     func inVain() async throws {
         let book = AddressCache { _, _ in throw NameQuestion.Failure.unknown("nobody knows", Spending(bytes: 90)) }
         await #expect(throws: NameQuestion.Failure.self) { try await book.addresses(of: "a.test", NameServers()) }
         #expect(book.takeOwed(for: "a.test") == Spending(bytes: 90))
     }
 
-    @Test("a question that is broken off is owed as well")
+    @Test("interrupted queries are charged too")
     func brokenOff() async throws {
         let book = AddressCache { _, _ in throw NameQuestion.Failure.cancelled(Spending(bytes: 90)) }
         await #expect(throws: CancellationError.self) { try await book.addresses(of: "a.test", NameServers()) }

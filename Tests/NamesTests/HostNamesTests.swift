@@ -3,9 +3,9 @@ import Testing
 
 @testable import Names
 
-@Suite("Names of hosts")
+@Suite("Host names")
 struct HostNamesTests {
-    @Test("an address stands for itself, and this machine knows its own name")
+    @Test("an address resolves to itself, and this machine knows its own name")
     func known() async throws {
         #expect(try await HostNames.addresses(of: "192.0.2.7") == [IPAddress("192.0.2.7")].compactMap { $0 })
         #expect(try await HostNames.addresses(of: "2001:db8::7").map(\.description) == ["2001:db8::7"])
@@ -14,7 +14,7 @@ struct HostNamesTests {
     }
 
     /// The name is too long to be sent to any server (RFC 1035, section 2.3.4).
-    @Test("a name that cannot be one is unknown, and says so")
+    @Test("an impossible name is unknown, with a reason")
     func unknown() async {
         let name = String(repeating: "a", count: 64) + ".invalid"
         let error = await #expect(throws: HostNames.Unknown.self) { try await HostNames.addresses(of: name) }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Names
 
-@Suite("Questions for names")
+@Suite("DNS queries")
 struct NameQuestionTests {
-    @Test("without a server that may be asked files alone are, and the sentence names the servers")
+    @Test("without a permitted server only files are used, and the message names the servers")
     func forbidden() async throws {
         let server = try #require(IPAddress("192.0.2.53"))
         let error = await #expect(throws: NameQuestion.Failure.self) {
@@ -19,7 +19,7 @@ struct NameQuestionTests {
         #expect(own.addresses.allSatisfy { $0.isLoopback } && !own.addresses.isEmpty && own.spent == .none)
     }
 
-    @Test("what a resolver on this machine is asked is counted as four questions, an answer or not")
+    @Test("a query to a local resolver counts as four, answered or not")
     func local() async throws {
         let known = try await NameQuestion.ask("localhost", NameServers(hasLocal: true))
         #expect(known.spent.bytes == 4 * Int64(9 + 77))

@@ -9,7 +9,7 @@ import Transport
 
 @testable import Notices
 
-@Suite("Telling a hook", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Delivering a notice", .timeLimit(.minutes(Patience.minutes(1))))
 struct HookSenderTests {
     private let folder = TemporaryFolder()
     private let notice = Notice(id: "sluice-1-2", body: Array("{\"type\":\"completed\"}\n".utf8))
@@ -33,7 +33,7 @@ struct HookSenderTests {
         return .command(["/bin/sh", path.display, "one two"])
     }
 
-    @Test("a command gets the event on its standard input, its arguments as they stand, and no environment of ours")
+    @Test("a command gets the event on standard input, its arguments unchanged, and none of our environment")
     func command() async throws {
         let out = folder.path.appending("out")
         let target = try script(
@@ -45,7 +45,7 @@ struct HookSenderTests {
         #expect(Set(lines.dropFirst(2)).subtracting(known).isEmpty)
     }
 
-    @Test("one that does not read is no trouble, however much there would be to read")
+    @Test("a command that does not read causes no failure, however long the event")
     func deaf() async throws {
         let sender = HookSender(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
         let long = Notice(id: "x", body: [UInt8](repeating: 0x61, count: 1 << 20))
@@ -54,7 +54,7 @@ struct HookSenderTests {
                 == .told("it ended with exit status 0"))
     }
 
-    @Test("another exit status is tried again, with its last word, and without the password in it")
+    @Test("another exit status is retried, with the last output and without its password")
     func status() async throws {
         let telling = await tell(try script("echo first >&2; echo 'no way: password=hunter2' >&2; exit 3"))
         #expect(
@@ -62,7 +62,7 @@ struct HookSenderTests {
                 == .again("it ended with exit status 3: no way: password=***", code: "status 3", after: nil))
     }
 
-    @Test("one that hangs is ended at its time-out, with all that it started")
+    @Test("a hanging command is killed at its time-out, with all its children")
     func hangs() async throws {
         let mark = folder.path.appending("pid")
         let clock = ContinuousClock()
@@ -77,7 +77,7 @@ struct HookSenderTests {
         }
     }
 
-    @Test("a program may be a link, and what is none is named")
+    @Test("a program may be a link, and a path that is no program is named")
     func obstacles() async throws {
         let link = folder.path.appending("link")
         #expect(link.withCString { symlink("/bin/true", $0) } == 0)
@@ -86,13 +86,13 @@ struct HookSenderTests {
         #expect(await HookSender.obstacle(running: [none]) == "\(none) cannot be run: it is not a program")
     }
 
-    @Test("one that is not there says so")
+    @Test("a missing program is reported")
     func missing() async {
         let telling = await tell(.command(["/nowhere/tell"]))
         #expect(telling == .again("it cannot be started: No such file or directory", code: "start", after: nil))
     }
 
-    @Test("an address gets the event, its id, the time and the signature of all three, and headers that were asked for")
+    @Test("an address gets the event, its id, the time, the signature of all three, and configured headers")
     func post() async throws {
         struct Seen: Sendable {
             var line = "", type = "", id = "", signature = "", token = "", body: [UInt8] = [], time = ""
@@ -121,7 +121,7 @@ struct HookSenderTests {
     }
 
     @Test(
-        "an answer says what to do",
+        "the response decides what happens next",
         arguments: [
             (200, "told"), (202, "told"), (301, "again"), (307, "again"), (400, "refused"), (401, "refused"),
             (404, "refused"), (408, "again"), (410, "refused"), (425, "again"), (429, "again"), (500, "again"),
@@ -142,7 +142,7 @@ struct HookSenderTests {
     }
 
     @Test(
-        "nobody there, silence and a secret that cannot be read are tried again; no word of theirs has the path or the secret"
+        "no listener, silence and an unreadable secret are retried; messages show neither path nor secret"
     )
     func trouble() async throws {
         let silent = try FakeServer { $0.hang() }

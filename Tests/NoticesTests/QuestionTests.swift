@@ -5,11 +5,11 @@ import Testing
 
 @testable import Notices
 
-@Suite("The answer of a program that is asked before an upload", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Answers of a before_upload program", .timeLimit(.minutes(Patience.minutes(1))))
 struct QuestionTests {
     private func answer(_ text: String) throws -> BeforeUpload.Answer { try Question.answer(Array(text.utf8)) }
 
-    @Test("go, wait and skip are understood, and nothing at all is go")
+    @Test("go, wait and skip are understood, and an empty answer is go")
     func answers() throws {
         #expect(try answer("") == .go(.init()))
         #expect(try answer("\n") == .go(.init()))
@@ -26,7 +26,7 @@ struct QuestionTests {
     }
 
     @Test(
-        "what is none of them is told as such, and as what is wrong with it",
+        "any other answer is reported with the problem",
         arguments: [
             ("yes", "it printed no answer"), ("[]", "it printed no answer"), ("{}", "it printed no answer"),
             (#"{"answer": "maybe"}"#, "its `answer` is `maybe`; there are go, wait, skip"),
@@ -47,7 +47,7 @@ struct QuestionTests {
         #expect(error?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
     }
 
-    @Test("damaged answers are go, wait, skip or a sentence")
+    @Test("damaged answers are go, wait, skip or an error message")
     func fuzz() throws {
         let seeds = [
             #"{"answer":"go","name":"a/b.mp4","metadata":{"title":"x"},"context":{"who":"me"}}"#,
@@ -68,7 +68,7 @@ struct QuestionTests {
         return try await Question.ask(rule, about: Array("{\"id\":\"x\"}\n".utf8))
     }
 
-    @Test("the program reads the upload, and its exit status and its time count")
+    @Test("the program reads the upload, and its exit status and time count")
     func program() async throws {
         let copied = "read line; printf '{\"answer\":\"skip\",\"reason\":\"%s\"}' \"$(echo $line | tr -d '\"')\""
         #expect(try await ask(copied) == .skip(reason: "{id:x}"))
@@ -87,7 +87,7 @@ struct QuestionTests {
         #expect(late?.description == "it did not end in time")
     }
 
-    @Test("a task that is cancelled kills it and gives no answer")
+    @Test("cancellation kills the program without an answer")
     func cancelled() async throws {
         let task = Task { try await ask("sleep 1000") }
         task.cancel()

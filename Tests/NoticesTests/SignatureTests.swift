@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Signatures of notices")
 struct SignatureTests {
-    @Test("the example of the Standard Webhooks specification comes out")
+    @Test("the example of the Standard Webhooks specification is reproduced")
     func published() throws {
         let signature = try Signature(secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
         #expect(
@@ -23,13 +23,13 @@ struct SignatureTests {
                 == "v1,eSy6C/ukcbsWiagfkYbWTXb4vrOFFHeJULjSwoNultI=")
     }
 
-    @Test("what is no base 64 behind `whsec_` is refused, without the secret", arguments: ["whsec_", "whsec_!hunter2"])
+    @Test("invalid base64 after `whsec_` is refused, without the secret", arguments: ["whsec_", "whsec_!hunter2"])
     func refused(_ secret: String) throws {
         let error = #expect(throws: Signature.Unusable.self) { _ = try Signature(secret: secret) }
         #expect(error?.description.contains("hunter") == false)
     }
 
-    @Test("HMAC-SHA256 is that of RFC 4231")
+    @Test("HMAC-SHA256 matches RFC 4231")
     func vectors() {
         let digest = Hasher.authentication(
             .sha256, of: Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8))

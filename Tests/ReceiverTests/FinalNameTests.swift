@@ -9,7 +9,7 @@ struct FinalNameTests {
     static let long = String(repeating: "ä", count: 140)
 
     @Test(
-        "leads below the folder or is refused",
+        "a name leads below the folder or is refused",
         arguments: [
             ("a.mp4", "a.mp4"), ("a/b/c.mp4", "a/b/c.mp4"), ("ä ö.mp4", "ä ö.mp4"), ("a\nb", "a\nb"),
             ("..a", "..a"), (".hidden", ".hidden"), ("a\\b", "a\\b"), ("/etc/passwd", nil), ("../a", nil),
@@ -26,7 +26,7 @@ struct FinalNameTests {
         }
     }
 
-    @Test("any bytes come through sluicePath, which counts before the others")
+    @Test("sluicePath may contain any bytes, and precedes the others")
     func bytes() async throws {
         try await Inbox.open { inbox in
             let name = FilePath(bytes: Array(UInt8(1)...UInt8.max).filter { $0 != UInt8(ascii: "/") }.prefix(250))
@@ -40,7 +40,7 @@ struct FinalNameTests {
         }
     }
 
-    @Test("relativePath counts before filename, and without a name there is still a place")
+    @Test("relativePath precedes filename, and without a name there is still a place")
     func order() async throws {
         try await Inbox.open { inbox in
             try await inbox.upload([], ["relativePath": "x/y", "filename": "z"])
@@ -49,7 +49,7 @@ struct FinalNameTests {
         }
     }
 
-    @Test("a number fits into a name that is as long as can be")
+    @Test("a number fits into a name of maximal length")
     func longest() async throws {
         try await Inbox.open { inbox in
             let name = String(repeating: "n", count: 251) + ".mp4"

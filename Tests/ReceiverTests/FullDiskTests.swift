@@ -8,7 +8,7 @@ import Testing
     "Receiver on a full disk", .timeLimit(.minutes(Patience.minutes(1))),
     .enabled(if: SmallDisk.isPossible, "mounting needs root"))
 struct FullDiskTests {
-    @Test("what cannot fit is refused at once, and leaves nothing")
+    @Test("an upload that cannot fit is refused at once, and leaves no file")
     func announced() async throws {
         let disk = try SmallDisk()
         let inbox = Inbox(into: disk.path)
@@ -25,7 +25,7 @@ struct FullDiskTests {
         await inbox.stop()
     }
 
-    @Test("a disk that fills up on the way keeps what arrived, and the upload goes on when there is room")
+    @Test("a disk that fills up keeps the received bytes, and the upload continues when space is free")
     func filled() async throws {
         let disk = try SmallDisk()
         let inbox = Inbox(into: disk.path)
@@ -47,7 +47,7 @@ struct FullDiskTests {
         await inbox.stop()
     }
 
-    @Test("the last bytes are no refused file when there is room for them and none for their record")
+    @Test("if the last bytes fit and their record does not, the file is not refused")
     func unrecorded() async throws {
         let disk = try SmallDisk(files: 64)
         let inbox = Inbox(into: disk.path)
@@ -71,7 +71,7 @@ struct FullDiskTests {
     }
 
     @Test(
-        "a folder that another disk is mounted on gets its files all the same, or loses nothing while they do not fit")
+        "a folder with another disk mounted on it gets its files, or loses none while they do not fit")
     func mounted() async throws {
         let root = TemporaryFolder()
         let disk = try SmallDisk(at: root.path.appending("card"))

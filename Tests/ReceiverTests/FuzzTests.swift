@@ -38,7 +38,7 @@ struct ReceiverFuzzTests {
         "X: \(String(repeating: "x", count: 20_000))\r\n",
     ]
 
-    @Test("answers any request with a status of HTTP or closes, and goes on serving; nothing appears that was not sent")
+    @Test("any request gets an HTTP status or a closed connection; only sent files appear")
     func requests() async throws {
         try await Inbox.open(token: nil, maxSize: 1 << 20) { inbox in
             let mutator = Mutator(Self.requests.map { Array($0.utf8) }, words: Self.words, limit: 40_000)
@@ -121,7 +121,7 @@ struct ReceiverFuzzTests {
         }
     }
 
-    @Test("a damaged record is left where it is and said, and the receiver starts")
+    @Test("a damaged record is kept and reported, and the receiver starts")
     func records() async throws {
         let record = Record(
             id: "0123456789abcdef0123456789abcdef", length: 5, metadata: "filename YS5tcDQ=,mtime LTU=", created: 1,

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The receiver's own extension: the question whether it holds a content under a name.
-@Suite("a lookup", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Lookup of files", .timeLimit(.minutes(Patience.minutes(1))))
 struct LookupTests {
     private static let content = noise(5000)
 
@@ -18,7 +18,7 @@ struct LookupTests {
         return (reply.status, reply.headers["sluice-lookup"])
     }
 
-    @Test("is announced")
+    @Test("lookup is announced")
     func announced() async throws {
         try await Inbox.open { inbox in
             let reply = try await inbox.ask("OPTIONS", "/files/")
@@ -26,7 +26,7 @@ struct LookupTests {
         }
     }
 
-    @Test("finds a content under its name, and under the name that it got because that was taken")
+    @Test("a content is found under its name, and under the alternative name it got")
     func held() async throws {
         try await Inbox.open { inbox in
             try await inbox.upload(noise(40, seed: 9), ["filename": "clips/a.mp4"])
@@ -39,7 +39,7 @@ struct LookupTests {
         }
     }
 
-    @Test("believes the disk and not the record")
+    @Test("the disk counts, not the record")
     func disk() async throws {
         try await Inbox.open { inbox in
             try await inbox.upload(Self.content, ["filename": "a", "mtime": "1000000000"])
@@ -56,7 +56,7 @@ struct LookupTests {
         }
     }
 
-    @Test("leads nowhere outside the folder, and asks for the token")
+    @Test("lookup leads nowhere outside the folder, and needs the token")
     func hostile() async throws {
         let outside = TemporaryFolder()
         try outside.write("secret", Self.content)
@@ -75,7 +75,7 @@ struct LookupTests {
         }
     }
 
-    @Test("that lacks its digest or length is refused")
+    @Test("a lookup without digest or length is refused")
     func malformed() async throws {
         try await Inbox.open { inbox in
             let name = Inbox.metadata(["filename": [0x61]])
@@ -86,7 +86,7 @@ struct LookupTests {
         }
     }
 
-    @Test("a new upload of what is held is finished without a byte, and its removal leaves the file")
+    @Test("a new upload of existing content finishes without a byte, and its removal keeps the file")
     func creation() async throws {
         try await Inbox.open { inbox in
             try await inbox.upload(Self.content, ["filename": "a"])
@@ -104,7 +104,7 @@ struct LookupTests {
         }
     }
 
-    @Test("a creation that is repeated by a sender without a memory tells how far the upload got")
+    @Test("a repeated creation by a sender without state reports the upload's progress")
     func repeated() async throws {
         try await Inbox.open { inbox in
             let words = ["filename": "a", "sluiceId": "01.1", "sha256": sha256(Self.content)]

@@ -8,7 +8,7 @@ import WebServer
 
 @Suite("Receiver", .timeLimit(.minutes(Patience.minutes(1))))
 struct ReceiverTests {
-    @Test("a whole upload appears under its name with its bytes and its time", arguments: [0, 1, 65_537, 3_000_000])
+    @Test("a complete upload appears under its name with its bytes and time", arguments: [0, 1, 65_537, 3_000_000])
     func whole(_ size: Int) async throws {
         try await Inbox.open { inbox in
             let content = noise(size)
@@ -21,7 +21,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("nothing appears under the name before the last byte")
+    @Test("no file appears under the name before the last byte")
     func hidden() async throws {
         try await Inbox.open { inbox in
             let location = try await inbox.made(10, ["filename": "a"])
@@ -34,7 +34,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("an interrupted body keeps what was written, and another receiver over the folder goes on")
+    @Test("an interrupted body is kept, and another receiver over the folder continues")
     func restart() async throws {
         let inbox = Inbox()
         try await inbox.start()
@@ -52,7 +52,7 @@ struct ReceiverTests {
         await inbox.stop()
     }
 
-    @Test("stopping in the middle of a body keeps what was written")
+    @Test("stopping within a body keeps the written bytes")
     func stopped() async throws {
         let inbox = Inbox()
         try await inbox.start()
@@ -73,7 +73,7 @@ struct ReceiverTests {
         await inbox.stop()
     }
 
-    @Test("bytes that no sync vouches for are not trusted after another boot")
+    @Test("bytes without a sync are not trusted after another boot")
     func boots() async throws {
         let inbox = Inbox()
         try await inbox.start()
@@ -97,7 +97,7 @@ struct ReceiverTests {
         await inbox.stop()
     }
 
-    @Test("the newest request wins: a HEAD takes the upload over from a connection that went silent")
+    @Test("the newest request wins: a HEAD takes the upload over from a silent connection")
     func takeover() async throws {
         try await Inbox.open { inbox in
             let content = noise(1_000)
@@ -116,7 +116,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("content that is not what was announced never appears, and the upload begins again")
+    @Test("content that differs from its announcement never appears, and the upload starts again")
     func mismatch() async throws {
         try await Inbox.open { inbox in
             let content = noise(1_000)
@@ -131,7 +131,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("a lost reply to POST costs nothing: the same sender's upload is found again, unfinished and finished")
+    @Test("a lost response to POST costs nothing: the same sender's upload is found again, unfinished and finished")
     func repeated() async throws {
         let inbox = Inbox()
         try await inbox.start()
@@ -155,7 +155,7 @@ struct ReceiverTests {
         await inbox.stop()
     }
 
-    @Test("a name held by the same content is done, by anything else gets a number, and nothing is replaced")
+    @Test("a name with the same content is done, any other gets a number, and no file is replaced")
     func taken() async throws {
         try await Inbox.open { inbox in
             try await inbox.upload(noise(100), ["filename": "clip.mp4"])
@@ -171,7 +171,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("symbolic links below the folder lead nowhere")
+    @Test("symbolic links below the folder are not followed")
     func links() async throws {
         try await Inbox.open { inbox in
             let outside = inbox.temporary.path.appending("outside")
@@ -191,7 +191,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("20 uploads at once arrive, each under its own name")
+    @Test("20 simultaneous uploads arrive, each under its own name")
     func concurrent() async throws {
         try await Inbox.open { inbox in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -210,7 +210,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("a deleted upload is gone, and so is its file, unless that is another one by now")
+    @Test("a deleted upload is gone with its file, unless that is another file by now")
     func deleted() async throws {
         try await Inbox.open { inbox in
             let open = try await inbox.made(10, ["filename": "a"])
@@ -264,7 +264,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("logs each fact once, names fit to print, and no whole id and no token")
+    @Test("each fact is logged once, with printable names, and without a whole id or token")
     func logs() async throws {
         try await Inbox.open(token: "s3cret") { inbox in
             let wire = try await inbox.ask("POST", "/files", ["Authorization": "Bearer wrong", "Upload-Length": "1"])

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Receiver
 
-@Suite("Lines about strangers")
+@Suite("Log lines about strangers")
 struct RefusedClientLogTests {
-    @Test("a few a minute are written down, and then how many there were besides")
+    @Test("a few a minute are logged, and then how many more there were")
     func few() {
         let (log, clocks) = (RefusedClientLog(), ManualClocks())
         let lines = (0..<1000).compactMap { log.line("refused \($0)", at: clocks.monotonic()) }

@@ -15,7 +15,7 @@ struct TusProtocolTests {
     }
 
     @Test(
-        "takes a file of any time, however absurd",
+        "a file with any time is accepted, however absurd",
         arguments: ["-9223372036854775808", "9223372036854775807", "-1", "99999999999999999999", "soon"])
     func absurdTime(_ time: String) async throws {
         try await Inbox.open { inbox in
@@ -29,7 +29,7 @@ struct TusProtocolTests {
     }
 
     @Test(
-        "answers as the protocol says",
+        "responses follow the protocol",
         arguments: [
             Case(method: "OPTIONS", target: "/files/", headers: ["Tus-Resumable": ""], status: 204),
             Case(method: "GET", target: "/files/", headers: [:], status: 405),
@@ -72,7 +72,7 @@ struct TusProtocolTests {
     }
 
     @Test(
-        "a PATCH must say where it begins and what it is, and changes nothing otherwise",
+        "a PATCH must state its offset and type, and otherwise changes nothing",
         arguments: [
             (["Upload-Offset": "5", "Content-Type": "text/plain"], 3, 415),
             (["Content-Type": Inbox.offsetType], 3, 400),
@@ -94,7 +94,7 @@ struct TusProtocolTests {
         }
     }
 
-    @Test("a chunked body that is longer than what is missing is refused, nothing beyond the end stored")
+    @Test("a chunked body beyond the missing bytes is refused, and nothing beyond the end stored")
     func tooLong() async throws {
         try await Inbox.open { inbox in
             let location = try await inbox.made(10, ["filename": "a"])
@@ -110,7 +110,7 @@ struct TusProtocolTests {
         }
     }
 
-    @Test("HEAD tells offset, length and metadata, and may not be cached")
+    @Test("HEAD returns offset, length and metadata, and forbids caching")
     func head() async throws {
         try await Inbox.open { inbox in
             let location = try await inbox.made(10, ["filename": "a"])
@@ -123,7 +123,7 @@ struct TusProtocolTests {
         }
     }
 
-    @Test("OPTIONS announces what works")
+    @Test("OPTIONS announces the supported extensions")
     func options() async throws {
         try await Inbox.open(maxSize: 5) { inbox in
             let reply = try await inbox.ask("OPTIONS", "/files/", ["Tus-Resumable": ""])
@@ -134,7 +134,7 @@ struct TusProtocolTests {
         }
     }
 
-    @Test("POST stands in for methods that a network blocks")
+    @Test("POST replaces methods that a network blocks")
     func override() async throws {
         try await Inbox.open { inbox in
             let location = try await inbox.made(3, ["filename": "a"])
@@ -148,7 +148,7 @@ struct TusProtocolTests {
     }
 
     @Test(
-        "without the right token nothing happens",
+        "without the right token every request is refused",
         arguments: [
             ([:], 401), (["Authorization": "Bearer "], 401), (["Authorization": "Bearer s3cre"], 401),
             (["Authorization": "Basic s3cret"], 401), (["Authorization": "Bearer s3cret"], 201),

@@ -21,7 +21,7 @@ struct TuspyTests {
         second.upload()
         """
 
-    @Test("uploads in chunks and goes on where it was")
+    @Test("tuspy uploads in chunks and resumes")
     func uploads() async throws {
         let bin = try await blocking { try Tools.venv(["tuspy==1.1.0"]) }
         try await Inbox.open(token: "s3cret") { inbox in

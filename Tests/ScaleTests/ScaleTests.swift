@@ -189,7 +189,7 @@ private struct Scene {
 
 @Suite("A long backlog")
 struct ScaleTests {
-    @Test("the generated backlog holds what it says, by the store's own counters")
+    @Test("the generated backlog matches the store's own counters")
     func backlog() async throws {
         let scene = try await Scene(1_000)
         var counted: [UploadState: Int] = [:]
@@ -204,7 +204,7 @@ struct ScaleTests {
         #expect(try await scene.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
     }
 
-    @Test("the backlog's files are on the disk as they are in the store")
+    @Test("the backlog's files on disk match the store")
     func files() async throws {
         let folder = TemporaryFolder()
         var backlog = Backlog(uploads: 40)
@@ -221,7 +221,7 @@ struct ScaleTests {
         }
     }
 
-    @Test("no statement of a running daemon reads through a table that grows")
+    @Test("no statement of a running daemon scans a growing table")
     func plans() async throws {
         let scene = try await Scene(1_000)
         try await scene.day()
@@ -245,7 +245,7 @@ struct ScaleTests {
         "SCAN asset USING COVERING INDEX asset_unsettled",
     ]
 
-    @Test("four times the uploads cost no more steps, whatever is asked")
+    @Test("four times the uploads cost no more steps, for any query")
     func steps() async throws {
         try await compare(3_000, 12_000)
     }

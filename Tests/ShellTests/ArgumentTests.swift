@@ -6,7 +6,7 @@ import Testing
 @Suite("Arguments")
 struct ArgumentTests {
     @Test(
-        "what is wrong is named, with the nearest right word",
+        "a wrong argument is named, with the nearest valid one",
         arguments: [
             (["lsit"], "sluice: no verb `lsit`; did you mean `list`?\nSee `sluice help`.\n"),
             (["frobnicate"], "sluice: no verb `frobnicate`\nSee `sluice help`.\n"),
@@ -93,7 +93,7 @@ struct ArgumentTests {
         #expect(screen.output.isEmpty)
     }
 
-    @Test("options may stand anywhere, with = or without, and -- ends them")
+    @Test("options may be anywhere, with = or without, and -- ends them")
     func anywhere() throws {
         let arguments = try Arguments(
             ["a", "--to=x", "--again", "--to", "y", "--key", "k=1", "--", "--json", "-"], of: .add)
@@ -112,21 +112,21 @@ struct ArgumentTests {
         #expect(arguments.path("config") == FilePath(bytes: [0x2F, 0xFE]))
     }
 
-    @Test("without a verb the verbs are shown, as an error")
+    @Test("without a command, the commands are listed as an error")
     func nothing() async {
         let screen = Screen()
         #expect(await Shell.run([], console: screen.console(), signals: nil) == .usage)
         #expect(screen.errors.contains("Verbs:\n"))
     }
 
-    @Test("options that all verbs share may stand before the verb")
+    @Test("options that all commands share may precede the command")
     func before() async {
         let screen = Screen()
         #expect(await Shell.run(["--config", "list", "version"], console: screen.console(), signals: nil) == .ok)
         #expect(screen.output == "sluice \(sluiceVersion)\n")
     }
 
-    @Test("--version is the verb of that name", arguments: [["--version"], ["version"]])
+    @Test("--version is the same as the version command", arguments: [["--version"], ["version"]])
     func version(_ words: [FilePath]) async {
         let screen = Screen()
         #expect(await Shell.run(words, console: screen.console(), signals: nil) == .ok)
@@ -136,7 +136,7 @@ struct ArgumentTests {
 
 @Suite("Help")
 struct HelpTests {
-    @Test("of each verb says how it is used and shows an example", arguments: Shell.verbs.map(\.name))
+    @Test("help for each command has its usage and an example", arguments: Shell.verbs.map(\.name))
     func each(_ name: String) async throws {
         let screen = Screen()
         #expect(await Shell.run([FilePath(name), "--help"], console: screen.console(), signals: nil) == .ok)
@@ -153,7 +153,7 @@ struct HelpTests {
         }
     }
 
-    @Test("fits the width", arguments: [40, 80, 120])
+    @Test("help fits the width", arguments: [40, 80, 120])
     func width(_ width: Int) {
         for text in [generalHelp(Shell.verbs, width: width)] + Shell.verbs.map({ $0.help(width: width) }) {
             for line in text.split(separator: "\n") where !line.hasPrefix("usage:") && !line.contains("sluice ") {
@@ -162,13 +162,13 @@ struct HelpTests {
         }
     }
 
-    @Test("names every exit status")
+    @Test("help names every exit status")
     func statuses() {
         let text = generalHelp(Shell.verbs, width: 80)
         for status in ExitCode.allCases { #expect(text.contains("  \(status.rawValue) ")) }
     }
 
-    @Test("every verb that may print for programs can, and all know --config")
+    @Test("every command with JSON output has --json, and all have --config")
     func options() {
         for verb in Shell.verbs where verb.name != "help" {
             let names = verb.options.map(\.name)

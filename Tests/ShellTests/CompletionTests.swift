@@ -13,7 +13,7 @@ private let top = Repository.root
 @Suite("Completions", .timeLimit(.minutes(Patience.minutes(1))))
 struct CompletionTests {
     @Test(
-        "what lies in packaging is what the program prints",
+        "the scripts in packaging equal the program's output",
         arguments: [("bash", "sluice.bash"), ("zsh", "_sluice"), ("fish", "sluice.fish")])
     func packaged(_ shell: String, _ name: String) async throws {
         let screen = Screen()
@@ -24,7 +24,7 @@ struct CompletionTests {
             kept == screen.output, "renew it: .build/debug/sluice completions \(shell) > packaging/completions/\(name)")
     }
 
-    @Test("every option with a fixed set of words takes those and refuses others, so that no shell offers what is none")
+    @Test("every option with fixed values accepts exactly those that completion offers")
     func words() {
         let fixed = Shell.verbs.flatMap { verb in
             verb.options.compactMap { option in option.hint.fixed([]).map { (verb.name, option.name, $0) } }
@@ -37,7 +37,7 @@ struct CompletionTests {
         }
     }
 
-    @Test("another shell is refused, with the ones that there are")
+    @Test("an unknown shell is refused, with the known ones")
     func unknown() async {
         let screen = Screen()
         #expect(await Shell.run(["completions", "fisch"], console: screen.console(), signals: nil) == .usage)
@@ -47,7 +47,7 @@ struct CompletionTests {
                 + "See `sluice completions --help`.\n")
     }
 
-    @Test("a daemon tells ids and names; without one the configuration tells names, and what fails says nothing")
+    @Test("ids and names come from the daemon; without it names come from the configuration, and errors print nothing")
     func asked() async throws {
         let folder = TemporaryFolder()
         let (socket, none) = (folder.path.appending("control.sock"), folder.path.appending("none"))
@@ -106,7 +106,7 @@ private let typed: [(keys: String, words: [String])] = [
 ]
 
 /// The real shells, with a keyboard, and a program that records its arguments.
-@Suite("Shells complete", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Completion in shells", .timeLimit(.minutes(Patience.minutes(1))))
 struct ShellCompletionTests {
     let folder = TemporaryFolder()
 
@@ -147,7 +147,7 @@ struct ShellCompletionTests {
         }
     }
 
-    @Test("in bash")
+    @Test("completion in bash")
     func bash() async throws {
         let rc = "PS1=\nsource '\(top.display)/packaging/completions/sluice.bash'\n"
         let file = try folder.write("rc", Array(rc.utf8))
@@ -155,7 +155,9 @@ struct ShellCompletionTests {
         #expect(calls == typed.map { $0.words.joined(separator: "|") })
     }
 
-    @Test("in zsh", .enabled(if: OtherShell.zsh != nil, "zsh is wanted: sudo apt-get install zsh && make test"))
+    @Test(
+        "completion in zsh", .enabled(if: OtherShell.zsh != nil, "zsh is wanted: sudo apt-get install zsh && make test")
+    )
     func zsh() async throws {
         let zsh = try #require(OtherShell.zsh)
         let rc = """
@@ -175,7 +177,9 @@ struct ShellCompletionTests {
         #expect(calls.map(alike) == typed.map { alike($0.words.joined(separator: "|")) })
     }
 
-    @Test("in fish", .enabled(if: OtherShell.fish != nil, "fish is wanted: sudo apt-get install fish && make test"))
+    @Test(
+        "completion in fish",
+        .enabled(if: OtherShell.fish != nil, "fish is wanted: sudo apt-get install fish && make test"))
     func fish() async throws {
         let fish = try #require(OtherShell.fish)
         let asked = typed.flatMap { line in

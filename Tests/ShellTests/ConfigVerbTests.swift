@@ -32,7 +32,7 @@ struct ConfigVerbTests {
         }
     }
 
-    @Test("of each example is read again, and says the same once more")
+    @Test("the printed configuration of each example loads, and prints the same again")
     func examples() async throws {
         let names = try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }
         #expect(names.count > 5)
@@ -51,7 +51,7 @@ struct ConfigVerbTests {
         }
     }
 
-    @Test("needs no daemon and nothing that the file names; a mistake has status 78 and its place")
+    @Test("config needs no daemon and no file it names; a mistake gives status 78 and its place")
     func mistakes() async throws {
         let good = try folder.write("good.yaml", Array("version: 1\nstate: /nowhere/at/all\n".utf8))
         #expect(await output(["--config", good]).contains("state: /nowhere/at/all"))
@@ -62,7 +62,7 @@ struct ConfigVerbTests {
         #expect(screen.output.isEmpty)
     }
 
-    @Test("refuses a secret in a file that others can read, as `check` does, and says so once")
+    @Test("config refuses a secret in a file that others can read, as `check` does, once")
     func open() async throws {
         let text = """
             version: 1

@@ -7,9 +7,9 @@ import Testing
 @testable import Shell
 
 /// A daemon of another version, or a faulty one: every reply that can be read can be shown.
-@Suite("Fuzz: what a daemon says, on a screen", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: answers of a daemon on a screen", .timeLimit(.minutes(Fuzz.minutes)))
 struct ScreenFuzzTests {
-    @Test("any list, detail, status, usage and event that can be read can be shown")
+    @Test("every list, detail, status, usage and event that can be decoded can be shown")
     func views() throws {
         let upload = UploadView.sample(
             holds: [HoldView(kind: "destination", since: "2026-11-20T07:59:00.000Z", until: nil, text: "no answer")])
@@ -66,7 +66,7 @@ struct ScreenFuzzTests {
         if fuzz.rounds >= 1000 { #expect(shown > fuzz.rounds / 10) }
     }
 
-    @Test("an amount that a person types is a number, or none; it never overflows")
+    @Test("a typed amount is a number or refused, and never overflows")
     func units() throws {
         let seeds = ["1h30m", "20 GB", "8MiB", "2026-11-20T08:00:00.000Z", "90s", "500"]
         let mutator = Mutator(

@@ -81,14 +81,14 @@ struct InstallTests {
         )
     }
 
-    @Test("asks apt for nothing where everything is there")
+    @Test("apt is not called if everything is installed")
     func complete() async throws {
         let done = try await run(Machine(installed: Self.all))
         #expect(done.ending == .status(0) && done.told.isEmpty, "\(done)")
     }
 
     @Test(
-        "fetches the lists where there are none, and installs what Swift and the build need without removing anything")
+        "package lists are fetched if missing, and dependencies are installed without removing any package")
     func bare() async throws {
         let done = try await run(
             Machine(fetched: Self.all + ["libstdc++-11-dev", "libpython3.9", "libpython3.11-minimal"]))
@@ -101,7 +101,7 @@ struct InstallTests {
     }
 
     @Test(
-        "leaves the lists as they are where they will do, and fetches them once where what they name is gone",
+        "existing package lists are kept if they suffice, and fetched once if outdated",
         arguments: [0, 100])
     func old(_ status: Int) async throws {
         let machine = Machine(
@@ -117,7 +117,7 @@ struct InstallTests {
     }
 
     @Test(
-        "goes on without a library of the toolchain that this Debian does not know, and not without one of the build's")
+        "a missing optional library of the toolchain is skipped, and a missing build library is an error")
     func unknown() async throws {
         func without(_ name: String) -> Machine {
             Machine(installed: Self.all.filter { $0 != name }, known: Self.all.filter { $0 != name })
@@ -128,7 +128,7 @@ struct InstallTests {
         #expect(failed.ending == .status(1) && failed.said.contains("apt knows no package libyaml-dev"), "\(failed)")
     }
 
-    @Test("shows why swift does not run")
+    @Test("the reason why swift does not run is shown")
     func brokenSwift() async throws {
         let line = "swift: error while loading shared libraries: libncurses.so.6: cannot open shared object file"
         let done = try await run(Machine(installed: Self.all, swift: "echo '\(line)' >&2; exit 127"))

@@ -18,7 +18,7 @@ struct PackagingTests {
     }
 
     @Test(
-        "the daemon is started again after every failure but those that wait for a person, and never for ever within a moment"
+        "the daemon restarts after every failure except those that need a person, and never in a fast loop"
     )
     func restarts() throws {
         let settings = try settings()
@@ -34,7 +34,7 @@ struct PackagingTests {
         #expect(15 * 60 / pause < burst && burst < 15 * 60)
     }
 
-    @Test("it leaves no core file, and has one right beyond its user's")
+    @Test("the unit writes no core file, and has one capability beyond its user's")
     func rights() throws {
         let settings = try settings()
         #expect(settings["LimitCORE"] == ["0"])

@@ -6,7 +6,7 @@ import Testing
 @testable import Daemon
 @testable import Shell
 
-@Suite("A plan, as text")
+@Suite("Plans as text")
 struct PlanTextTests {
     private static let now = Units.wallTime("2026-11-20T08:00:00.000Z") ?? WallTime(milliseconds: 0)
 
@@ -14,7 +14,7 @@ struct PlanTextTests {
         Units.wallTime(text).map { String(LocalTime($0).clock.prefix(5)) } ?? ""
     }
 
-    @Test("it says what goes when, how fast, until when and why not longer; what waits; and what does not fit")
+    @Test("a plan shows what runs when, how fast, its end and limit; what waits; and what does not fit")
     func whole() throws {
         let lines = planLines(.sample, Screen().console(width: 120), now: Self.now)
         let text = lines.joined(separator: "\n")
@@ -30,7 +30,7 @@ struct PlanTextTests {
         #expect(text.contains(Self.clock("2026-11-22T23:30:00.000Z")))
     }
 
-    @Test("of what nobody can say when it goes it says why, and never that it will not fit")
+    @Test("an unpredictable upload shows the reason, and never that it will not fit")
     func endless() {
         var plan = PlanView.sample
         for (kind, title) in [
@@ -56,7 +56,7 @@ struct PlanTextTests {
         }
     }
 
-    @Test("an end is a time of the day, a day, both, or a length of time; what is past is none")
+    @Test("an end is shown as a time, a day, both, or a duration, and omitted if past")
     func ends() throws {
         let day = LocalTime(Self.now).date
         func local(_ text: String) throws -> WallTime { try #require(CivilTime(Array(text.utf8))).localMoment }
@@ -71,7 +71,7 @@ struct PlanTextTests {
         }
     }
 
-    @Test("a beginning is the same of what is past, and nothing that is to come")
+    @Test("a start is shown the same way, and omitted if in the future")
     func beginnings() throws {
         let now = Self.now
         #expect(moment(meant: "2d", .past, now: now) == now.advanced(by: .seconds(-172_800)))

@@ -13,7 +13,7 @@ private struct Report: Decodable {
 }
 
 /// The program itself: behaviour that only a process can show.
-@Suite("Process", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("The built program", .timeLimit(.minutes(Patience.minutes(1))))
 struct ProcessTests {
     let folder = TemporaryFolder()
 
@@ -33,7 +33,7 @@ struct ProcessTests {
             errors: folder.path.appending(FilePath(name + ".err")))
     }
 
-    @Test("ends with the status of its verb")
+    @Test("the process exits with the status of its command")
     func status() async throws {
         #expect(try await start(["version"]).end(within: .seconds(20)) == .status(0))
         #expect(try await start(["lsit"]).end(within: .seconds(20)) == .status(64))
@@ -51,7 +51,7 @@ struct ProcessTests {
             errors: folder.path.appending(FilePath(name + ".err")))
     }
 
-    @Test("what cannot be written is an error, and what nobody wants to read is none")
+    @Test("failed output is an error, and a closed pipe is none")
     func unwritten() async throws {
         for closed in ["> /dev/full", ">&-"] {
             let child = try start(["completions", "bash"], closed: closed)
@@ -61,7 +61,7 @@ struct ProcessTests {
         #expect(try await start(["completions", "bash"], closed: "| :").end(within: .seconds(20)) == .status(0))
     }
 
-    @Test("without standard input it waits for none, and writes into no file for want of an output")
+    @Test("without standard input it does not wait, and without standard output it writes into no other file")
     func closed() async throws {
         let none = folder.path.appending("none.yaml").display
         let add = try start(["add", "-", "--name", "a", "--socket", none], closed: "<&-")
@@ -80,7 +80,7 @@ struct ProcessTests {
         #expect(try await receiver.end(within: .seconds(20)) == .status(0))
     }
 
-    @Test("a receiver says where it listens, and a signal ends it well", arguments: [SIGTERM, SIGINT])
+    @Test("a receiver prints its address, and a signal ends it cleanly", arguments: [SIGTERM, SIGINT])
     func receiver(_ signal: Int32) async throws {
         let into = folder.path.appending("in")
         let child = try start(["receive", "--listen", "127.0.0.1:0", "--into", into.display])
@@ -94,7 +94,7 @@ struct ProcessTests {
         #expect(try await child.end(within: .seconds(20)) == .status(0))
     }
 
-    @Test("whoever follows events is told that the daemon was killed, and where to go on: status 69")
+    @Test("an event reader is told that the daemon was killed, and where to continue: status 69")
     func killedDaemon() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: binary)
         fixture.destination = "http://127.0.0.1:1/"
@@ -109,7 +109,7 @@ struct ProcessTests {
         #expect(words.contains("`sluice events --since 1`"), "\(words)")
     }
 
-    @Test("a check says of each server what it answered and what to do: status 76")
+    @Test("a check reports the answer of each server with a remedy: status 76")
     func servers() async throws {
         let server = try FakeServer { exchange in
             let name = exchange.target.dropFirst().prefix { $0 != "/" }
@@ -149,7 +149,7 @@ struct ProcessTests {
         }
     }
 
-    @Test("a configuration's mistake stands at the beginning of its line, as editors read it")
+    @Test("a configuration error starts its line with the place, as editors expect")
     func configuration() async throws {
         let file = try folder.write("bad.yaml", Array("bogus: 1\n".utf8))
         let child = try start(["check", "--config", file.display])
@@ -157,7 +157,7 @@ struct ProcessTests {
         #expect(try child.complained().hasPrefix("\(file):1:1: bogus:"))
     }
 
-    @Test("the doctor looks at the machine and at every secret, names the remedy, and shows no secret")
+    @Test("the doctor checks the machine and every secret, names remedies, and shows no secret")
     func doctor() async throws {
         try Files.makeFolders(folder.path.appending("drop/2026/11"))
         let root = folder.path.display
@@ -191,7 +191,7 @@ struct ProcessTests {
         }
     }
 
-    @Test("a check looks whether the files of `metrics` can be written; the folder of the socket may be yet to come")
+    @Test("check tests whether the `metrics` files can be written; the folder of the socket may be missing")
     func checkOfMetrics() async throws {
         let root = folder.path.display
         let text = """
@@ -212,7 +212,7 @@ struct ProcessTests {
         #expect(found.first?.detail.contains("make it") == true)
     }
 
-    @Test("a check names what is wrong and ends with the status of the worst")
+    @Test("check names problems and exits with the status of the worst")
     func check() async throws {
         try Files.makeFolders(folder.path.appending("drop"))
         let root = folder.path.display

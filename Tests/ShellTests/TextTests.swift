@@ -10,7 +10,7 @@ private let now = ManualClocks().wall()
 
 private func screenOf(_ width: Int) -> Console { Screen().console(width: width) }
 
-@Suite("What status says of a disk that can be pulled out")
+@Suite("Status of a removable disk")
 struct CardTextTests {
     private func text(
         _ level: String, unstaged: Int = 0, unverified: Int = 0, failed: Int = 0, unreleased: Int = 0,
@@ -22,7 +22,7 @@ struct CardTextTests {
                 failed: failed, unreleased: unreleased), waiting: waiting)
     }
 
-    @Test("is whether it may be, and why not")
+    @Test("the status shows whether it may be removed, and why not")
     func words() {
         #expect(text("busy", unstaged: 1) == "do not remove: 1 file is not staged yet")
         #expect(text("busy") == "do not remove: files on it are still being examined")
@@ -40,7 +40,7 @@ struct CardTextTests {
     }
 }
 
-@Suite("Table")
+@Suite("Tables")
 struct TableTests {
     static let uploads: [UploadView] = [
         .sample("01JD3K8QXW0000000000000002", name: "2026-11-20 front door garden gate.mp4", below: "2026/11"),
@@ -85,14 +85,14 @@ struct TableTests {
         ),
     ]
 
-    @Test("fits a terminal: names lose their middle, then columns go", arguments: shown)
+    @Test("a table fits the terminal: names lose their middle, then columns are dropped", arguments: shown)
     func widths(_ width: Int, _ lines: [String]) {
         let table = uploadTable(Self.uploads, now: Self.at)
         #expect(table.lines(Screen().console(width: width, isTerminal: true)) == lines)
         for line in lines { #expect(displayWidth(line) <= width) }
     }
 
-    @Test("nothing is cut where another program reads")
+    @Test("output for another program is not cut")
     func piped() {
         let text = uploadTable(Self.uploads, now: Self.at).lines(screenOf(40)).joined(separator: "\n")
         #expect(text.contains("archive  2026/11/2026-11-20 front door garden gate.mp4\n"))
@@ -100,7 +100,7 @@ struct TableTests {
         #expect(text.contains("  destination: nas.example does not answer"))
     }
 
-    @Test("times in a column: the clock for today, the day as well for this year, else the date")
+    @Test("times in a column show the clock for today, the day for this year, else the date")
     func times() {
         let time = WallTime(milliseconds: 1_763_600_000_000)
         let local = LocalTime(time)
@@ -111,21 +111,21 @@ struct TableTests {
         #expect(Units.shortMoment(time.description, now: time.advanced(by: .seconds(400 * 86_400))) == local.date)
     }
 
-    @Test("shows ids as long as they must be to differ, and longer than the daemon asks for")
+    @Test("ids are shown as long as needed to differ, and longer than the daemon requires")
     func ids() {
         #expect(distinctLength(["01JD3K8QXW0000000000000001"]) == 12)
         #expect(distinctLength(["01JD3K8QXW0000AA", "01JD3K8QXW0000AB", "01JD3K8QXW0000AB"]) == 16)
     }
 
     @Test(
-        "counts what a terminal shows",
+        "width counts terminal columns",
         arguments: [("abc", 3), ("ü", 1), ("u\u{308}", 1), ("日本", 4), ("🎬", 2), ("", 0)])
     func columns(_ text: String, _ width: Int) {
         #expect(displayWidth(text) == width)
     }
 
     @Test(
-        "cuts in the middle, never wider than asked",
+        "text is cut in the middle, never wider than requested",
         arguments: [
             ("abcdef", 6, "abcdef"), ("abcdefg", 6, "ab…efg"), ("日本語日本語", 5, "日…語"), ("abc", 1, "…"), ("abc", 0, ""),
         ])
@@ -154,7 +154,7 @@ struct UnitsTests {
     func durations(_ seconds: Int64, _ text: String) { #expect(Units.duration(seconds) == text) }
 
     @Test(
-        "a person's length of time is read, nonsense is not",
+        "a duration is parsed, nonsense is refused",
         arguments: [
             ("90s", Int64?.some(90)), ("2h", 7200), ("1h30m", 5400), ("1d", 86_400), ("2", nil), ("h", nil), ("", nil),
             ("0s", nil), ("9999999999d", nil), ("2 h", 7200), ("2x", nil), ("-2h", nil),
@@ -162,7 +162,7 @@ struct UnitsTests {
     func reads(_ text: String, _ seconds: Int64?) { #expect(Units.seconds(text) == seconds) }
 
     @Test(
-        "sizes are read with their units",
+        "sizes are parsed with their units",
         arguments: [
             ("20 GB", Int64?.some(20_000_000_000)), ("8MiB", 8 << 20), ("500", 500), ("1 gb", nil), ("GB", nil),
             ("", nil),
@@ -171,23 +171,24 @@ struct UnitsTests {
     func sizes(_ text: String, _ bytes: Int64?) { #expect(Units.byteCount(text) == bytes) }
 
     @Test(
-        "the times of the daemon are read back",
+        "times of the daemon are parsed back",
         arguments: [Int64(0), 951_782_400_123, 1_795_161_600_000, 4_102_444_799_999, -1])
     func times(_ milliseconds: Int64) {
         let time = WallTime(milliseconds: milliseconds)
         #expect(Units.wallTime(time.description) == time)
     }
 
-    @Test("what is no time passes as it is", arguments: ["", "soon", "2026-13-01T00:00:00Z", "2026-1a-01T00:00:00Z"])
+    @Test(
+        "an invalid time is shown unchanged", arguments: ["", "soon", "2026-13-01T00:00:00Z", "2026-1a-01T00:00:00Z"])
     func noTime(_ text: String) { #expect(Units.moment(text, now: now) == text) }
 
-    @Test("100 % is said only when all is there", arguments: zip([0, 0.004, 0.999, 1], ["0%", "0%", "99%", "100%"]))
+    @Test("100 % is shown only when complete", arguments: zip([0, 0.004, 0.999, 1], ["0%", "0%", "99%", "100%"]))
     func percent(_ fraction: Double, _ text: String) { #expect(Units.percent(fraction) == text) }
 }
 
-@Suite("Text")
+@Suite("Text output")
 struct TextTests {
-    @Test("the status says what runs, what is held and why")
+    @Test("the status shows running uploads, holds and reasons")
     func status() {
         let since = Units.moment("2026-11-20T07:00:00.000Z", now: now)
         let until = Units.moment("2026-11-20T08:05:00.000Z", now: now)
@@ -200,7 +201,7 @@ struct TextTests {
                 "now       12 of 20 files, 1.2 GB of 3.4 GB (35%), 11.0 MB/s, 3m 20s left",
                 "paused    folder back since \(paused), until `sluice resume`",
                 "folder    front  /srv/front  watching, 2 settling",
-                "          /srv/front/long.mp4  48.0 MB, growing by 1.3 MB/s, somebody has it open for writing, "
+                "          /srv/front/long.mp4  48.0 MB, growing by 1.3 MB/s, another process has it open for writing, "
                     + "since \(seen)",
                 "to        archive  tus  held, 0 running, 3 waiting, 1.2 GB sent and 34.0 MB received today",
                 "          destination: nas.example does not answer (until \(until), in 5m 00s)",
@@ -210,7 +211,7 @@ struct TextTests {
             ])
     }
 
-    @Test("an upload that failed shows its error, with its words made harmless")
+    @Test("a failed upload shows its error, with control characters removed")
     func detail() {
         let error = ErrorView(
             kind: "permanent", code: "http_413", http: 413, message: "too \u{1B}[31mlarge", retryable: false,
@@ -256,12 +257,12 @@ struct TextTests {
     }
 
     @Test(
-        "a bar is as wide as it says",
+        "a bar has the given width",
         arguments: zip(
             [0, 0.5, 1, 7, -1], ["[..........]", "[#####.....]", "[##########]", "[##########]", "[..........]"]))
     func bars(_ fraction: Double, _ text: String) { #expect(bar(fraction, width: 12) == text) }
 
-    @Test("a line is cut without losing the end of its colour")
+    @Test("a cut line keeps the end of its colour")
     func trims() {
         #expect(trimmed("\u{1B}[31mabcdef\u{1B}[0m", to: 3) == "\u{1B}[31mabc\u{1B}[0m")
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import Daemon
 @testable import Shell
 
-@Suite("Text of usage")
+@Suite("Usage as text")
 struct UsageTextTests {
     private let now = ManualClocks().wall()
 
@@ -45,7 +45,7 @@ struct UsageTextTests {
         return usageLines(view, console, now: now)
     }
 
-    @Test("bars are as long as what was sent, and the quotas say what is left and until when")
+    @Test("bars are proportional to sent bytes, and quotas show the rest and its end")
     func wide() {
         let until = Units.moment("2026-11-20T09:00:00.000Z", now: now)
         #expect(
@@ -67,7 +67,7 @@ struct UsageTextTests {
             ])
     }
 
-    @Test("names are shown beside their day, and what is no file is said so")
+    @Test("names are shown beside their day, and traffic without a file is marked")
     func names() {
         #expect(
             lines(Self.byName, width: 90, terminal: false) == [
@@ -80,7 +80,7 @@ struct UsageTextTests {
     }
 
     @Test(
-        "no line is wider than the screen, and nothing is left out that says how much",
+        "no line is wider than the screen, and no amount is omitted",
         arguments: [28, 34, 40, 47, 60, 80, 200])
     func narrow(_ width: Int) {
         for view in [Self.view, Self.byName] {
@@ -95,7 +95,7 @@ struct UsageTextTests {
     }
 
     @Test(
-        "blocks are drawn on a terminal whose locale has them, and `#` elsewhere",
+        "block characters are used on a terminal with a matching locale, and `#` elsewhere",
         arguments: [(true, "de_DE.UTF-8", true), (true, "C", false), (true, "", false), (false, "C.UTF-8", false)])
     func ascii(_ terminal: Bool, _ locale: String, _ hasBlocks: Bool) {
         let text = lines(Self.view, width: 80, terminal: terminal, locale: locale).joined()
@@ -103,7 +103,7 @@ struct UsageTextTests {
         #expect(text.utf8.allSatisfy { $0 < 0x80 } == !hasBlocks)
     }
 
-    @Test("a bar is its share of the room, and never nothing for something")
+    @Test("a bar is proportional, and never empty for a non-zero value")
     func bars() {
         var console = Screen().console(environment: ["LC_ALL": "C.UTF-8"])
         console.isTerminal = true

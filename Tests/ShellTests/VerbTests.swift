@@ -30,10 +30,10 @@ private func sluice(_ words: [FilePath], at socket: FilePath, _ screen: Screen, 
     await Shell.run(words + ["--socket", socket], console: screen.console(width: width), signals: nil)
 }
 
-@Suite("Verbs", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Commands", .timeLimit(.minutes(Patience.minutes(1))))
 struct VerbTests {
     @Test(
-        "each asks the daemon for what was typed",
+        "each command sends its arguments to the daemon",
         arguments: [
             (["list", "--list", "failed", "--text", "a b", "--limit", "5"], ["list failed||||a b||5"]),
             (["list"], ["list ||||||100"]),
@@ -72,7 +72,7 @@ struct VerbTests {
         }
     }
 
-    @Test("limit off says what it took back, or that there was nothing")
+    @Test("limit off shows the removed limit, or that there was none")
     func limitOff() async throws {
         try await withDaemon { daemon, socket in
             let none = Screen()
@@ -92,7 +92,7 @@ struct VerbTests {
         }
     }
 
-    @Test("status --follow fits a window whose size changes, and goes on when a daemon comes back that was away")
+    @Test("status --follow fits a resized window, and continues when the daemon is back")
     func following() async throws {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("control.sock")
@@ -132,7 +132,7 @@ struct VerbTests {
     }
 
     @Test(
-        "a refusal has its exit status and its words",
+        "a refusal has its exit status and message",
         arguments: [
             (Refusal.Code.notFound, ExitCode.notFound), (.ambiguous, .notFound), (.conflict, .conflict),
             (.duplicate, .conflict), (.sourceMissing, .conflict), (.badRequest, .usage), (.unavailable, .notNow),
@@ -151,7 +151,7 @@ struct VerbTests {
         }
     }
 
-    @Test("a list of a destination that leads to the same page over and over is given up", arguments: [true, false])
+    @Test("a list with a repeating next page is abandoned", arguments: [true, false])
     func endlessList(_ isForeign: Bool) async throws {
         try await withDaemon { daemon, socket in
             let screen = Screen()
@@ -165,7 +165,7 @@ struct VerbTests {
         }
     }
 
-    @Test("a rescan says what it came across, and without --wait only that it goes on")
+    @Test("a rescan shows its results, and without --wait only that it runs")
     func rescan() async throws {
         try await withDaemon { _, socket in
             let (waiting, asking) = (Screen(), Screen())
@@ -182,7 +182,7 @@ struct VerbTests {
     }
 
     @Test(
-        "a start that fails has status 78 only where a person has to mend something, since systemd then stays away",
+        "a failed start has status 78 only if a person must act, so that systemd does not restart",
         arguments: [
             (EACCES, ExitCode.config), (EROFS, .config), (ENOENT, .config), (ENAMETOOLONG, .config), (ENOSPC, .failed),
             (EIO, .failed), (EMFILE, .failed), (ENOMEM, .failed), (EADDRINUSE, .failed),
@@ -192,7 +192,7 @@ struct VerbTests {
         #expect(error?.status == status)
     }
 
-    @Test("without a daemon: status 69, the socket that was tried, and how to start one")
+    @Test("without a daemon: status 69, the socket it tried, and how to start one")
     func notRunning() async throws {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("none.sock")
@@ -233,7 +233,7 @@ struct VerbTests {
     }
 
     @Test(
-        "a path is taken as it stands, as it was shown, and from where the person is",
+        "a path is accepted as it is, as displayed, and relative to the working directory",
         arguments: [
             ("/srv/cam/a.mp4", "/srv/cam/a.mp4"), ("/srv/./cam/../b", "/srv/b"), (#"/srv/a\xff"#, #"/srv/a\xff"#),
             (#"/srv/a\odd"#, #"/srv/a\x5codd"#), ("01M7YAX2", "01M7YAX2"), ("cam/0001", "cam/0001"),
@@ -242,7 +242,7 @@ struct VerbTests {
         #expect(try reference(FilePath(operand)) == expected)
     }
 
-    @Test("bytes that are no text are a path, and so is the name of a file that is there")
+    @Test("bytes that are no text are a path, and so is the name of an existing file")
     func referencesOfFiles() throws {
         let here = try absolute("").display
         #expect(try reference(FilePath(bytes: [0x61, 0xFF])) == here + #"/a\xff"#)
@@ -253,7 +253,7 @@ struct VerbTests {
         #expect(try reference(FilePath(up + file.bytes.map { String(UnicodeScalar($0)) }.joined())) == file.display)
     }
 
-    @Test("events are followed until nobody reads")
+    @Test("events are followed until the reader closes the pipe")
     func events() async throws {
         try await withDaemon { daemon, socket in
             for seq in 1...4 as ClosedRange<Int64> {
@@ -267,7 +267,7 @@ struct VerbTests {
         }
     }
 
-    @Test("one file that is refused keeps no other waiting")
+    @Test("one refused file delays no other")
     func addMany() async throws {
         try await withDaemon { daemon, socket in
             daemon.refuse(Refusal(.duplicate, "was uploaded"))
@@ -279,7 +279,7 @@ struct VerbTests {
         }
     }
 
-    @Test("a pause that concerns nothing yet is said all the same")
+    @Test("a pause without effect yet is confirmed anyway")
     func emptyPause() async throws {
         try await withDaemon([]) { _, socket in
             let screen = Screen()
@@ -291,7 +291,7 @@ struct VerbTests {
         }
     }
 
-    @Test("a reload says what changed, or each mistake with its place and that nothing was done")
+    @Test("a reload shows the changes, or each mistake with its place and that nothing was applied")
     func reload() async throws {
         try await withDaemon { daemon, socket in
             var screen = Screen()

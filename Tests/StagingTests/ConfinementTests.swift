@@ -7,7 +7,7 @@ import TestKit
 import Testing
 
 /// A program that can write in a watched folder, against the handling of sources there.
-@Suite("Sources are reached through their folder alone")
+@Suite("Access to sources through their folder")
 struct ConfinementTests {
     let temporary = TemporaryFolder()
     let content = noise(20_000)
@@ -42,7 +42,7 @@ struct ConfinementTests {
             sha256: Hasher.digest(.sha256, of: content))
     }
 
-    @Test("a directory that became a link is not released through: nothing behind it is renamed, moved or deleted")
+    @Test("a release does not follow a directory that became a link: no file behind it is renamed, moved or deleted")
     func release() throws {
         let (source, victim) = try scene()
         let staged = try identity(source)
@@ -58,7 +58,7 @@ struct ConfinementTests {
         #expect(try Files.names(in: victim.parent) == ["a.mp4"])
     }
 
-    @Test("nothing is copied or digested from behind such a link")
+    @Test("no file is copied or digested through such a link")
     func copy() throws {
         let (source, _) = try scene()
         let status = try source.status()
@@ -73,7 +73,7 @@ struct ConfinementTests {
         #expect(try Files.names(in: area.folder) == [])
     }
 
-    @Test("while a directory is swapped for a link and back all the time, only what was staged is ever taken")
+    @Test("while a directory is swapped for a link repeatedly, only the staged source is ever released")
     func race() async throws {
         let (_, victim) = try scene()
         let isOver = Mutex(false)
@@ -114,7 +114,7 @@ struct ConfinementTests {
         #expect(released == 10, "\(released) released in \(tries) tries, \(swaps.withLock { $0 }) swaps")
     }
 
-    @Test("the part of a move's target that the template makes follows no link either")
+    @Test("the path that the template makes below a move's target follows no link either")
     func target() throws {
         let (source, victim) = try scene()
         let done = temporary.path.appending("done")
@@ -131,7 +131,7 @@ struct ConfinementTests {
     }
 
     @Test(
-        "what a crash left in a move's target gets its name there if it is the source, and goes back if it is anything else",
+        "a crash remnant in a move's target gets its name if it is the source, and is given back if not",
         arguments: [true, false], [true, false])
     func left(isSource: Bool, hasNewcomer: Bool) throws {
         let (source, _) = try scene()
@@ -168,7 +168,7 @@ struct ConfinementTests {
         #expect(try FileStatus.ifPresent(at: waiting) == nil)
     }
 
-    @Test("a hidden name that others have planted keeps nothing from its release, and is left alone")
+    @Test("a hidden name planted by others blocks no release, and is not touched")
     func planted() throws {
         let (source, _) = try scene()
         for name in [".sluice-release-42", ".sluice-release-42-00000000deadbeef"] as [FilePath] {
@@ -183,7 +183,7 @@ struct ConfinementTests {
     }
 
     @Test(
-        "a command of `export` reads what was looked at, under the file's own name, whatever takes its path meanwhile")
+        "a command of `export` reads the evaluated file under its own name, whatever replaces its path meanwhile")
     func export() throws {
         let (source, victim) = try scene()
         try Files.replace(victim, with: noise(10))
@@ -226,7 +226,7 @@ struct ConfinementTests {
     }
 
     @Test(
-        "a copy of a file with an access control list gives its group no more than it had",
+        "a copy of a file with an ACL gives its group no more access than it had",
         .enabled(if: SmallDisk.isPossible, "mounting takes root: run the tests as root"))
     func accessList() throws {
         let (source, _) = try scene()

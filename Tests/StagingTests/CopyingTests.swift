@@ -62,7 +62,7 @@ struct CopyingTests {
     }
 
     @Test(
-        "digests of its parts are made on the way, by copying and in place",
+        "digests of parts are computed during the copy, and in place",
         arguments: Tier.sample([0, 1, 5 << 20, 5 << 20 + 1, 11 << 20 + 77], 3))
     func parts(_ size: Int) throws {
         let source = try folder.write("source", noise(size))
@@ -82,7 +82,7 @@ struct CopyingTests {
         #expect(try area.copy(wanted, as: "2").parts.isEmpty)
     }
 
-    @Test("a file of more than 4 GiB is copied whole")
+    @Test("a file of more than 4 GiB is copied completely")
     func large() throws {
         let size: Int64 = 5 << 30 + 12_345
         let source = try sparse("source", size: size, [(0, 100), (4 << 30 - 50, 100), (size - 10, 10)])
@@ -94,7 +94,7 @@ struct CopyingTests {
         #expect(try allocated(area.path("1")) < 1 << 20)
     }
 
-    @Test("room is asked for what a file with holes really takes")
+    @Test("space is requested for the blocks that a sparse file really uses")
     func need() throws {
         let source = try sparse("source", size: 1 << 30, [(0, 1 << 20)])
         #expect(area.need(of: SourceFile(source), size: 1 << 30) < 2 << 20)
@@ -102,7 +102,7 @@ struct CopyingTests {
     }
 
     @Test(
-        "a source with holes fits where its size would not, and one that does not fit says so before it is copied",
+        "a sparse source fits where its size would not, and one that does not fit is refused before the copy",
         .enabled(if: SmallDisk.isPossible, "small file systems need root: sudo make test"))
     func fits() throws {
         let disk = try SmallDisk(size: 8 << 20)
@@ -146,7 +146,7 @@ struct CopyingTests {
     }
 
     @Test(
-        "progress grows to the whole, and a stop between two blocks ends it, whatever is done",
+        "progress reaches the whole size, and a stop between two blocks ends the copy",
         arguments: [false, true])
     func stop(inPlace: Bool) throws {
         let source = try folder.write("source", noise(12 << 20))
@@ -173,7 +173,7 @@ struct CopyingTests {
 
     // MARK: Shared blocks
 
-    @Test("where blocks cannot be shared, `reflink` says why, and `auto` copies")
+    @Test("if blocks cannot be shared, `reflink` gives the reason and `auto` copies")
     func unshared() throws {
         let disk = try SmallDisk.ifPossible(size: 32 << 20)
         let source = try folder.write("source", noise(2 << 20))
@@ -197,7 +197,7 @@ struct CopyingTests {
     }
 
     @Test(
-        "where blocks can be shared, a copy takes none of its own, is read for its digest, and stands alone",
+        "if blocks can be shared, a copy uses no new blocks, is read for its digest, and is independent",
         .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value }, arguments: [CloneDisk.Kind.xfs, .btrfs])
     func shared(_ kind: CloneDisk.Kind) async throws {
         let disk = try await CloneDisk(kind)

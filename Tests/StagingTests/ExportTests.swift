@@ -41,7 +41,7 @@ struct ExportTests {
         return try #require(error)
     }
 
-    @Test("what the command makes is the copy, with its own digest and size, and its scratch folder goes")
+    @Test("the output of the command becomes the copy, with its own digest and size, and its scratch folder is removed")
     func made() throws {
         let made = try export(
             "head -c 20000 \"$1\" > \"$2\"; echo \"$3\" >> \"$2\"; touch left-over; mkdir -p a/b; ln -s / a/b/root",
@@ -57,7 +57,7 @@ struct ExportTests {
         #expect(try FileStatus.ifPresent(at: "/") != nil)
     }
 
-    @Test("of what the command makes the digests of parts are known too")
+    @Test("digests of parts of the output are known too")
     func parts() throws {
         let command = try CommandWords(["sh", "-c", "head -c 20000 \"$1\" > \"$2\"", "sh", "{input}", "{output}"])
         let made = try area.export(
@@ -72,7 +72,7 @@ struct ExportTests {
         #expect(made.copy.parts.digest(requested, of: 1) == Hasher.digest(.md5, of: [content[19_999]]))
     }
 
-    @Test("a command that fails is quoted with its last lines, however much it said")
+    @Test("the last output lines of a failed command are quoted, however much it printed")
     func failed() throws {
         let script =
             "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done; echo 'no such codec' >&2; exit 3"
@@ -85,7 +85,7 @@ struct ExportTests {
     }
 
     @Test(
-        "what is no usable output fails the file",
+        "unusable output fails the file",
         arguments: [
             ("true", "not there"), (": > \"$2\"", "has 0 B"), ("mkdir \"$2\"", "not a file"),
             ("ln -s /etc/passwd \"$2\"", "is a symbolic link"), ("ln -L \"$1\" \"$2\"", "hard link"),
@@ -99,7 +99,7 @@ struct ExportTests {
         #expect(text.contains(words), "\(text)")
     }
 
-    @Test("one that takes too long is killed with all that it started")
+    @Test("a command that takes too long is killed with all its children")
     func timeout() async throws {
         let pids = folder.path.appending("pids")
         let script = "sleep 600 & echo $! > \(pids.display); echo $$ >> \(pids.display); wait"
@@ -110,7 +110,7 @@ struct ExportTests {
         try await expectGone(pids)
     }
 
-    @Test("one that nobody wants any more is killed at once")
+    @Test("a cancelled command is killed at once")
     func stopped() async throws {
         let pids = folder.path.appending("pids")
         var seen = 0
@@ -137,14 +137,14 @@ struct ExportTests {
         }
     }
 
-    @Test("what it left running goes with it, and does not keep the export waiting")
+    @Test("children left by the command are killed, and do not delay the export")
     func leftRunning() async throws {
         let pids = folder.path.appending("pids")
         _ = try export("cp \"$1\" \"$2\"; sleep 600 & echo $! > \(pids.display)")
         try await expectGone(pids)
     }
 
-    @Test("a program that is not there is a mistake of the configuration, one that was killed is tried again")
+    @Test("a missing program is a configuration error, a killed one is tried again")
     func otherReasons() throws {
         let missing = #expect(throws: StagingError.self) {
             _ = try area.export(
@@ -174,7 +174,7 @@ struct ExportTests {
 
     private static let fullDisk = "echo 'av_interleaved_write_frame(): No space left on device' >&2; exit 1"
 
-    @Test("a command that finds the staging disk full is no fault of the file", .enabled(if: SmallDisk.isPossible))
+    @Test("a command that finds the staging disk full does not fail the file", .enabled(if: SmallDisk.isPossible))
     func fullDisk() throws {
         let disk = try SmallDisk()
         let small = StagingArea(folder: disk.path.appending("staging"))
@@ -194,7 +194,7 @@ struct ExportTests {
         }
     }
 
-    @Test("a source that changes meanwhile is found out, whatever the command says")
+    @Test("a source that changes during the export is detected, whatever the command reports")
     func changed() throws {
         for ending in ["", "; exit 1"] {
             guard case .changed = try refusal("cp \"$1\" \"$2\"; echo more >> \"$1\"\(ending)") else {
@@ -209,7 +209,7 @@ struct ExportTests {
         }
     }
 
-    @Test("it sees an empty standard input, its scratch folder, and no secrets of the environment")
+    @Test("the command sees an empty standard input, its scratch folder, and no secrets in the environment")
     func surroundings() throws {
         setenv("SLUICE_TEST_SECRET", "hush", 1)
         let made = try export(
@@ -221,7 +221,7 @@ struct ExportTests {
         #expect(!text.contains("hush"))
     }
 
-    @Test("a sweep removes what an export left half done")
+    @Test("a sweep removes the remains of an interrupted export")
     func swept() async throws {
         try folder.write("staging/17.export/clip.mp4", [1])
         try folder.write("staging/17.export/a/b", [1])

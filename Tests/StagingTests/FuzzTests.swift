@@ -7,9 +7,9 @@ import Testing
 @testable import Staging
 
 /// The damaged origin of a copy: it places the copy below its folder, or gives no result.
-@Suite("Fuzz: what a copy tells of itself", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: attributes of a copy", .timeLimit(.minutes(Fuzz.minutes)))
 struct OriginFuzzTests {
-    @Test("is nothing, or leads below its folder, and means the same when it is written again")
+    @Test("attributes are absent or lead below the folder, and parse to the same value when written again")
     func origins() throws {
         let folder = TemporaryFolder()
         let path = try folder.write("1", [1, 2, 3])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Staging
 
-@Suite("what a copy tells of itself")
+@Suite("Attributes of a copy")
 struct OriginTests {
     private func origin(_ relative: FilePath, context: [String: String] = [:]) -> CopyOrigin {
         CopyOrigin(
@@ -32,7 +32,7 @@ struct OriginTests {
         return (folder, read)
     }
 
-    @Test("is read back with its bytes, whatever they are")
+    @Test("attributes are read back byte for byte")
     func bytes() throws {
         let relative = FilePath(bytes: [0x61, 0x2F, 0xFF, 0x0A, 0x22])
         let (_, read) = try copied(origin(relative))
@@ -42,7 +42,7 @@ struct OriginTests {
         #expect(found.identity?.modified == 4)
     }
 
-    @Test("leaves out what does not fit, and never fails the copy")
+    @Test("attributes that do not fit are omitted, and never fail the copy")
     func tooLarge() throws {
         let (_, read) = try copied(origin("a", context: ["much": String(repeating: "x", count: 70_000)]))
         let found = try #require(read)
@@ -50,7 +50,7 @@ struct OriginTests {
         #expect(found.uploads.first?.context == nil)
     }
 
-    @Test("that names a place outside the folder is no place")
+    @Test("attributes that name a place outside the folder are rejected")
     func hostile() throws {
         for path in ["../x", "/etc/passwd", "", "a/../../x", "a/./x"] as [FilePath] {
             #expect(origin(path).paths == nil)
@@ -64,7 +64,7 @@ struct OriginTests {
         #expect(rootless.paths == nil)
     }
 
-    @Test("copies that nobody knows are set aside under a free name, and no start sweeps them")
+    @Test("copies without a record are set aside under a free name, and no start deletes them")
     func aside() throws {
         let folder = TemporaryFolder()
         let staging = StagingArea(folder: folder.path)

@@ -5,9 +5,9 @@ import TestKit
 import Testing
 
 /// The effects of a release are on the disk when it returns.
-@Suite("Release of a source, and the power goes", .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
+@Suite("Release of a source with a power cut", .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
 struct ReleaseCutTests {
-    @Test("a name that was given back stays given back", arguments: LoopDisk.Kind.allCases)
+    @Test("a restored name stays restored", arguments: LoopDisk.Kind.allCases)
     func givenBack(_ kind: LoopDisk.Kind) async throws {
         let disk = try await LoopDisk(kind)
         let (source, aside) = (disk.path.appending("a.mp4"), disk.path.appending(SourceRelease.token.name(of: 7)))

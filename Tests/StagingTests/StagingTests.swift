@@ -39,7 +39,7 @@ struct StagingTests {
     }
 
     @Test(
-        "copies that have their names are on the disk, and survive a power cut",
+        "copies with their final names are on disk, and survive a power cut",
         .enabled("\(LoopDisk.need)") {
             await LoopDisk.isPossible.value
         }, arguments: LoopDisk.Kind.allCases)
@@ -63,7 +63,7 @@ struct StagingTests {
         }
     }
 
-    @Test("a source that is not what was recorded is refused, and leaves nothing behind")
+    @Test("a source that differs from its record is refused, and leaves no copy")
     func changed() throws {
         let source = try folder.write("source.mp4", noise(1000))
         let (identity, status) = try identity(source)
@@ -87,7 +87,7 @@ struct StagingTests {
     enum Meddling: String, CaseIterable, Sendable { case written, grown, truncated, replaced, removed, touched }
 
     @Test(
-        "a source that somebody changes while it is copied is never accepted, and leaves nothing behind",
+        "a source that changes during the copy is never accepted, and leaves no copy",
         arguments: Meddling.allCases)
     func changedMeanwhile(_ meddling: Meddling) throws {
         let source = try folder.write("source.mp4", noise(8 << 20))
@@ -134,7 +134,7 @@ struct StagingTests {
         }
     }
 
-    @Test("a source that is gone, and one that is no file, are told apart from a change")
+    @Test("a missing source and one that is no file are distinguished from a change")
     func missing() throws {
         let source = try folder.write("source.mp4", noise(10))
         let (identity, status) = try identity(source)
@@ -148,7 +148,7 @@ struct StagingTests {
         }
     }
 
-    @Test("a sweep removes half copies and names the whole ones, some at a time")
+    @Test("a sweep removes partial copies and lists complete ones, some at a time")
     func sweep() async throws {
         for number in 1...9 { try folder.write(FilePath("staging/\(number)"), noise(10)) }
         try folder.write("staging/17.part", noise(10))
@@ -177,7 +177,7 @@ struct SourceReleaseTests {
     }
 
     @Test(
-        "times in whole seconds prove nothing when the file was taken up within two seconds of its last change",
+        "times in whole seconds prove nothing if the file was found within two seconds of its last change",
         arguments: [(0, true), (1_999, true), (2_000, false)])
     func racilyClean(_ later: Int64, _ isDoubted: Bool) throws {
         let path = try folder.write("a.mp4", content)
@@ -209,7 +209,7 @@ struct SourceReleaseTests {
 
     func names() throws -> Set<FilePath> { Set(try Files.names(in: folder.path)) }
 
-    @Test("deletes what was staged, and a second run finds nothing to do")
+    @Test("delete removes the staged source, and a second run finds nothing to do")
     func delete() throws {
         let source = try folder.write("a.mp4", content)
         let release = SourceRelease(try identity(source), .delete)
@@ -218,7 +218,7 @@ struct SourceReleaseTests {
         #expect(try release.run() == .gone)
     }
 
-    @Test("moves, making folders, and gives a new name where the target is taken by other bytes")
+    @Test("move creates folders, and picks a new name if the target has other bytes")
     func move() throws {
         let source = try folder.write("a.mp4", content)
         try folder.write("done/2026/a.mp4", [1])
@@ -228,7 +228,7 @@ struct SourceReleaseTests {
         #expect(try Files.read(target) == [1])
     }
 
-    @Test("a target that cannot be reached leaves the source under its own name, to be tried again")
+    @Test("an unreachable target leaves the source under its own name for a retry")
     func targetFails() throws {
         let source = try folder.write("a.mp4", content)
         let wall = try folder.write("done", [1])
@@ -243,7 +243,7 @@ struct SourceReleaseTests {
         #expect(try Files.read(wall.appending("deeper/a.mp4")) == content)
     }
 
-    @Test("a target that holds the same bytes already is the move's own, from before a crash")
+    @Test("a target with the same bytes is the move's own, from before a crash")
     func movedBefore() throws {
         let source = try folder.write("a.mp4", content)
         try folder.write("done/a.mp4", content)
@@ -255,7 +255,7 @@ struct SourceReleaseTests {
         #expect(try names() == ["done"])
     }
 
-    @Test("so is one that had to take another name, since its own was taken")
+    @Test("so is a target under an alternative name")
     func movedBeforeUnderAnotherName() throws {
         let source = try folder.write("a.mp4", content)
         let target = try folder.write("done/a.mp4", [1])
@@ -265,7 +265,7 @@ struct SourceReleaseTests {
         #expect(try names() == ["done"])
     }
 
-    @Test("whatever else stands under the name is left alone")
+    @Test("any other file under the name is left unchanged")
     func replaced() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
@@ -276,7 +276,7 @@ struct SourceReleaseTests {
         #expect(try Files.read(source) == other)
     }
 
-    @Test("another file with the same size, time and content is no other version, and is left alone")
+    @Test("another file with the same size, time and content is no other version, and is left unchanged")
     func sameContent() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
@@ -290,7 +290,7 @@ struct SourceReleaseTests {
         #expect(try names() == ["a.mp4", "first"])
     }
 
-    @Test("a file that was rewritten in place, size and time restored, is found out by its ctime and its bytes")
+    @Test("a file rewritten in place with size and time restored is detected by its ctime and bytes")
     func rewritten() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
@@ -302,7 +302,7 @@ struct SourceReleaseTests {
         #expect(try names() == ["a.mp4"])
     }
 
-    @Test("only its permissions changed: the bytes are compared, and it goes")
+    @Test("with only changed permissions, the bytes are compared and the source is released")
     func touched() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
@@ -313,7 +313,7 @@ struct SourceReleaseTests {
         #expect(isReleased(try SourceRelease(staged, .delete).run()))
     }
 
-    @Test("after a crash between the rename and the deletion, the caught file is judged by its digest")
+    @Test("after a crash between rename and deletion, the renamed file is judged by its digest")
     func caught() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
@@ -326,7 +326,7 @@ struct SourceReleaseTests {
         #expect(try Files.read(source) == newcomer)
     }
 
-    @Test("a caught file that is somebody else's gets its name back, or one beside it where that is taken")
+    @Test("a renamed file of another owner gets its name back, or one beside it if taken")
     func givenBack() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
@@ -340,7 +340,7 @@ struct SourceReleaseTests {
         #expect(try Files.read(source) == [9, 9])
     }
 
-    @Test("where it cannot be known who has it open, nothing is done, unless that was accepted")
+    @Test("if open writers cannot be determined, nothing is released, unless accepted")
     func unknown() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
@@ -351,7 +351,7 @@ struct SourceReleaseTests {
         #expect(try names().isEmpty)
     }
 
-    @Test("a release that compares reads the bytes, though size and both times are those of before")
+    @Test("a comparing release reads the bytes, even if size and both times are unchanged")
     func compared() throws {
         let source = try folder.write("a.mp4", content)
         var staged = try identity(source)
@@ -362,7 +362,7 @@ struct SourceReleaseTests {
         #expect(isReleased(try SourceRelease(staged, .delete, inDoubt: .compare, writers: blind).run()))
     }
 
-    @Test("a caught file of which it cannot be known gets its name back")
+    @Test("a renamed file whose state cannot be determined gets its name back")
     func unknownCaught() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
@@ -372,7 +372,7 @@ struct SourceReleaseTests {
         #expect(try names() == ["a.mp4"])
     }
 
-    @Test("a writer that is seen counts, whatever is accepted", arguments: [SourceRelease.InDoubt.accept, .compare])
+    @Test("a detected writer counts, whatever is accepted", arguments: [SourceRelease.InDoubt.accept, .compare])
     func seen(_ inDoubt: SourceRelease.InDoubt) throws {
         let source = try folder.write("a.mp4", content)
         let seen = FixedWriters(answer: .somebody)
@@ -384,7 +384,7 @@ struct SourceReleaseTests {
         #expect(try names() == ["a.mp4"])
     }
 
-    @Test("a source that somebody has open for writing waits")
+    @Test("a source that another process has open for writing waits")
     func openForWriting() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)

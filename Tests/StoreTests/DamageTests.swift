@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 /// Databases as broken disks leave them.
-@Suite("a damaged database", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("Damaged databases", .timeLimit(.minutes(Patience.minutes(5))))
 struct DamageTests {
     /// A closed state folder with work in it; with its log when `keepsLog`.
     private func made(keepsLog: Bool = false) async throws -> TemporaryFolder {
@@ -61,7 +61,7 @@ struct DamageTests {
         } catch let error as StateUnusable { return error }
     }
 
-    @Test("that is missing, empty or half is refused, and stays as it is")
+    @Test("a missing, empty or truncated database is refused and not changed")
     func lost() async throws {
         for content in [nil, [], noise(4096), Array("SQLite format 3".utf8)] as [[UInt8]?] {
             let folder = try await made()
@@ -76,7 +76,7 @@ struct DamageTests {
         }
     }
 
-    @Test("that lost its log when all it held was there is refused, and stays as it is")
+    @Test("a database that lost its log with all content is refused and not changed")
     func lostLog() async throws {
         let folder = try await made(keepsLog: true)
         try Files.remove(FilePath(bytes: database(folder).bytes + Array("-wal".utf8)))
@@ -85,7 +85,7 @@ struct DamageTests {
         #expect(try Files.read(database(folder), limit: 64 << 20) == content)
     }
 
-    @Test("a state folder that was never used begins, unless the staging folder holds copies")
+    @Test("an unused state folder starts, unless the staging folder contains copies")
     func beginning() async throws {
         let folder = TemporaryFolder()
         let refusal = try #require(try await refusal(folder, copies: 3))
@@ -93,7 +93,7 @@ struct DamageTests {
         #expect(try await self.refusal(folder) == nil)
     }
 
-    @Test("of another program, another version or with a table less is refused")
+    @Test("a database of another program or version, or without a table, is refused")
     func form() async throws {
         for sql in [
             "PRAGMA application_id = 77", "PRAGMA user_version = 99", "PRAGMA user_version = 0", "DROP TABLE history",
@@ -107,7 +107,7 @@ struct DamageTests {
         }
     }
 
-    @Test("damage in the middle of the log is refused; a torn end is what a power cut leaves")
+    @Test("damage in the middle of the log is refused; a torn end is the result of a power cut")
     func log() async throws {
         let whole = try await made(keepsLog: true)
         let path = FilePath(bytes: database(whole).bytes + Array("-wal".utf8))
@@ -129,7 +129,7 @@ struct DamageTests {
     }
 
     @Test(
-        "bytes changed anywhere are damage or do no harm: never a crash",
+        "changed bytes anywhere are detected or harmless, and never crash",
         arguments: Tier.sample([1, 2, 3, 4] as [UInt64]))
     func flips(_ seed: UInt64) async throws {
         var dice = Dice(seed: seed)
@@ -165,7 +165,7 @@ struct DamageTests {
         #expect(refused > 0)
     }
 
-    @Test("damage that shows while the daemon runs is told to whoever waits for it")
+    @Test("damage found at run time is reported to all waiting callers")
     func running() async throws {
         let folder = try await made()
         var content = try Files.read(database(folder), limit: 64 << 20)
@@ -187,7 +187,7 @@ struct DamageTests {
         #expect(await waiting.value == nil)
     }
 
-    @Test("a new database takes the old one's place, and the old one is kept with its log")
+    @Test("a new database replaces the old one, which is kept with its log")
     func install() async throws {
         let folder = try await made(keepsLog: true)
         let old = try Files.read(database(folder), limit: 64 << 20)

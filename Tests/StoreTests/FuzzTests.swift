@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 /// Columns that a disk has damaged: the row is still shown, without the unreadable values.
-@Suite("Fuzz: columns of the store", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: columns of the database", .timeLimit(.minutes(Fuzz.minutes)))
 struct ColumnFuzzTests {
     private static let words = [
         "\"", "\\", "\\\"", "\\u0000", "\\ud83c", "\\u0041", "{", "}", "{}", "[", "]", ":", ",", "null", "true",
@@ -16,7 +16,7 @@ struct ColumnFuzzTests {
         "\"kind\":\"none\",", String(repeating: "[", count: 600), String(repeating: "{\"a\":", count: 600),
     ]
 
-    @Test("a map is what every reader of JSON makes of it, or none; and is read back as it was written")
+    @Test("a map reads like any other JSON parser reads it, or as absent, and is written unchanged")
     func maps() throws {
         let seeds = [
             #"{"camera":"front-door","day":"2026-11-20"}"#, "{}", #"{"a\"b":"c\\d","lines":"1\n2\t3"}"#,
@@ -39,7 +39,7 @@ struct ColumnFuzzTests {
         }
     }
 
-    @Test("a row with damaged texts is there with all its other columns, and everything that lists it goes on")
+    @Test("a row with damaged text keeps its other columns, and lists continue")
     func texts() async throws {
         let scene = try await Scene()
         let id = try await Self.fill(scene)
@@ -85,7 +85,7 @@ struct ColumnFuzzTests {
         await scene.store.close()
     }
 
-    @Test("a number at the end of all numbers traps nobody: the row is shown, and goes on")
+    @Test("a number at the end of its range does not trap: the row is shown and continues")
     func numbers() async throws {
         let scene = try await Scene()
         let id = try await Self.fill(scene)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The lock of a state folder")
 struct LockTests {
-    @Test("a lock that is given back is free, whoever still refers to it")
+    @Test("a released lock is free, even if a reference to it remains")
     func releasedLock() throws {
         let folder = TemporaryFolder()
         let first = try InstanceLock(folder: folder.path)
@@ -16,7 +16,7 @@ struct LockTests {
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test("a program that has the database for itself for a moment keeps the store from nothing")
+    @Test("a program that locks the database for a moment does not stop the store")
     func busyElsewhere() async throws {
         let folder = TemporaryFolder()
         let first = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The order of uploads")
 struct SortTests {
-    @Test("another order counts for all that waits and all that comes, and is brought about a piece at a time")
+    @Test("a changed order applies to waiting and new uploads, and is established in pieces")
     func change() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let files = (0..<4_500).map { Scene.file("f\($0)", size: 10_000 - Int64($0), modified: Int64($0)) }
@@ -36,7 +36,7 @@ struct SortTests {
             await scene.store.effort(.runs).allSatisfy { !$0.key.hasPrefix("UPDATE upload SET sort") || $0.value == 0 })
     }
 
-    @Test("copies are made in the order of the uploads, also after another order and of a file that is another by then")
+    @Test("copies are made in the order of the uploads, also after a changed order or a changed file")
     func copies() async throws {
         let scene = try await Scene(sorting: .newestFirst)
         let files = (0..<5).map { Scene.file("f\($0)", size: 1_000 - Int64($0 % 3), modified: Int64($0)) }

@@ -3,9 +3,9 @@ import Store
 import TestKit
 import Testing
 
-@Suite("Store, when things cross or break")
+@Suite("Store with races and failures")
 struct StoreFaultTests {
-    @Test("a wait that is over is no deadline, and does not hide one that is to come")
+    @Test("a wait that has ended is no deadline, and does not hide a later one")
     func deadlines() async throws {
         let scene = try await Scene()
         let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
@@ -26,7 +26,7 @@ struct StoreFaultTests {
         #expect(try await scene.store.claim("nas", passingOver: []) != nil)
     }
 
-    @Test("an upload that is tried again while its copy is being dropped gets a new copy")
+    @Test("a retry while the copy is being removed gets a new copy")
     func retriedWhileReleased() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
@@ -40,7 +40,7 @@ struct StoreFaultTests {
         #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.map(\.id) == [asset])
     }
 
-    @Test("what a process left under way is queued again, with an event that says so")
+    @Test("uploads left running by a killed process are queued again, with an event")
     func leftUnderWay() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -65,7 +65,7 @@ struct StoreFaultTests {
         #expect(events.first?.detail["to"] == "queued")
     }
 
-    @Test("several states are listed newest first, as one list")
+    @Test("several states are listed together, newest first")
     func severalStates() async throws {
         let scene = try await Scene()
         var ids: [String] = []
@@ -83,7 +83,7 @@ struct StoreFaultTests {
     }
 
     @Test(
-        "a database that cannot be used is refused with what to do about it",
+        "an unusable database is refused with a remedy",
         arguments: [
             (noise(8192), "backup"), (Array("plain text, and enough of it to be no empty file".utf8), "backup"),
         ])

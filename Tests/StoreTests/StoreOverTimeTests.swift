@@ -4,9 +4,9 @@ import Synchronization
 import TestKit
 import Testing
 
-@Suite("Store, over time")
+@Suite("Store over time")
 struct StoreOverTimeTests {
-    @Test("where duplicates are skipped, of two with the same content one goes, and then the other needs not")
+    @Test("with skipped duplicates, one of two uploads with the same content runs, and the other is skipped")
     func duplicatesUnderWay() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let sha256 = noise(32)
@@ -38,7 +38,7 @@ struct StoreOverTimeTests {
         #expect(repeats.withLock { $0 } == [first.asset])
     }
 
-    @Test("one of two alike that has begun goes on, since what it has at the remote may be the very object")
+    @Test("a duplicate that has started continues, because the remote may already have its object")
     func duplicatesBegun() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let sha256 = noise(32)
@@ -53,7 +53,7 @@ struct StoreOverTimeTests {
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
     }
 
-    @Test("where duplicates are skipped, one waits for its twin that has begun, whatever keeps that from going on")
+    @Test("with skipped duplicates, an upload waits for its started twin, whatever holds that")
     func waitsForBegun() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let sha256 = noise(32)
@@ -85,7 +85,7 @@ struct StoreOverTimeTests {
         #expect(skipped.remote?.warnings.first?.contains("as a of folder cam at ") == true)
     }
 
-    @Test("one whose twin has failed or was cancelled goes itself", arguments: [true, false])
+    @Test("an upload whose twin failed or was cancelled runs itself", arguments: [true, false])
     func twinIsOver(_ isFailed: Bool) async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let sha256 = noise(32)
@@ -108,7 +108,7 @@ struct StoreOverTimeTests {
         try await scene.store.claim("nas", passingOver: [], skippingDuplicatesOf: skipping)?.upload.id
     }
 
-    @Test("another version of a recorded path is told from a new file and from one that was only left alone")
+    @Test("another version of a recorded path is distinguished from a new file and from a skipped one")
     func versions() async throws {
         let scene = try await Scene()
         func outcome(_ name: String, _ modified: Int64, again: Bool = false) async throws -> String {
@@ -132,7 +132,7 @@ struct StoreOverTimeTests {
         #expect(try await outcome("b", 2) == "new")
     }
 
-    @Test("a file that is refused for its size stays known, one that is gone does not", arguments: [true, false])
+    @Test("a file refused for its size stays known, a deleted one does not", arguments: [true, false])
     func refused(_ isGone: Bool) async throws {
         let scene = try await Scene()
         let file = Scene.file("a")
@@ -149,7 +149,7 @@ struct StoreOverTimeTests {
         #expect(try await scene.store.known([file.identity]) == [!isGone])
     }
 
-    @Test("two hundred days on, a tombstone is old but still there until somebody looked for its source")
+    @Test("after two hundred days a tombstone is old but kept until its source is checked")
     func tombstones() async throws {
         let scene = try await Scene()
         let file = Scene.file("a")
@@ -163,7 +163,7 @@ struct StoreOverTimeTests {
         #expect(try await scene.store.known([file.identity]) == [false])
     }
 
-    @Test("a live key is taken once")
+    @Test("a key of an ongoing upload can be used once")
     func keys() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a"), key: "k"))
@@ -181,7 +181,7 @@ struct StoreOverTimeTests {
         }
     }
 
-    @Test("the ids of uploads never go back, even when the clock does")
+    @Test("upload ids never go backwards, even if the clock does")
     func ids() async throws {
         let scene = try await Scene()
         var ids: [String] = []

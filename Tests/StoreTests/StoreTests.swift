@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Store")
 struct StoreTests {
-    @Test("an arrival is known from the moment it is recorded, in this version only")
+    @Test("a new asset is known as soon as it is recorded, in this version only")
     func known() async throws {
         let scene = try await Scene()
         let file = Scene.file("a.mp4")
@@ -24,7 +24,7 @@ struct StoreTests {
             try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("b.mp4"))]) } == [.known])
     }
 
-    @Test("a state folder that was given back is free at once, also while a copy of the lock's descriptor is open")
+    @Test("a released state folder is free at once, even while a copy of the lock's descriptor is open")
     func freeAtOnce() async throws {
         let folder = TemporaryFolder()
         let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
@@ -41,7 +41,7 @@ struct StoreTests {
         await again.close()
     }
 
-    @Test("an asset that changed before its copy was made goes on as the same asset")
+    @Test("an asset that changed before its copy continues as the same asset")
     func renewed() async throws {
         let scene = try await Scene()
         guard
@@ -62,7 +62,7 @@ struct StoreTests {
         #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.size == 200)
     }
 
-    @Test("whoever worked with a version that was replaced meanwhile does not speak for the new one")
+    @Test("a worker on a replaced version cannot report for the new one")
     func replaced() async throws {
         let scene = try await Scene()
         guard
@@ -97,7 +97,7 @@ struct StoreTests {
         #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .queued)
     }
 
-    @Test("hands out one upload once, by priority and then by the configured order")
+    @Test("each upload is claimed once, by priority and then by the configured order")
     func claims() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         for (name, time, priority) in [("new", 300, 0), ("old", 100, 0), ("first", 200, 9)] {
@@ -111,7 +111,7 @@ struct StoreTests {
         #expect(try await scene.store.claim("other", passingOver: []) == nil)
     }
 
-    @Test("a hundred claims at the same time hand out a hundred different uploads")
+    @Test("a hundred concurrent claims return a hundred different uploads")
     func concurrentClaims() async throws {
         let scene = try await Scene()
         for number in 0..<100 { try await scene.stage(Scene.arrival(Scene.file("f\(number)"))) }
@@ -123,7 +123,8 @@ struct StoreTests {
         #expect(Set(ids).count == 100)
     }
 
-    @Test("what a process left under way is queued again at the next start, with its checkpoint and acknowledged bytes")
+    @Test(
+        "uploads left running by a killed process are queued at the next start, with checkpoint and acknowledged bytes")
     func restart() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -145,7 +146,7 @@ struct StoreTests {
         #expect(claim?.checkpoint == Checkpoint(["url": "u"]))
     }
 
-    @Test("one daemon a state folder: the second is told who has it")
+    @Test("one daemon uses a state folder: a second one is told which process holds it")
     func locked() async throws {
         let scene = try await Scene()
         let error = await #expect(throws: StateLocked.self) {
@@ -155,7 +156,7 @@ struct StoreTests {
         _ = scene.store
     }
 
-    @Test("tallies agree with the rows after any walk through the states", arguments: 0..<8)
+    @Test("counters match the rows after any sequence of states", arguments: 0..<8)
     func tallies(_ seed: Int) async throws {
         let scene = try await Scene()
         var dice = Dice(seed: UInt64(seed))
@@ -196,7 +197,7 @@ struct StoreTests {
         )
     }
 
-    @Test("a retry from the source has the copy made again, also when its end is not written down yet")
+    @Test("a retry from the source makes a new copy, even if the old one's end is not recorded yet")
     func retryWhileReleased() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
@@ -208,7 +209,7 @@ struct StoreTests {
         #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .staging)
     }
 
-    @Test("what was cancelled when the remote had it whole is removed by one who knows that")
+    @Test("a cancelled upload that the remote has completely is removed by a later release")
     func cancelledWhenFinished() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
@@ -221,7 +222,7 @@ struct StoreTests {
         #expect(deletion.checkpoint == Checkpoint(["part": ".a", Checkpoint.isFinished: "1"]))
     }
 
-    @Test("the copies that an asset counts on are the same, asked for close together or each alone")
+    @Test("the copies that an asset relies on are the same, queried together or alone")
     func ownedCopies() async throws {
         let scene = try await Scene()
         var dice = Dice(seed: 7)
@@ -246,7 +247,7 @@ struct StoreTests {
         }
     }
 
-    @Test("exactly one ending is told for each generation, and every event once, in order")
+    @Test("each generation has exactly one end event, and each event is reported once, in order")
     func events() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
@@ -265,7 +266,7 @@ struct StoreTests {
         #expect(events.map(\.seq) == Array(1...8).map(Int64.init))
     }
 
-    @Test("an upload that waits after a failure is not handed out before its time, nor one that a person paused")
+    @Test("an upload that waits after a failure or a pause is not claimed too early")
     func waits() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
@@ -283,7 +284,7 @@ struct StoreTests {
         #expect(try await scene.store.claim("nas", passingOver: [])?.upload.attempt == 1)
     }
 
-    @Test("a cancel under way queues what the remote may hold, and the late answer is added to it")
+    @Test("a cancel during an attempt queues the removal, and the late answer is added to it")
     func cancelWhileOpening() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
@@ -299,7 +300,7 @@ struct StoreTests {
         #expect(try await scene.store.read { try $0.releases.releasable(limit: 5) }.map(\.verdict) == [.dropCopy])
     }
 
-    @Test("the same content from the same path is not sent again, and its source is kept")
+    @Test("the same content from the same path is not uploaded again, and its source is kept")
     func repeats() async throws {
         let scene = try await Scene()
         let sha256 = noise(32)
@@ -319,7 +320,7 @@ struct StoreTests {
     }
 
     @Test(
-        "where duplicates are skipped, the same content from another path is not sent either, if it is long enough",
+        "with skipped duplicates, the same content from another path is not uploaded either, if long enough",
         arguments: [(Int64(4096), UploadState.completed), (4095, .queued)])
     func duplicates(_ size: Int64, _ expected: UploadState) async throws {
         let scene = try await Scene()

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Store
 
-@Suite("Texts by name")
+@Suite("Maps of texts")
 struct TextMapTests {
     @Test(
-        "what is written is JSON, and is read back as it was",
+        "maps are written as JSON and read back unchanged",
         arguments: [
             [:], ["a": ""], ["camera": "front-door", "day": "2026-11-20"], ["Tür": "Ü\u{1F3A5}"],
             ["a\"b": "c\\d", "lines": "1\n2\t3\u{0}\u{1F}", "slash": "a/b"], ["}": "{", ",": ":", "\\": "\\\""],
@@ -17,12 +17,12 @@ struct TextMapTests {
         #expect(try JSONDecoder().decode([String: String].self, from: Data(text.utf8)) == map)
     }
 
-    @Test("equal maps are equal texts")
+    @Test("equal maps give equal text")
     func sorted() {
         #expect(TextMap.text(["b": "2", "a": "1"]) == #"{"a":"1","b":"2"}"#)
     }
 
-    @Test("JSON of another hand is read as well, and what is none is not")
+    @Test("JSON of other writers is read too, and invalid JSON is not")
     func others() {
         #expect(TextMap.map(#"{ "a" : "b" }"#) == ["a": "b"])
         #expect(TextMap.map(#"{"a":"\u0062\/"}"#) == ["a": "b/"])
@@ -31,7 +31,7 @@ struct TextMapTests {
         }
     }
 
-    @Test("what no program would write ends nothing", arguments: [64, 65, 512, 513, 514])
+    @Test("text that no program would write does not trap", arguments: [64, 65, 512, 513, 514])
     func nested(depth: Int) {
         #expect(TextMap.map(String(repeating: "[", count: depth)) == nil)
     }

@@ -7,7 +7,7 @@ import Testing
 import Transport
 
 /// The value of an interrupted answer, and the time limit of an endless one.
-@Suite("the ends of answers", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Ends of responses", .timeLimit(.minutes(Patience.minutes(1))))
 struct AnswerEndTests {
     let transport = Transport()
 
@@ -23,7 +23,7 @@ struct AnswerEndTests {
     }
 
     @Test(
-        "an answer that ends in its header, or before its body is whole, is no answer",
+        "a response that ends in its header, or before its body is complete, is an error",
         arguments: [
             "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\nContent-Type: appl",
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n",
@@ -44,7 +44,7 @@ struct AnswerEndTests {
     }
 
     @Test(
-        "where the status alone is asked for, a long text is not read to its end, and one that breaks off is no failure"
+        "if only the status is needed, a long body is not read completely, and a broken one is no failure"
     )
     func status() async throws {
         let server = try FakeServer { exchange in
@@ -69,7 +69,7 @@ struct AnswerEndTests {
         #expect(try await transport.send(request).status == 202)
     }
 
-    @Test("a header that breaks off is no answer to HEAD either")
+    @Test("a truncated header is no response to HEAD either")
     func cutHead() async throws {
         let error = await #expect(throws: TransportError.self) {
             try await answer("HTTP/1.1 200 OK\r\nContent-Length: 5", to: "HEAD", body: 0)
@@ -80,7 +80,7 @@ struct AnswerEndTests {
     }
 
     @Test(
-        "an answer whose end is that of its connection, as HTTP/1.0 has it, is whole",
+        "a response that ends with its connection, as in HTTP/1.0, is complete",
         arguments: [
             "HTTP/1.0 200 OK\r\n\r\n1234", "HTTP/1.0 200 OK\nContent-Type: text/plain\n\n1234",
             "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n1234",
@@ -102,7 +102,7 @@ struct AnswerEndTests {
     ]
 
     @Test(
-        "an answer that comes in pieces and never ends is waited for as long as the limit says", arguments: dripping,
+        "a response that arrives in pieces without end is limited in time", arguments: dripping,
         [0, 1000])
     func endless(_ pieces: (first: String, more: String), _ body: Int) async throws {
         let server = try FakeServer { exchange in
@@ -127,7 +127,7 @@ struct AnswerEndTests {
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
-    @Test("the limit of an answer does not run while bytes are sent")
+    @Test("the response time limit does not run while bytes are sent")
     func slowBody() async throws {
         let server = try FakeServer { exchange in
             let pause = DispatchSemaphore(value: 0)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transport
 
-@Suite("Counting what comes in", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Counting received bytes", .timeLimit(.minutes(Patience.minutes(1))))
 struct ArrivedTests {
     private static func counts(
         received: Int64 = 1000, incoming: Int64 = 10, gaps: Int64 = 0, isGapped: Bool = false, unanswered: Int64 = 0,
@@ -17,7 +17,7 @@ struct ArrivedTests {
             largest: 1448, header: 52, incoming: incoming, gaps: gaps, isGapped: isGapped, perTrip: 14_480)
     }
 
-    @Test("is payload and headers, and a farewell once; and each time what came since the last")
+    @Test("received bytes are payload, headers and one connection close, each time since the last count")
     func increments() {
         var arrived = Arrived()
         #expect(arrived.more(Self.counts(received: 0, incoming: 0), isSecure: true) == 0)
@@ -28,7 +28,7 @@ struct ArrivedTests {
         #expect(secure.more(Self.counts(), isSecure: true) == 1000 + 14 * 52 + 20 + 64)
     }
 
-    @Test("acknowledgements that may tell of gaps are as long as they can be, and those before and after are not")
+    @Test("acknowledgements that may carry SACK have their maximal length, and others do not")
     func gaps() {
         var arrived = Arrived()
         _ = arrived.more(Self.counts(), isSecure: false)
@@ -39,7 +39,7 @@ struct ArrivedTests {
         #expect(arrived.more(Self.counts(incoming: 20, gaps: 1), isSecure: false) == 52)
     }
 
-    @Test("what is on its way at the end is answered, and of an answer that is broken off more comes")
+    @Test("bytes in flight at the end are acknowledged, and an interrupted response still arrives")
     func ends() {
         let counts = Self.counts(unanswered: 4, unsent: 1449)
         let before = counts.arrived(isSecure: false, at: nil, isBrokenOff: false)
@@ -48,7 +48,7 @@ struct ArrivedTests {
         #expect(counts.arrived(isSecure: false, at: .reset, isBrokenOff: true) == before + 6 * 52 + 7 * 28 + 14_480)
     }
 
-    @Test("requests over one connection are told of their answers, and of no less than the server has sent")
+    @Test("requests over one connection are charged for their responses, never less than the server sent")
     func kept() async throws {
         let transport = Transport()
         let sent = Mutex<SocketCounts?>(nil)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transport
 
-@Suite("What links have carried bounds connections")
+@Suite("Bounding connections by link counters")
 struct CarriedBoundTests {
     private final class Links: Sendable {
         let sent = Mutex<[String: LinkBytes.Sent]?>(["lte0:3": LinkBytes.Sent(bytes: 1000, packets: 10)])
@@ -58,7 +58,7 @@ struct CarriedBoundTests {
         var sum: Int64 { paid.values.reduce(0, +) }
     }
 
-    @Test("it is what was carried since the opening, and what still waits in queues")
+    @Test("the bound is the bytes carried since opening, plus those still in queues")
     func sum() throws {
         let links = Links()
         var book = try Book(links)
@@ -70,7 +70,7 @@ struct CarriedBoundTests {
         #expect(last == 2_100_000 + farewell)
     }
 
-    @Test("where one header stands for many segments, each has another one")
+    @Test("if one header covers many segments, each is charged its own")
     func joined() throws {
         let links = Links()
         var book = try Book(links, joinsSegments: true)
@@ -79,7 +79,7 @@ struct CarriedBoundTests {
         #expect(total == 500_000 - 50 * 40 + 400 * 52 + farewell)
     }
 
-    @Test("a segment that a queue threw away has no header, though the link might have joined it")
+    @Test("a segment dropped by a queue has no header, even if the link might have merged it")
     func thrownAway() throws {
         let links = Links()
         var book = try Book(links, joinsSegments: true)
@@ -92,7 +92,7 @@ struct CarriedBoundTests {
         #expect(total <= 1000 * 1530 + farewell)
     }
 
-    @Test("a link that counts each segment as a packet, but one header only, is charged with one for each")
+    @Test("a link that counts segments as packets but one header only is charged one for each")
     func oneHeader() throws {
         let links = Links()
         var book = try Book(links, joinsSegments: true)
@@ -101,7 +101,7 @@ struct CarriedBoundTests {
         #expect(book.charge(member, after: .seconds(1)) >= 1000 * 1500)
     }
 
-    @Test("whatever a queue throws away and a link joins, no less is charged than has left", arguments: 0..<40)
+    @Test("whatever a queue drops and a link merges, no less is charged than was sent", arguments: 0..<40)
     func joinedNever(_ seed: UInt64) throws {
         var dice = Random(seed: seed)
         let links = Links()
@@ -135,7 +135,7 @@ struct CarriedBoundTests {
         #expect(book.sum <= wire * 102 / 100 + 200 * 400 + farewell)
     }
 
-    @Test("what a tunnel adds to each packet is not in what its interface has carried")
+    @Test("the overhead of a tunnel is not included in its interface's counter")
     func tunnel() throws {
         let links = Links()
         var book = try Book(links)
@@ -144,7 +144,7 @@ struct CarriedBoundTests {
             book.charge(Self.member(7_000_000, segments: 400, overhead: 50), after: .seconds(1)) == 520_000 + farewell)
     }
 
-    @Test("where nothing went again, all that TCP counts has left")
+    @Test("without retransmissions, every byte that TCP counts was sent")
     func untouched() throws {
         let links = Links()
         var book = try Book(links)
@@ -152,7 +152,7 @@ struct CarriedBoundTests {
         #expect(book.charge(Self.member(400_000, hasRepeated: false), after: .seconds(1)) == 400_000)
     }
 
-    @Test("what the peer of each has acknowledged is charged to it, whatever was charged to others")
+    @Test("bytes acknowledged by each peer are charged to its connection, whatever others are charged")
     func least() throws {
         let links = Links()
         var book = try Book(links)
@@ -165,7 +165,7 @@ struct CarriedBoundTests {
         #expect(total == 144_800 + 100 * 52)
     }
 
-    @Test("connections by one link are charged together with what was carried, and not each of them")
+    @Test("connections over one link are charged together for its bytes, not each for all")
     func shared() throws {
         let links = Links()
         var book = try Book(links)
@@ -190,7 +190,7 @@ struct CarriedBoundTests {
         #expect(book.sum <= 2_000_000 + 4 * (farewell + 500))
     }
 
-    @Test("whatever they do, they are charged with no less than has left", arguments: 0..<40)
+    @Test("in any sequence, no less is charged than was sent", arguments: 0..<40)
     func never(_ seed: UInt64) throws {
         var dice = Random(seed: seed)
         let links = Links()
@@ -242,7 +242,7 @@ struct CarriedBoundTests {
     }
 
     @Test(
-        "a link whose count is behind what was acknowledged, or is gone, or began anew, or was not looked at for long, tells nothing"
+        "a link counter that is behind, missing, reset, or not read for long gives no bound"
     )
     func untrusted() throws {
         func whole(_ change: (Links) -> Void, acknowledged: Int64 = 1, after time: Duration = .seconds(1)) throws
@@ -263,7 +263,7 @@ struct CarriedBoundTests {
         #expect(try !whole { $0.set(900_000) })
     }
 
-    @Test("between two looks all that TCP counts is supposed to have left")
+    @Test("between two readings, every byte that TCP counts is assumed sent")
     func between() throws {
         let links = Links()
         var book = try Book(links)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transport
 
-@Suite("Answers that come compressed", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Compressed responses", .timeLimit(.minutes(Patience.minutes(1))))
 struct CodingTests {
     private let transport = Transport()
     private static let text = Array(#"{"uri":"/videos/1","name":"a name a name a name"}"#.utf8)
@@ -28,14 +28,14 @@ struct CodingTests {
         ("gzip", .gzip), ("x-gzip", .gzip), ("GZIP", .gzip), ("deflate", .zlib), ("deflate", .raw),
     ]
 
-    @Test("are read as what they say, whether anybody asked for that or not", arguments: forms)
+    @Test("compressed responses are decoded, whether requested or not", arguments: forms)
     func read(_ name: String, _ coding: Compressed) async throws {
         let response = try await answer([name], coding(Self.text))
         #expect(response.body == Self.text)
         #expect(response.unreadable == nil)
     }
 
-    @Test("several codings, members and a last block of zeros are undone in their order")
+    @Test("several codings, members and a trailing zero block are decoded in order")
     func several() async throws {
         let gzip = Compressed.gzip
         #expect(try await answer(["deflate, gzip"], gzip(Compressed.zlib(Self.text))).body == Self.text)
@@ -48,7 +48,7 @@ struct CodingTests {
         #expect(try await answer(["gzip"], gzip([])).body == [])
     }
 
-    @Test("what says how long the coded form is, and which, is left out of an answer that was decoded")
+    @Test("headers about the coded form are removed from a decoded response")
     func headers() async throws {
         let decoded = try await answer(["gzip"], Compressed.gzip(Self.text), more: "X-Kept: yes\r\n")
         #expect(decoded.headers["ETag"] == nil && decoded.headers["Content-Length"] == nil)
@@ -60,7 +60,7 @@ struct CodingTests {
         #expect(head.headers["ETag"] == "\"coded\"" && head.headers["Content-Length"] == "\(Self.text.count)")
     }
 
-    @Test("what is broken, cut short, or in no known coding has no body, and says why")
+    @Test("a broken, truncated or unknown coding gives no body and a reason")
     func broken() async throws {
         let whole = Compressed.gzip(Self.text)
         var flipped = whole
@@ -85,7 +85,7 @@ struct CodingTests {
     }
 
     @Test(
-        "a few bytes that become gigabytes end where every answer does that is too long", arguments: Compressed.allCases
+        "a few bytes that expand to gigabytes end like any response that is too long", arguments: Compressed.allCases
     )
     func bomb(_ coding: Compressed) async throws {
         let once = coding([UInt8](repeating: 0x20, count: 64 << 20))
@@ -100,7 +100,7 @@ struct CodingTests {
         #expect(other?.kind == .tooLarge)
     }
 
-    @Test("the limit counts what is read: just as long is taken, a byte more is not, over all members together")
+    @Test("the limit counts decoded bytes over all members: exactly the limit is accepted, one more is not")
     func limit() async throws {
         let text = [UInt8](repeating: 0x61, count: 70_000)
         for coding in Compressed.allCases {
@@ -113,7 +113,7 @@ struct CodingTests {
         await #expect(throws: TransportError.self) { try await answer(["gzip"], members, limit: 69_999) }
     }
 
-    @Test("what is inflated beyond the limit is not kept: no more comes out than the limit and one piece")
+    @Test("no more than the limit and one piece is decoded")
     func streaming() throws {
         let body = Compressed.gzip([UInt8](repeating: 0, count: 256 << 20))
         let clock = ContinuousClock()
@@ -128,7 +128,7 @@ struct CodingTests {
         #expect(took < .seconds(20))
     }
 
-    @Test("who does not ask for a coding asks for none, and bytes on the wire count as they came")
+    @Test("a request without a coding asks for none, and bytes on the wire count as received")
     func asking() async throws {
         let seen = Mutex<[String?]>([])
         let server = try FakeServer { exchange in
@@ -146,7 +146,7 @@ struct CodingTests {
         #expect(seen.withLock { $0 } == ["identity", "identity", "identity", "identity", "identity", "gzip"])
     }
 
-    @Test("who takes the body piece by piece gets it as it is")
+    @Test("a streamed body is passed on undecoded")
     func pieces() async throws {
         let body = Compressed.gzip(Self.text)
         let server = try FakeServer { exchange in

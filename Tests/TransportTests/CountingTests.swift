@@ -8,7 +8,7 @@ import Testing
 
 @testable import Transport
 
-@Suite("Counting what leaves", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Counting sent bytes", .timeLimit(.minutes(Patience.minutes(1))))
 struct CountingTests {
     let folder = TemporaryFolder()
 
@@ -25,7 +25,7 @@ struct CountingTests {
     }
 
     @Test(
-        "a transfer is charged with what the kernel says, and the server got no more than that",
+        "a transfer is charged with the kernel's count, and the server received no more",
         arguments: [0, 1, 3_000_000])
     func body(_ count: Int) async throws {
         let witness = Witness()
@@ -54,7 +54,7 @@ struct CountingTests {
         #expect(Double(response.bytesOnWire) <= 1.02 * Double(counts.sent) + 1000)
     }
 
-    @Test("requests over one connection are charged with their own part each")
+    @Test("requests over one connection are each charged with their own part")
     func kept() async throws {
         let witness = Witness()
         let transport = Transport(counts: witness.counts)
@@ -75,7 +75,7 @@ struct CountingTests {
         #expect(charged[3] >= 1000 && charged[3] < charged[1])
     }
 
-    @Test("many at once are charged with all of it together")
+    @Test("concurrent requests are charged with the total together")
     func many() async throws {
         let transport = Transport()
         let received = Mutex<[Int64]>([])
@@ -100,7 +100,7 @@ struct CountingTests {
         #expect(charged <= 2 * sum + 20 * 1000)
     }
 
-    @Test("what failed has been sent all the same", arguments: ["cut", "reset", "cancelled"])
+    @Test("failed requests are charged with their bytes too", arguments: ["cut", "reset", "cancelled"])
     func failed(_ how: String) async throws {
         let witness = Witness()
         let transport = Transport(counts: witness.counts)
@@ -127,7 +127,7 @@ struct CountingTests {
         #expect((error?.bytesOnWire ?? 0) >= witness.last?.onWire(isSecure: false) ?? .max)
     }
 
-    @Test("a connection that fails, and a handshake that does, have cost something")
+    @Test("a failed connection and a failed handshake are charged")
     func handshakes() async throws {
         let transport = Transport()
         let server = try FakeServer { $0.reply(200) }
@@ -142,7 +142,7 @@ struct CountingTests {
         #expect(refused?.kind == .connect && (refused?.bytesOnWire ?? 0) >= 40)
     }
 
-    @Test("where the kernel does not count, 3 % are added to what libcurl sent")
+    @Test("if the kernel does not count, 3 % are added to libcurl's count")
     func estimate() async throws {
         let transport = Transport(counts: { _ in nil })
         let server = try FakeServer {
@@ -160,7 +160,7 @@ struct CountingTests {
         }
     }
 
-    @Test("what is added to the kernel's numbers: headers, options, the farewell, and what would still leave")
+    @Test("headers, options, the close and pending bytes are added to the kernel's count")
     func formula() {
         let counts = SocketCounts(
             sent: 1000, received: 7, segments: 10, unsent: 3000, queued: 6000, unanswered: 4, largest: 1400, header: 52)
@@ -177,7 +177,7 @@ struct StoppingTests {
     let transport = Transport()
     let folder = TemporaryFolder()
 
-    @Test("once a transfer is cancelled, no more arrives than was on its way", arguments: [false, true])
+    @Test("after a cancellation, only bytes in flight still arrive", arguments: [false, true])
     func cancelled(_ isRead: Bool) async throws {
         let arrived = Mutex<Int64>(0)
         let end = Mutex<Int64?>(nil)

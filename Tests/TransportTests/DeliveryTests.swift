@@ -6,7 +6,7 @@ import Testing
 import Transport
 
 /// The reported bytes of a broken request, compared with the bytes that the other kernel has received.
-@Suite("What has been delivered", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Delivered bytes", .timeLimit(.minutes(Patience.minutes(1))))
 struct DeliveryTests {
     let transport = Transport()
     let folder = TemporaryFolder()
@@ -45,7 +45,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "no more was acknowledged and no less may have left than the other end has",
+        "acknowledged bytes are a lower and sent bytes an upper bound of the received ones",
         arguments: End.allCases, [1, 1_000, 100_000, 1_000_000, 6_000_000])
     func bounds(_ end: End, _ read: Int) async throws {
         let size = 8 << 20
@@ -56,7 +56,7 @@ struct DeliveryTests {
         #expect(delivery.atMost >= Int64(read))
     }
 
-    @Test("a whole body that the other end took is acknowledged as a whole", arguments: [End.shutDown, .reset])
+    @Test("a body that the peer received completely is acknowledged completely", arguments: [End.shutDown, .reset])
     func whole(_ end: End) async throws {
         let (delivery, _) = try await broken(100_000, after: 100_000, by: end)
         #expect(delivery.atMost == 100_000)
@@ -64,14 +64,14 @@ struct DeliveryTests {
         #expect(end == .reset ? (0...100_000).contains(delivery.atLeast) : delivery.atLeast == 100_000)
     }
 
-    @Test("what the other end never read is neither acknowledged nor on its way")
+    @Test("bytes that the peer never read are neither acknowledged nor in flight")
     func unread() async throws {
         let size = 64 << 20
         let (delivery, _) = try await broken(size, after: 1_000_000, by: .reset)
         #expect(delivery.atLeast < Int64(size) && delivery.atMost < Int64(size))
     }
 
-    @Test("no connection, no byte")
+    @Test("without a connection there is no byte")
     func unconnected() async throws {
         let server = try FakeServer { $0.reply(200) }
         let url = server.url
@@ -83,7 +83,7 @@ struct DeliveryTests {
         #expect(error?.delivery == Delivery(atLeast: 0, atMost: 0))
     }
 
-    @Test("where the kernel does not count, nothing is acknowledged, and all that was written may have left")
+    @Test("if the kernel does not count, nothing is acknowledged, and all written bytes may have been sent")
     func uncounted() async throws {
         let transport = Transport(counts: { _ in nil })
         let server = try FakeServer { exchange in
@@ -97,7 +97,7 @@ struct DeliveryTests {
         #expect(error?.delivery == Delivery(atLeast: 0, atMost: 1000))
     }
 
-    @Test("of a framed body, bytes of the file are told")
+    @Test("of a framed body, only bytes of the file are counted")
     func framed() async throws {
         let server = try FakeServer { exchange in
             _ = exchange.body()

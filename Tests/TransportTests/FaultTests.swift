@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import Transport
 
-@Suite("Transport, when things go wrong", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Transport errors", .timeLimit(.minutes(Patience.minutes(1))))
 struct FaultTests {
     let transport = Transport()
     let folder = TemporaryFolder()
@@ -15,7 +15,7 @@ struct FaultTests {
         await #expect(throws: TransportError.self) { try await transport.send(request) }
     }
 
-    @Test("nobody listens")
+    @Test("no listener")
     func refused() async throws {
         let server = try FakeServer { $0.reply(200) }
         let url = server.url
@@ -23,7 +23,7 @@ struct FaultTests {
         #expect(await failure(Request("GET", url))?.kind == .connect)
     }
 
-    @Test("a server that takes no `Expect` gets the body without it, and is not asked so again")
+    @Test("a server that refuses `Expect` gets the body without it, and no further `Expect`")
     func expectation() async throws {
         let asked = Mutex<[Bool]>([])
         let server = try FakeServer { exchange in
@@ -47,7 +47,7 @@ struct FaultTests {
     }
 
     @Test(
-        "a refusal of a proxy on the way is none of the server's",
+        "a refusal of a proxy is not attributed to the server",
         arguments: [
             (407, "Proxy-Authenticate", true), (407, "", true), (401, "Proxy-Authenticate", true),
             (401, "WWW-Authenticate", false), (401, "", false), (403, "", false),
@@ -66,10 +66,10 @@ struct FaultTests {
         }
     }
 
-    @Test("a name that does not exist")
+    @Test("an unknown host name")
     func unknownName() async { #expect(await failure(Request("GET", "http://sluice.invalid/"))?.kind == .resolve) }
 
-    @Test("a peer that speaks no TLS")
+    @Test("a peer without TLS")
     func noTLS() async throws {
         let server = try FakeServer { $0.reply(200) }
         let error = await failure(
@@ -77,7 +77,7 @@ struct FaultTests {
         #expect(error?.kind == .tls || error?.kind == .connect)
     }
 
-    @Test("a peer that stops reading is noticed while sending")
+    @Test("a peer that stops reading is detected while sending")
     func stalls() async throws {
         let path = try folder.write("video", noise(32 << 20))
         let server = try FakeServer { exchange in
@@ -93,7 +93,7 @@ struct FaultTests {
         #expect((error?.bytesSent ?? 0) > 0)
     }
 
-    @Test("a peer that never answers is noticed after the body, by another limit")
+    @Test("a peer that never responds is detected after the body, by another limit")
     func noReply() async throws {
         let server = try FakeServer { exchange in
             _ = exchange.body()
@@ -105,7 +105,7 @@ struct FaultTests {
         #expect(error?.bytesSent == 1000)
     }
 
-    @Test("a slow answer within its limit is waited for, whatever the sending limit is")
+    @Test("a slow response within its limit is awaited, whatever the sending limit")
     func slowReply() async throws {
         let gate = DispatchSemaphore(value: 0)
         let server = try FakeServer { exchange in
@@ -124,13 +124,13 @@ struct FaultTests {
         #expect(try await response.status == 204)
     }
 
-    @Test("a small request has a limit for the whole")
+    @Test("a small request has one limit for everything")
     func whole() async throws {
         let server = try FakeServer { $0.hang() }
         #expect(await failure(Request("HEAD", server.url, limits: Limits(whole: .short)))?.kind == .timedOut)
     }
 
-    @Test("a connection cut in the middle of the body", arguments: [false, true])
+    @Test("a connection cut within the body", arguments: [false, true])
     func cut(_ reset: Bool) async throws {
         let path = try folder.write("video", noise(8 << 20))
         let server = try FakeServer { exchange in
@@ -142,7 +142,7 @@ struct FaultTests {
     }
 
     @Test(
-        "a kept connection that closes without an answer: what changes nothing is asked again, the rest never",
+        "a kept connection that closes without a response: safe requests are repeated, others never",
         arguments: [("HEAD", 3), ("DELETE", 3), ("POST", 2), ("PATCH", 2)])
     func keptConnection(_ method: String, _ requests: Int) async throws {
         let server = try FakeServer { exchange in
@@ -164,7 +164,7 @@ struct FaultTests {
         #expect(server.seen.count == requests)
     }
 
-    @Test("a header without end is cut off")
+    @Test("an endless header is cut off")
     func headerFlood() async throws {
         let server = try FakeServer { exchange in
             exchange.raw("HTTP/1.1 200 OK\r\n")
@@ -175,7 +175,7 @@ struct FaultTests {
         #expect(await failure(Request("GET", server.url))?.kind == .tooLarge)
     }
 
-    @Test("a body longer than allowed is cut off, a body that is taken piece by piece is not")
+    @Test("a body over its limit is cut off, a streamed one is not")
     func bodyFlood() async throws {
         let server = try FakeServer { $0.reply(200, [], String(repeating: "a", count: 300_000)) }
         #expect(await failure(Request("GET", server.url, answerLimit: 200_000))?.kind == .tooLarge)
@@ -190,7 +190,7 @@ struct FaultTests {
         #expect(got.withLock { $0 } == 300_000)
     }
 
-    @Test("the reader of an answer can stop it")
+    @Test("the reader of a response can stop it")
     func readerStops() async throws {
         let server = try FakeServer {
             $0.raw("HTTP/1.1 200 OK\r\n\r\nfirst"); $0.hang()
@@ -199,7 +199,7 @@ struct FaultTests {
     }
 
     @Test(
-        "cancelling stops at once and resets the connection, on a fresh one and on a used one",
+        "cancellation stops at once and resets the connection, new or reused",
         arguments: [false, true])
     func cancels(_ isUsed: Bool) async throws {
         let path = try folder.write("video", noise(32 << 20))
@@ -232,7 +232,7 @@ struct FaultTests {
         #expect(isUsed ? server.connectionCount == 1 : true)
     }
 
-    @Test("a task that is cancelled already sends nothing")
+    @Test("an already cancelled task sends nothing")
     func cancelledBefore() async throws {
         let server = try FakeServer { $0.reply(200) }
         let task = Task { [transport] in
@@ -244,7 +244,7 @@ struct FaultTests {
         #expect(server.seen.isEmpty)
     }
 
-    @Test("stopping the transport ends what runs, and later requests")
+    @Test("stopping the transport ends running and later requests")
     func stops() async throws {
         let server = try FakeServer { $0.hang() }
         async let first = failure(Request("GET", server.url))
@@ -256,7 +256,7 @@ struct FaultTests {
     }
 
     @Test(
-        "what comes back and is no answer of HTTP is a broken connection, for the request may have been heard",
+        "a response that is not HTTP is a broken connection, because the request may have been received",
         arguments: [
             "<html>no status", "220 ready\r\n", "HTTP/9.9 200 OK\r\n\r\n", "HTTP/1.1 1000 Odd\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\n{}",
@@ -273,7 +273,7 @@ struct FaultTests {
     }
 
     @Test(
-        "what would change the request is refused",
+        "input that would change the request is refused",
         arguments: [("X-A", "b\r\nX-C: d"), ("X-A\r\n", "b"), ("X A", "b"), ("", "b"), ("X-A", "b\u{0}c")])
     func badHeaders(_ name: String, _ value: String) async {
         let error = await failure(Request("GET", "http://127.0.0.1:1/", headers: [(name, value)]))
@@ -282,7 +282,7 @@ struct FaultTests {
     }
 
     @Test(
-        "only http and https, and no user in the address",
+        "only http and https are accepted, without a user in the address",
         arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "http://me:secret@127.0.0.1:1/"])
     func schemes(_ url: String) async {
         let error = await failure(Request("GET", url))
@@ -291,7 +291,7 @@ struct FaultTests {
     }
 
     @Test(
-        "an address in an error tells no secret",
+        "an address in an error shows no secret",
         arguments: [
             ("https://me:pw@host/a?sig=1#f", "https://host/a"), ("http://host", "http://host"),
             ("https://host/@a", "https://host/@a"), ("nonsense?x", "nonsense"),
@@ -299,7 +299,7 @@ struct FaultTests {
         ])
     func redacts(_ url: String, _ shown: String) { #expect(withoutSecrets(url) == shown) }
 
-    @Test("a missing interface fails the request instead of leaving by another")
+    @Test("a missing interface fails the request instead of using another")
     func interface() async throws {
         let server = try FakeServer { $0.reply(200) }
         #expect(await failure(Request("GET", server.url, interface: "nope0"))?.kind == .interface)

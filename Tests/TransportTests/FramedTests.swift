@@ -4,7 +4,7 @@ import TestKit
 import Testing
 import Transport
 
-@Suite("a framed body")
+@Suite("Framed bodies")
 struct FramedTests {
     let transport = Transport()
     let folder = TemporaryFolder()
@@ -14,7 +14,7 @@ struct FramedTests {
     }
 
     @Test(
-        "is its head, the piece of the file and its tail, of a length that is said",
+        "a framed body is its head, the piece of the file and its tail, with a known length",
         arguments: [0, 1, 70_000, 3_000_000])
     func whole(_ count: Int) async throws {
         let content = noise(count + 20)
@@ -39,7 +39,7 @@ struct FramedTests {
         #expect(told.withLock { $0.last } == Int64(count))
     }
 
-    @Test("of a file that has become shorter is not padded, and ends the request as the file's fault")
+    @Test("a file that became shorter is not padded, and fails the request as a file error")
     func short() async throws {
         let path = try folder.write("file", noise(100))
         let server = try FakeServer { exchange in
@@ -52,7 +52,7 @@ struct FramedTests {
         #expect(error?.kind == .sourceFile)
     }
 
-    @Test("that is cut tells how much of the file had left")
+    @Test("an interrupted request reports how much of the file was sent")
     func cut() async throws {
         let path = try folder.write("file", noise(20 << 20))
         let server = try FakeServer { exchange in

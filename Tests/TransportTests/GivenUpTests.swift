@@ -8,7 +8,7 @@ import Testing
 @testable import Transport
 
 /// A connection that is given up while it is being made: libcurl 7.88 closes its socket without a report.
-@Suite("An attempt to connect that is given up", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Abandoned connection attempts", .timeLimit(.minutes(Patience.minutes(1))))
 struct GivenUpTests {
     /// A port that never answers: its queue is full, and the kernel drops connection requests.
     private final class FullPort: Sendable {
@@ -53,7 +53,7 @@ struct GivenUpTests {
         return linger.l_onoff != 0
     }
 
-    @Test("leaves alone whatever gets its descriptor's number afterwards")
+    @Test("an abandoned attempt does not touch a reused descriptor number")
     func number() async throws {
         let (full, other) = (try FullPort(), try Loopback())
         defer { close(other.descriptor) }
@@ -86,7 +86,7 @@ struct GivenUpTests {
         Issue.record("the number was taken each time")
     }
 
-    @Test("has cost what it has sent, once")
+    @Test("an abandoned attempt is charged once for its bytes")
     func cost() async throws {
         let full = try FullPort()
         let onWire = Mutex<[Int64]>([])

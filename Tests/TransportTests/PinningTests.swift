@@ -8,7 +8,7 @@ import Testing
 
 @testable import Transport
 
-@Suite("Pinning", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Binding to interfaces", .timeLimit(.minutes(Patience.minutes(1))))
 struct PinningTests {
     let transport = Transport()
     let folder = TemporaryFolder()
@@ -18,7 +18,7 @@ struct PinningTests {
     }
 
     @Test(
-        "an interface that cannot be used fails the request and sends nothing; no name means another one",
+        "an unusable interface fails the request without sending; no other interface is used",
         arguments: ["nope0", "", "lo0123456789abcdefghij", "LO"])
     func missing(_ name: String) async throws {
         let server = try FakeServer { $0.reply(200) }
@@ -29,7 +29,7 @@ struct PinningTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("a kept connection serves requests of the same interface, and no others")
+    @Test("a kept connection serves only requests of the same interface")
     func pools() async throws {
         let server = try FakeServer { $0.reply(200) }
         for interface in [nil, "lo", nil, "lo", nil, "lo"] {
@@ -38,7 +38,7 @@ struct PinningTests {
         #expect(server.connectionCount == 2)
     }
 
-    @Test("what leaves from an address that is gone is told or ended, and no connection of it is used again")
+    @Test("a connection from a lost address is reported or ended, and not reused")
     func lostAddress() async throws {
         let gate = DispatchSemaphore(value: 0)
         let server = try FakeServer { exchange in
@@ -69,7 +69,7 @@ struct PinningTests {
         for _ in 0..<2 { gate.signal() }
     }
 
-    @Test("closing an interface ends what runs over it and what is kept of it, and nothing else")
+    @Test("closing an interface ends its requests and kept connections, and no others")
     func closes() async throws {
         let gate = DispatchSemaphore(value: 0)
         let wasReset = Mutex<Bool?>(nil)
@@ -117,7 +117,7 @@ struct PinningTests {
         #expect(server.connectionCount == 5)
     }
 
-    @Test("closing what was never used, and after the end, is nothing")
+    @Test("closing an unused interface, and closing after the end, do nothing")
     func closesNothing() async throws {
         await transport.close(interface: "lo")
         let server = try FakeServer { $0.reply(200) }
@@ -153,7 +153,7 @@ struct PinningTests {
     }
 
     @Test(
-        "bytes leave by the interface that was asked for, though another one leads there",
+        "bytes use the requested interface, even if the route leads over another",
         .enabled(if: OtherNetwork.isPossible, "a network of its own needs root and ip(8)"))
     func otherInterface() async throws {
         try await OtherNetwork().run {
@@ -174,7 +174,7 @@ struct PinningTests {
     }
 
     @Test(
-        "what is charged is never below what the interface has carried, and not far above it",
+        "the charge is never below the interface's counter, and not far above it",
         .enabled(if: OtherNetwork.isPossible, "a network of its own needs root and ip(8)"))
     func againstInterface() async throws {
         try await OtherNetwork().run {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Transport
 
-@Suite("The first machine of a request")
+@Suite("First hop of a request")
 struct ProxyTests {
     private func stop(_ scheme: String, _ host: String, _ variables: [String: String]) -> String {
         let stop = Proxies.firstStop(scheme: scheme, host: host, port: 443) { variables[$0] }
@@ -10,7 +10,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "is the proxy that the environment names for the scheme, and else the server itself",
+        "the first hop is the scheme's proxy from the environment, or else the server",
         arguments: [
             ("https", ["https_proxy": "http://proxy.lan:3128/"], "proxy.lan:3128"),
             ("https", ["HTTPS_PROXY": "Proxy.LAN:8080"], "proxy.lan:8080"),
@@ -28,7 +28,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "is the server where the environment leaves it out, by its name, one above it, its network, or all",
+        "the first hop is the server if the environment exempts it, by name, parent domain, network, or all",
         arguments: [
             ("nas.example", "nas.example", true), ("nas.example", "example", true), ("nas.example", ".example", true),
             ("nas.example", "other,example", true), ("nas.example", "*", true), ("nas.example", "as.example", false),
@@ -41,7 +41,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "is this machine for what is on it, whatever the environment says",
+        "the first hop is this machine for local addresses, whatever the environment says",
         arguments: ["localhost", "127.0.0.1", "::1", "bucket.s3.localhost"])
     func loopback(_ host: String) {
         #expect(stop("https", host, ["https_proxy": "proxy.lan:3128", "all_proxy": "a:1"]) == "\(host):443")

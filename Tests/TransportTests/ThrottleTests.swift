@@ -6,7 +6,7 @@ import Testing
 @testable import Transport
 
 /// In virtual time: each taker always wants more, and asks again until it is refused, like libcurl.
-@Suite("Turns")
+@Suite("Shares of a limit")
 struct TurnsTests {
     private let clocks = ManualClocks()
 
@@ -37,7 +37,7 @@ struct TurnsTests {
         return sent
     }
 
-    @Test("any number of takers keep the limit together, and each has its share", arguments: [1, 2, 8, 50])
+    @Test("any number of takers keep the limit together, each with its share", arguments: [1, 2, 8, 50])
     func shares(_ count: Int) {
         let throttle = Throttle(rate: 200_000, clocks: clocks)
         let sent = run(Array(repeating: [throttle], count: count), for: .seconds(60), seed: UInt64(count))
@@ -46,7 +46,7 @@ struct TurnsTests {
         for each in sent { #expect(abs(Double(each) / (sum / Double(count)) - 1) <= 0.1) }
     }
 
-    @Test("a limit below another one: both are kept, nobody starves, and what one leaves the others use")
+    @Test("nested limits are both kept, no taker starves, and unused shares go to others")
     func chain() {
         let whole = Throttle(rate: 200_000, clocks: clocks)
         let slow = Throttle(rate: 20_000, clocks: clocks)
@@ -61,7 +61,7 @@ struct TurnsTests {
     }
 
     @Test(
-        "who waits for its turn under a shared limit loses nothing of its own", arguments: [300_000, 30_000, 450_000])
+        "a taker that waits for a shared limit loses nothing of its own", arguments: [300_000, 30_000, 450_000])
     func own(_ rate: Int) {
         let whole = Throttle(rate: 1_000_000, clocks: clocks)
         let own = Throttle(rate: Int64(rate), clocks: clocks)
@@ -70,7 +70,7 @@ struct TurnsTests {
         #expect(abs((sent[0] + sent[1]) / 30_000_000 - 1) <= 0.02)
     }
 
-    @Test("a limit of 0 stops those who draw from it, and costs the others nothing")
+    @Test("a limit of 0 stops its takers, and costs others nothing")
     func stopped() {
         let whole = Throttle(rate: 100_000, clocks: clocks)
         let none = Throttle(rate: 0, clocks: clocks)
@@ -79,7 +79,7 @@ struct TurnsTests {
         #expect(abs(Double(sent[1]) / 6_000_000 - 1) <= 0.02)
     }
 
-    @Test("small wishes beside large ones starve nobody")
+    @Test("small requests beside large ones starve no taker")
     func small() {
         let throttle = Throttle(rate: 1_000_000, clocks: clocks)
         var turns = Turns<Int>()
@@ -103,7 +103,7 @@ struct TurnsTests {
         }
     }
 
-    @Test("who leaves the line is not named")
+    @Test("a taker that left the queue is not served")
     func leaves() {
         let throttle = Throttle(rate: 0, clocks: clocks)
         var turns = Turns<Int>()
@@ -150,7 +150,7 @@ struct ThrottleTests {
         }
     }
 
-    @Test("what arrives keeps the limit, with one transfer and with eight", arguments: [1, 8])
+    @Test("sent bytes keep the limit, with one transfer and with eight", arguments: [1, 8])
     func rate(_ count: Int) async throws {
         // Never faster than the limit. Slower only where the machine was busy, so one good run of three is enough.
         var rates: [Double] = []
@@ -176,7 +176,7 @@ struct ThrottleTests {
         #expect(rates.contains { $0 >= 0.85 * 200_000 }, "\(rates)")
     }
 
-    @Test("a transfer that is held back has not stalled, and goes on as soon as the limit is gone")
+    @Test("a throttled transfer does not count as stalled, and continues as soon as the limit is removed")
     func held() async throws {
         let meter = TrafficCounter()
         let server = try metered(meter)
@@ -194,7 +194,7 @@ struct ThrottleTests {
         #expect(meter.bytes == 300_000)
     }
 
-    @Test("a limit that comes while a transfer runs stops it where it is")
+    @Test("a limit set during a transfer takes effect at once")
     func comes() async throws {
         let meter = TrafficCounter()
         let server = try metered(meter)
@@ -219,7 +219,7 @@ struct ThrottleTests {
         #expect(try await response.status == 204)
     }
 
-    @Test("whoever is held back still hears an early answer, and can be cancelled")
+    @Test("a throttled transfer still receives an early response, and can be cancelled")
     func early() async throws {
         let throttle = Throttle(rate: 0)
         let server = try FakeServer { exchange in
@@ -238,7 +238,7 @@ struct ThrottleTests {
         #expect(error?.bytesSent == 0)
     }
 
-    @Test("what is held back by one limit holds nobody up who shares only another")
+    @Test("a transfer throttled by one limit does not delay transfers under another")
     func beside() async throws {
         let server = try metered(TrafficCounter())
         let (held, ample) = (Throttle(rate: 0), Throttle(rate: 1 << 30))

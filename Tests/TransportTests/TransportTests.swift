@@ -10,7 +10,7 @@ struct TransportTests {
     let transport = Transport()
     let folder = TemporaryFolder()
 
-    @Test("carries a request there and the answer back")
+    @Test("a request is sent and its response returned")
     func plain() async throws {
         let server = try FakeServer { exchange in
             exchange.reply(
@@ -24,7 +24,7 @@ struct TransportTests {
         #expect(server.seen == ["POST /files"])
     }
 
-    @Test("a POST without a body says that its length is 0, and names no content type")
+    @Test("a POST without a body has length 0 and no content type")
     func emptyPost() async throws {
         let seen = Mutex<[String?]>([])
         let server = try FakeServer { exchange in
@@ -36,7 +36,7 @@ struct TransportTests {
     }
 
     @Test(
-        "a status line without a status is no answer",
+        "a status line without a status is no response",
         arguments: [
             "HTTP/{.1 200 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 20", "HTTP/1.1200 OK", "HTTP/",
             "HTtP/1.1 2-922337203685477580900 OK", "http/1.1 404 Gone",
@@ -50,7 +50,7 @@ struct TransportTests {
     }
 
     @Test(
-        "a header whose name is none is no header",
+        "a header with an invalid name is dropped",
         arguments: [
             "\r Upload-Offset: 7", "Upload-Offset\u{301}: 7", "Up load-Offset: 7", ": 7", "\u{B}Upload-Offset: 7",
         ])
@@ -64,7 +64,7 @@ struct TransportTests {
         #expect(response.headers["Upload-Offset"] == nil && response.headers.lines.count == 2)
     }
 
-    @Test("a header line that is folded has one value, and what is in its second half is no header")
+    @Test("a folded header line has one value, and its continuation is no header")
     func folded() async throws {
         let server = try FakeServer {
             $0.raw("HTTP/1.1 200 OK\r\nX-One: a\r\n Upload-Offset: 7\r\n\tb\r\nContent-Length: 0\r\n\r\n")
@@ -74,7 +74,7 @@ struct TransportTests {
         #expect(response.headers["X-One"] == "a Upload-Offset: 7 b")
     }
 
-    @Test("a HEAD does not wait for the body that its answer announces")
+    @Test("a HEAD does not wait for the announced body")
     func head() async throws {
         let server = try FakeServer {
             $0.raw("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nUpload-Offset: 7\r\n\r\n"); $0.hang()
@@ -84,7 +84,7 @@ struct TransportTests {
     }
 
     @Test(
-        "sends exactly the promised part of a file, and says how far it is",
+        "exactly the requested part of a file is sent, with progress",
         arguments: [(0, 0), (0, 1), (1, 3), (5, 100_000), (0, 3_000_000)])
     func file(_ offset: Int64, _ count: Int64) async throws {
         let content = noise(3_000_100)
@@ -126,7 +126,7 @@ struct TransportTests {
         #expect(got.withLock { $0 } <= 100_000)
     }
 
-    @Test("a file that is not there is the file's fault, not the network's")
+    @Test("a missing file is a file error, not a network error")
     func missingFile() async throws {
         let error = await #expect(throws: TransportError.self) {
             try await transport.send(
@@ -137,7 +137,7 @@ struct TransportTests {
         #expect(error?.kind == .sourceFile)
     }
 
-    @Test("interim answers do not leave their headers behind, and are no answer")
+    @Test("headers of interim responses are dropped, and they are no response")
     func interim() async throws {
         let server = try FakeServer { exchange in
             exchange.raw("HTTP/1.1 104 Upload\r\nLocation: /wrong\r\nX-Interim: 1\r\n\r\n")
@@ -153,14 +153,14 @@ struct TransportTests {
         #expect(error?.kind == .reset)
     }
 
-    @Test("a redirect is an answer like any other")
+    @Test("a redirect is returned like any other response")
     func redirect() async throws {
         let server = try FakeServer { $0.reply(302, [("Location", "/elsewhere")]) }
         #expect(try await transport.send(Request("GET", server.url)).status == 302)
         #expect(server.seen.count == 1)
     }
 
-    @Test("an answer that comes before the body is whole is heard")
+    @Test("a response before the body is complete is received")
     func earlyAnswer() async throws {
         let path = try folder.write("video", noise(8 << 20))
         let server = try FakeServer { exchange in
@@ -176,14 +176,14 @@ struct TransportTests {
         #expect(response.headers["upload-offset"] == "5")
     }
 
-    @Test("keeps connections and uses them again")
+    @Test("connections are kept and reused")
     func reuse() async throws {
         let server = try FakeServer { $0.reply(200, [], "x") }
         for _ in 0..<20 { _ = try await transport.send(Request("GET", server.url)) }
         #expect(server.connectionCount == 1)
     }
 
-    @Test("many at once all get their own answer")
+    @Test("concurrent requests each get their own response")
     func many() async throws {
         let server = try FakeServer { $0.reply(200, [], $0.target) }
         try await withThrowingTaskGroup(of: Bool.self) { group in

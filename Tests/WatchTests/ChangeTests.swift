@@ -7,7 +7,7 @@ import Testing
 @testable import Watch
 
 /// Changes of the folders during the watch.
-@Suite("Watching other folders", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Changing the watched folders", .timeLimit(.minutes(Patience.minutes(2))))
 struct ChangeTests {
     let folder = TemporaryFolder()
     let scene = Scene()
@@ -24,7 +24,7 @@ struct ChangeTests {
         try await eventually("watched are \(names)") { watcher.states().map(\.folder) == names }
     }
 
-    @Test("first scans that end while somebody writes one down are told together")
+    @Test("first scans that end while one is being recorded are reported together")
     func scannedTogether() async throws {
         let rules = try (0..<50).map { try rule("f\($0)", "f\($0)") }
         let watcher = Watcher(rules: rules, clocks: SystemClocks(), isKnown: { $0.map { _ in false } }, log: { _ in })
@@ -46,7 +46,7 @@ struct ChangeTests {
         #expect(Set(told.withLock { $0.joined() }) == Set(rules.map(\.name)))
     }
 
-    @Test("each folder is somebody's after a change, though mounts are looked at in the same moment")
+    @Test("each folder has one owner after a change, even if mounts are checked at the same moment")
     func changeAndMounts() async throws {
         let (a, b) = (try rule("a", "a"), try rule("b", "b"))
         let threads = WatchThreads(rules: [a], skipping: []) { _ in Mailbox(states: []) }
@@ -73,7 +73,7 @@ struct ChangeTests {
         try await mounts
     }
 
-    @Test("what stands in a new folder is found, and what comes to one that was taken out is not")
+    @Test("files in a new folder are found, and new files in a removed folder are not")
     func comeAndGo() async throws {
         let (a, b) = (try rule("a", "a"), try rule("b", "b"))
         try folder.write("b/early", [1])
@@ -92,7 +92,7 @@ struct ChangeTests {
         }
     }
 
-    @Test("a folder that did not change is not scanned again, and its files go on settling")
+    @Test("an unchanged folder is not scanned again, and its files continue to settle")
     func untouched() async throws {
         var pace = WatchPace.quick
         // No file settles before the test permits it.
@@ -120,7 +120,7 @@ struct ChangeTests {
         }
     }
 
-    @Test("other patterns count at once, for what settles and for what stands there")
+    @Test("changed patterns apply at once, to settling and to existing files")
     func patterns() async throws {
         let before = try rule("a", "a", include: ["*.mp4"])
         try folder.write("a/1.txt", [1])
@@ -135,7 +135,7 @@ struct ChangeTests {
         }
     }
 
-    @Test("a folder within another takes its files from it, and gives them back")
+    @Test("a folder inside another takes its files from it, and gives them back")
     func nested() async throws {
         let outer = try rule("outer", "a")
         let inner = try rule("inner", "a/in")
@@ -156,7 +156,7 @@ struct ChangeTests {
         }
     }
 
-    @Test("no file is missed or told twice, however often folders come and go while files come")
+    @Test("no file is missed or reported twice, however often folders change while files arrive")
     func storm() async throws {
         let (a, b, c) = (try rule("a", "a"), try rule("b", "b"), try rule("c", "a/deep", recursive: false))
         var wanted: [String] = []
@@ -174,7 +174,7 @@ struct ChangeTests {
         }
     }
 
-    @Test("old files of a new folder are skipped where that is wanted, those of the others not")
+    @Test("existing files of a new folder are skipped if configured, those of other folders are not")
     func skipping() async throws {
         let (a, b) = (try rule("a", "a"), try rule("b", "b"))
         try folder.write("b/old", [1])

@@ -5,7 +5,7 @@ import Testing
 import Watch
 
 /// `settle.container: check`, on recordings of `Tests/Fixtures/media`.
-@Suite("A folder that wants whole containers")
+@Suite("Folders that require complete containers")
 struct ContainerTests {
     private let folder = TemporaryFolder()
     private let scene = Scene()
@@ -22,7 +22,7 @@ struct ContainerTests {
         return rule
     }
 
-    @Test("takes a whole one, and says that its container settled it")
+    @Test("a complete file is taken, with its container as the reason")
     func whole() async throws {
         try await scene.watch([rule()]) { _ in
             for name in ["plain.mp4", "video.mkv", "camera.jpg"] {
@@ -33,7 +33,7 @@ struct ContainerTests {
         #expect(scene.reports.settled.allSatisfy { $0.settledBy == .container })
     }
 
-    @Test("waits for what is missing, says what, and takes the file when it has come")
+    @Test("an incomplete file waits with the reason, and is taken when the rest has arrived")
     func waits() async throws {
         let whole = try recording("whole/plain.mp4")
         try await scene.watch([rule()]) { watcher in
@@ -52,17 +52,17 @@ struct ContainerTests {
         #expect(scene.reports.settled.first?.settledBy == .container)
     }
 
-    @Test("takes one that stays unfinished after its time, with a warning")
+    @Test("a file that stays incomplete is taken after its time, with a warning")
     func broken() async throws {
         try await scene.watch([rule(.upload, after: .milliseconds(400))]) { _ in
             try folder.write("clip.mkv", recording("cut/video.mkv"))
             try await scene.settled("clip.mkv")
         }
         #expect(scene.reports.settled.first?.settledBy == .broken)
-        #expect(scene.reports.log.contains { $0.contains("clip.mkv has not changed for") && $0.contains("not whole") })
+        #expect(scene.reports.log.contains { $0.contains("clip.mkv has not changed for") && $0.contains("incomplete") })
     }
 
-    @Test("leaves one that stays unfinished where that is wanted, and reports it")
+    @Test("a file that stays incomplete is not taken if so configured, and is reported")
     func left() async throws {
         var rule = rule()
         rule.reportAfter = .milliseconds(300)
@@ -75,7 +75,7 @@ struct ContainerTests {
         #expect(scene.names.isEmpty)
     }
 
-    @Test("takes other files as it would without, and one that cannot be judged too")
+    @Test("other files and undecidable ones are taken as without the check")
     func others() async throws {
         try await scene.watch([rule()]) { _ in
             try folder.write("notes.txt", Array("hello".utf8))
@@ -84,7 +84,7 @@ struct ContainerTests {
         #expect(scene.reports.settled.first?.settledBy == .lease)
     }
 
-    @Test("more files than may be asked about at once all get their turn")
+    @Test("with more files than simultaneous checks, each file gets its turn")
     func many() async throws {
         let whole = try recording("whole/picture.jpg")
         let names = (0..<40).map { "picture \($0).jpg" }
@@ -95,7 +95,7 @@ struct ContainerTests {
         #expect(scene.reports.settled.allSatisfy { $0.settledBy == .container })
     }
 
-    @Test("one that is no candidate any more leaves nothing behind")
+    @Test("a dropped candidate leaves no state")
     func gone() async throws {
         try await scene.watch([rule(.upload)]) { watcher in
             let path = try folder.write("clip.mp4", recording("cut/plain.mp4"))
@@ -103,7 +103,8 @@ struct ContainerTests {
                 watcher.settlingFiles().first { if case .container = $0.reason { true } else { false } }
             }
             #expect(
-                file.explanation.hasSuffix("when it has not changed for `settle.broken_after: 1h` it is taken as it is")
+                file.explanation.hasSuffix(
+                    "if it has not changed for `settle.broken_after: 1h`, it is uploaded as it is")
             )
             #expect(file.until.map { $0.since(file.since) >= .seconds(3600) } == true)
             try Files.remove(path)

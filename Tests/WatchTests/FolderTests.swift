@@ -37,7 +37,7 @@ struct FolderTests {
         }
     }
 
-    @Test("links, FIFOs, sockets and temporary names are no files")
+    @Test("links, FIFOs, sockets and temporary names are skipped")
     func special() async throws {
         try folder.write("out/target.mp4", [1])
         @Sendable func make(_ name: String) throws {
@@ -85,7 +85,7 @@ struct FolderTests {
         }
     }
 
-    @Test("the first rule that takes a name gets the file, also where folders lie in each other")
+    @Test("the first matching rule gets the file, also with nested folders")
     func rules() async throws {
         var video = rule("video")
         video.include = ["*.mp4"]
@@ -105,7 +105,7 @@ struct FolderTests {
         }
     }
 
-    @Test("a folder that is not there is absent, and taken up when it appears")
+    @Test("a missing folder is absent, and watched when it appears")
     func absent() async throws {
         try await scene.watch([rule(), rule("card", at: "card")], absent: ["card"]) { watcher in
             try await state(watcher, 1) { if case .absent = $0 { true } else { false } }
@@ -135,7 +135,7 @@ struct FolderTests {
         try await eventually("the folder is in its state") { isIt(watcher.states()[index].condition) }
     }
 
-    @Test("directories beyond the watch limit are scanned from time to time, and that is said once")
+    @Test("directories beyond the watch limit are scanned periodically, which is reported once")
     func watchLimit() async throws {
         for name in 0..<10 { try Files.makeFolders(watched.appending(FilePath("d\(name)"))) }
         var pace = WatchPace.quick
@@ -149,7 +149,7 @@ struct FolderTests {
         }
     }
 
-    @Test("a directory whose path is longer than the kernel takes is said once; the rest goes on")
+    @Test("a directory whose path is too long for the kernel is reported once; others are watched")
     func tooLong() async throws {
         // Each of the two moves has paths that the kernel accepts; together they make one that it does not.
         let part = String(repeating: "d", count: 200)
@@ -173,7 +173,7 @@ struct FolderTests {
         }
     }
 
-    @Test("a directory that cannot be opened is said once; the rest goes on")
+    @Test("a directory that cannot be opened is reported once; others are watched")
     func unreadable() async throws {
         // A tree that is deeper than the maximum length of a path, which stops root too. It is joined from two.
         func tower(_ name: String) -> FilePath {
@@ -195,7 +195,7 @@ struct FolderTests {
             try folder.write("in/c.mp4", [1])
             try await scene.settled("b.mp4", "c.mp4")
             #expect(scene.reports.log.count == 1)
-            #expect(scene.reports.log.first?.contains("cannot look into a directory") == true)
+            #expect(scene.reports.log.first?.contains("cannot open a directory") == true)
         }
     }
 
@@ -207,7 +207,7 @@ struct FolderTests {
         return text.flatMap { Int($0.dropLast()) }.flatMap { $0 <= 65_536 ? $0 : nil }
     }()
 
-    @Test("after the kernel lost events, everything is found all the same", .enabled(if: queue != nil))
+    @Test("after the kernel lost events, every file is found", .enabled(if: queue != nil))
     func overflow() async throws {
         // Two events for each file.
         let count = try #require(Self.queue) / 2 + 500
@@ -234,7 +234,7 @@ struct FolderTests {
 }
 
 extension FolderTests {
-    @Test("hands on no more than a batch at once, and waits for it to be taken")
+    @Test("at most one batch is delivered at a time, and the next waits until it is confirmed")
     func batches() async throws {
         var pace = WatchPace.quick
         pace.batch = 50
@@ -260,7 +260,7 @@ extension FolderTests {
         }
     }
 
-    @Test("what the daemon throws ends the watcher, which passes it on")
+    @Test("an error thrown by the daemon ends the watcher and is passed on")
     func thrown() async throws {
         struct Full: Error {}
         try folder.write("in/a.mp4", [1])

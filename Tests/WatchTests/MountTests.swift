@@ -6,7 +6,7 @@ import Testing
 import Watch
 
 /// Disks that appear and vanish.
-@Suite("Watching what is mounted", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Watching mounts", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct MountTests {
     let folder = TemporaryFolder()
     let scene = Scene()
@@ -37,7 +37,7 @@ struct MountTests {
         if case .absent = condition { true } else { false }
     }
 
-    @Test("without the file that it must have a folder is absent: nothing of it is read, and it counts at once again")
+    @Test("without its required file a folder is absent: it is not read, and counts at once when the file is back")
     func requiredFile() async throws {
         try folder.write("in/a.mp4", [1])
         try await scene.watch([rule("cam", FolderRequirement(file: ".sluice-here"))], absent: ["cam"]) { watcher in
@@ -57,7 +57,7 @@ struct MountTests {
         }
     }
 
-    @Test("a disk that is mounted over the folder, goes and comes back", .enabled(if: SmallDisk.isPossible))
+    @Test("a disk mounted over the folder comes, goes and comes back", .enabled(if: SmallDisk.isPossible))
     func mountedOver() async throws {
         try await scene.watch([rule()], pace: Self.patient) { watcher in
             try folder.write("in/under.mp4", [1])
@@ -78,7 +78,7 @@ struct MountTests {
     }
 
     @Test(
-        "a folder of a disk is absent while that is not mounted, whatever stands in its place",
+        "the folder of a disk is absent while the disk is not mounted, whatever is in its place",
         .enabled(if: SmallDisk.isPossible))
     func requiredMount() async throws {
         try folder.write("in/not-ours.mp4", [1])
@@ -98,7 +98,7 @@ struct MountTests {
         }
     }
 
-    @Test("a disk below the folder is seen when it comes, and when it goes", .enabled(if: SmallDisk.isPossible))
+    @Test("a disk below the folder is noticed when it is mounted and unmounted", .enabled(if: SmallDisk.isPossible))
     func mountedBelow() async throws {
         try Files.makeFolders(watched.appending("cards/sd"))
         try folder.write("in/cards/sd/under.mp4", [1])
@@ -116,7 +116,7 @@ struct MountTests {
     }
 
     @Test(
-        "disks that were mounted in another order, with other device numbers, bring nothing twice",
+        "disks mounted in another order with other device numbers report no file twice",
         .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value }, arguments: [LoopDisk.Kind.ext4, .xfs, .btrfs])
     func otherOrder(_ kind: LoopDisk.Kind) async throws {
         let disks = [try await LoopDisk(kind), try await LoopDisk(kind)]
@@ -175,7 +175,7 @@ struct MountTests {
     // MARK: - Servers that do not answer
 
     @Test(
-        "a server that does not answer keeps only its own folders waiting, and is told of",
+        "an unresponsive server delays only its own folders, and is reported",
         .enabled(if: DeadDisk.isPossible))
     func deadServer() async throws {
         let dead = try DeadDisk(at: folder.path.appending("nas"))
@@ -199,14 +199,14 @@ struct MountTests {
             try folder.write("more/b.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4")
             dead.release()
-            try await scene.wait("it answers again") { $0.log.contains { $0.contains("answers again") } }
+            try await scene.wait("it answers again") { $0.log.contains { $0.contains("responds again") } }
             try folder.write("nas/cam/c.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4", "c.mp4")
             #expect(scene.reports.log.count { $0.contains("has not answered") } == 1)
         }
     }
 
-    @Test("a watcher that is told to stop does not wait for a server that is gone", .enabled(if: DeadDisk.isPossible))
+    @Test("stopping the watcher does not wait for an unreachable server", .enabled(if: DeadDisk.isPossible))
     func stopWithDeadServer() async throws {
         let dead = try DeadDisk(at: folder.path.appending("in/nas"))
         try await scene.watch([rule("all"), rule("other", at: "other")], absent: ["all", "other"]) { _ in

@@ -7,7 +7,7 @@ import Testing
 @testable import Watch
 
 /// The reason why a file is left alone: the watcher's silent decision, explained for one path.
-@Suite("What folders make of a path")
+@Suite("Evaluation of paths")
 struct PathEvaluationTests {
     let folder = TemporaryFolder()
 
@@ -30,7 +30,7 @@ struct PathEvaluationTests {
         return nil
     }
 
-    @Test("what a folder takes is taken by the first that does; what lies in none is outside")
+    @Test("the first matching folder takes a path; a path in no folder is outside")
     func taken() throws {
         try folder.write("in/day/a.mp4", [1])
         let jpegs = rule("jpegs") { $0.include = ["*.jpg"] }
@@ -39,36 +39,37 @@ struct PathEvaluationTests {
         #expect(standing("in", rule()) == .itself(folder: "cam"))
     }
 
-    @Test("a name that is left out says by which pattern")
+    @Test("an excluded name names its pattern")
     func names() throws {
         try folder.write("in/a.mp4", [1])
-        #expect(refused("in/a.mp4", rule { $0.exclude = ["b*", "a*"] }) == "is left out by `exclude: a*`")
+        #expect(refused("in/a.mp4", rule { $0.exclude = ["b*", "a*"] }) == "is excluded by `exclude: a*`")
         #expect(
             refused("in/a.mp4", rule { $0.include = ["*.jpg", "*.mov"] })
-                == "is taken by none of `include: [*.jpg, *.mov]`")
+                == "matches none of `include: [*.jpg, *.mov]`")
         #expect(refused("in/a.mp4.part", rule()) == "has the name of a hidden or temporary file (`*.part`)")
-        #expect(refused("in/.hidden/a.mp4", rule())?.hasPrefix("lies below .hidden") == true)
+        #expect(refused("in/.hidden/a.mp4", rule())?.hasPrefix("is below .hidden") == true)
         #expect(
-            refused("in/day/a.mp4", rule { $0.recursive = false }) == "lies deeper, and the folder is not recursive")
+            refused("in/day/a.mp4", rule { $0.recursive = false })
+                == "is in a subdirectory, and the folder is not recursive")
         #expect(refused("in/a.done", rule { $0.marker = MarkerName("{stem}.done") })?.hasPrefix("is a marker") == true)
     }
 
     @Test(
-        "an ignore file on the way is named, the nearest that speaks of it; one that cannot be read closes what is below"
+        "the nearest ignore file that decides is named; an unreadable one closes its subtree"
     )
     func ignores() throws {
         try folder.write("in/.sluiceignore", Array("*.mp4\n".utf8))
         try folder.write("in/day/.sluiceignore", Array("!kept.mp4\n".utf8))
         for name in ["in/a.mp4", "in/day/a.mp4", "in/day/kept.mp4"] { try folder.write(FilePath(name), [1]) }
         let file = folder.path.appending("in/.sluiceignore").display
-        #expect(refused("in/day/a.mp4", rule()) == "is left out by \(file)")
+        #expect(refused("in/day/a.mp4", rule()) == "is excluded by \(file)")
         #expect(standing("in/day/kept.mp4", rule()) == .taken(folder: "cam"))
         try Files.makeFolders(folder.path.appending("in/shut/.sluiceignore"))
         try folder.write("in/shut/a.jpg", [1])
         #expect(refused("in/shut/a.jpg", rule())?.contains("cannot read") == true)
     }
 
-    @Test("what is no file, not there, too small, or lacks its marker, says so")
+    @Test("a path that is no file, missing, too small, or without its marker gives the reason")
     func files() throws {
         try folder.write("in/a.mp4", [1])
         #expect(makeLink(to: "a.mp4", at: folder.path.appending("in/link.mp4")))
@@ -77,16 +78,16 @@ struct PathEvaluationTests {
         #expect(refused("in/fifo.mp4", rule())?.hasPrefix("is not a regular file") == true)
         #expect(refused("in/gone.mp4", rule()) == "is not there")
         #expect(
-            refused("in/a.mp4", rule { $0.limits.minSize = 2 }) == "is left alone: it has 1 B, less than min_size: 2 B")
+            refused("in/a.mp4", rule { $0.limits.minSize = 2 }) == "is skipped: it has 1 B, less than min_size: 2 B")
         let young = refused("in/a.mp4", rule { $0.limits.minAge = .seconds(3600) })
-        #expect(young?.hasPrefix("is too young: `min_age: 1h`, for another 59m ") == true, "\(young ?? "")")
+        #expect(young?.hasPrefix("is too recent: `min_age: 1h`, for another 59m ") == true, "\(young ?? "")")
         let marker = folder.path.appending("in/a.mp4.ok").display
         #expect(
             refused("in/a.mp4", rule { $0.marker = MarkerName("{name}.ok") })
                 == "waits for its marker \(marker): `settle.marker: \"{name}.ok\"`")
     }
 
-    @Test("a folder that is absent, and a way through a link, are told")
+    @Test("an absent folder and a path through a link are reported")
     func ways() throws {
         try folder.write("in/a.mp4", [1])
         #expect(

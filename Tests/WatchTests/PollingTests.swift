@@ -20,7 +20,7 @@ struct PollingTests {
         return rule
     }
 
-    @Test("files, directories, renames and what grows are found without a single event")
+    @Test("files, directories, renames and growth are found without any event")
     func everything() async throws {
         try Files.makeFolders(watched.appending("old/deep"))
         try await scene.watch([rule()]) { watcher in
@@ -46,7 +46,7 @@ struct PollingTests {
         }
     }
 
-    @Test("a folder that rests is looked through more and more seldom, and often again when something happens")
+    @Test("an idle folder is scanned less and less often, and often again after a change")
     func pace() async throws {
         var pace = WatchPace.quick
         pace.poll = .milliseconds(10)
@@ -63,7 +63,7 @@ struct PollingTests {
         }
     }
 
-    @Test("a folder that changes its way of being watched misses nothing and brings nothing twice")
+    @Test("a folder that changes its watch mode misses no file and reports none twice")
     func change() async throws {
         try await scene.watch([rule()]) { watcher in
             try folder.write("in/1.mp4", [1])
@@ -81,7 +81,7 @@ struct PollingTests {
         }
     }
 
-    @Test("a required file that goes is noticed by looking")
+    @Test("removal of a required file is noticed by polling")
     func required() async throws {
         var rule = rule()
         rule.requirement = FolderRequirement(file: ".here")
@@ -96,7 +96,7 @@ struct PollingTests {
         }
     }
 
-    @Test("no watch to be had at all: everything is polled, and the remedy is said once")
+    @Test("without any watch everything is polled, and the remedy is reported once")
     func noWatch() async throws {
         var pace = WatchPace.quick
         pace.watches = 0

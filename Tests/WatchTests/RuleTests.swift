@@ -6,7 +6,7 @@ import Testing
 import Watch
 
 /// The files that a folder takes, and their waits.
-@Suite("Watching by the rules of a folder", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Rules of a folder", .timeLimit(.minutes(Patience.minutes(2))))
 struct RuleTests {
     let folder = TemporaryFolder()
     let scene = Scene()
@@ -22,7 +22,7 @@ struct RuleTests {
 
     // MARK: - Ignore files
 
-    @Test("an ignore file counts for its directory and below, at the start and for what comes, and is never taken")
+    @Test("an ignore file applies to its directory and below, to existing and new files, and is never taken")
     func ignored() async throws {
         try folder.write("in/.sluiceignore", Array("*.log\n/only-here.mp4\nproxy/\n".utf8))
         try folder.write("in/day/.sluiceignore", Array("!keep.log\n*.jpg\n".utf8))
@@ -47,7 +47,7 @@ struct RuleTests {
         }
     }
 
-    @Test("a changed ignore file counts at once, in both directions")
+    @Test("a changed ignore file applies at once, in both directions")
     func ignoreChanges() async throws {
         try folder.write("in/.sluiceignore", Array("*.jpg\n".utf8))
         try folder.write("in/day/a.jpg", [1])
@@ -67,7 +67,7 @@ struct RuleTests {
         }
     }
 
-    @Test("an ignore file that cannot be read closes its directory, and that is said once")
+    @Test("an ignore file that cannot be read closes its directory, which is reported once")
     func unreadableIgnore() async throws {
         try Files.makeFolders(watched.appending("day/.sluiceignore"))
         try folder.write("in/day/x/a.mp4", [1])
@@ -87,7 +87,7 @@ struct RuleTests {
         }
     }
 
-    @Test("why an ignore file cannot be read is said in words, and before the start too")
+    @Test("the reason why an ignore file cannot be read is explained, also before the start")
     func obstacles() throws {
         try Files.makeFolders(watched)
         let file = watched.appending(".sluiceignore")
@@ -102,7 +102,7 @@ struct RuleTests {
         #expect(FolderSurvey.obstacle(in: SourceFolders()[watched])?.contains("(it has more than 64 KiB)") == true)
     }
 
-    @Test("a survey of the folders sees what the watcher would take, and nothing else")
+    @Test("a survey of the folders finds the files that the watcher would take, and no others")
     func survey() throws {
         try folder.write("in/.sluiceignore", Array("*.log\nproxy/\n".utf8))
         for name in ["a.mp4", "a.mp4.ok", "b.mp4", "x.log", "x.log.ok", "proxy/c.mp4", "proxy/c.mp4.ok", "d.mp4.ok"] {
@@ -128,7 +128,7 @@ struct RuleTests {
 
     // MARK: - Sizes and ages
 
-    @Test("sizes are judged when a file is finished, and what is left alone is taken once it fits")
+    @Test("sizes are checked when a file is finished, and a skipped file is taken once it fits")
     func sizes() async throws {
         try folder.write("in/old-small", noise(9))
         try folder.write("in/old-good", noise(10))
@@ -152,7 +152,7 @@ struct RuleTests {
         }
     }
 
-    @Test("two folders on one path are told apart by size, also where a file grows from one into the other")
+    @Test("two folders on one path are distinguished by size, also when a file grows from one into the other")
     func bySize() async throws {
         try folder.write("in/small", noise(10))
         try folder.write("in/large", noise(1000))
@@ -185,7 +185,7 @@ struct RuleTests {
         }
     }
 
-    @Test("old files are left alone, and young ones wait for their age, by whichever clock")
+    @Test("existing files are skipped, and files that are too recent wait for their age, by either clock")
     func ages() async throws {
         @Sendable func setTime(_ path: FilePath, _ secondsAgo: Int64) throws {
             let file = try Descriptor.open(path, for: .updating)
@@ -216,7 +216,7 @@ struct RuleTests {
     // MARK: - Markers
 
     @Test(
-        "a file waits for its marker, which may come before, after, by rename, or be there at the start",
+        "a file waits for its marker, which may come before, after, by rename, or exist at start",
         arguments: ["{name}.done", ".{name}.ok", "{stem}.md5"])
     func markers(_ pattern: String) async throws {
         let marker = try #require(MarkerName(pattern))
@@ -242,7 +242,7 @@ struct RuleTests {
         }
     }
 
-    @Test("many files without their markers keep no other file waiting", arguments: ["{name}.ok", "{stem}.ok"])
+    @Test("many files without their markers delay no other file", arguments: ["{name}.ok", "{stem}.ok"])
     func manyWithoutMarker(_ pattern: String) async throws {
         var pace = WatchPace.quick
         pace.candidates = 80
@@ -268,7 +268,7 @@ struct RuleTests {
 
     // MARK: - Files that do not settle
 
-    @Test("a file that does not settle is said once, shown with its speed, and said again for another reason")
+    @Test("a file that does not settle is logged once, shown with its rate, and logged again for another reason")
     func overdue() async throws {
         let path = watched.appending("long.mp4")
         let marked = rule {
@@ -285,9 +285,11 @@ struct RuleTests {
             }
             let said = scene.reports.log.filter { $0.contains("long.mp4 has not settled for") }
             #expect(said.count == 1)
-            #expect(said.first?.contains("somebody has it open for writing") == true)
+            #expect(said.first?.contains("another process has it open for writing") == true)
             try file.close(named: path)
-            try await scene.wait("the other reason") { $0.log.contains { $0.contains("long.mp4.ok is not there yet") } }
+            try await scene.wait("the other reason") {
+                $0.log.contains { $0.contains("its marker long.mp4.ok does not exist yet") }
+            }
             #expect(scene.reports.log.filter { $0.contains("has not settled") }.count == 2)
             try folder.write("in/long.mp4.ok", [])
             try await scene.settled("long.mp4")

@@ -5,7 +5,7 @@ import Testing
 @testable import Linux
 @testable import Watch
 
-@Suite("What a scan came across")
+@Suite("ScanBatch")
 struct ScanBatchTests {
     /// A directory that is listed, for rules that are distinguished by the ends of names.
     private struct Listing {
@@ -45,7 +45,7 @@ struct ScanBatchTests {
         }
     }
 
-    @Test("each comes out as it was found: its rule, its look, its place, what told of it")
+    @Test("each file keeps its rule, status, place and source of the report")
     func found() throws {
         let listing = Listing()
         var batch = ScanBatch()
@@ -84,7 +84,7 @@ struct ScanBatchTests {
         }
     }
 
-    @Test("what no folder takes any more is left out, and the others keep their positions")
+    @Test("files that no folder takes any longer are dropped, and others keep their positions")
     func leftOut() throws {
         let listing = Listing()
         var batch = ScanBatch()

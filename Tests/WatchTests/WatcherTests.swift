@@ -21,7 +21,7 @@ struct WatcherTests {
 
     func rule(_ name: String = "cam") -> WatchRule { WatchRule(name: name, path: watched) }
 
-    @Test("hands on a file that was written and closed, with the lease as the reason")
+    @Test("a file that was written and closed is delivered, with the lease as the reason")
     func closed() async throws {
         try await scene.watch([rule()]) { _ in
             let path = try folder.write("in/a.mp4", noise(5000))
@@ -35,7 +35,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("hands on an empty file, whose fate is for others to decide")
+    @Test("an empty file is delivered; the daemon decides about it")
     func empty() async throws {
         try await scene.watch([rule()]) { _ in
             try folder.write("in/empty.mp4", [])
@@ -43,7 +43,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("takes a rename into the folder for a close")
+    @Test("a rename into the folder counts as a close")
     func renamedIn() async throws {
         let path = try folder.write("out/a", noise(10))
         try await scene.watch([rule()]) { _ in
@@ -53,7 +53,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("finds files published by a hard link, of which no close tells")
+    @Test("files published by a hard link are found, although no close event reports them")
     func linkedIn() async throws {
         let path = try folder.write("out/a", noise(10))
         try await scene.watch([rule()]) { _ in
@@ -64,7 +64,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("finds a nameless file that is linked into place")
+    @Test("a nameless file that is linked into place is found")
     func nameless() async throws {
         try await scene.watch([rule()]) { _ in
             let number = watched.withCString { open($0, O_WRONLY | 0o20000000 | O_DIRECTORY, 0o600) }
@@ -81,7 +81,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("waits for a writer that renamed before it was done")
+    @Test("a file renamed before its writer was done waits for the writer")
     func renamedWhileOpen() async throws {
         let source = outside.appending("a")
         try await scene.watch([rule()]) { watcher in
@@ -96,7 +96,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("waits for the second of two writers, and lets other files pass meanwhile")
+    @Test("a file waits for the second of two writers, and other files pass meanwhile")
     func twoWriters() async throws {
         let path = watched.appending("a.mp4")
         try await scene.watch([rule()]) { watcher in
@@ -121,7 +121,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("sees every file of a tree that is made faster than it can be watched")
+    @Test("every file of a tree that grows faster than it can be watched is found")
     func deepTree() async throws {
         try await scene.watch([rule()]) { _ in
             var expected: [String] = []
@@ -137,7 +137,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("sees every file of a thousand directories in each other, made while it looks")
+    @Test("every file of a thousand nested directories, created during the scan, is found")
     func deepestTree() async throws {
         try await scene.watch([rule()]) { _ in
             var expected: [String] = []
@@ -155,7 +155,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("sees what a moved-in directory brings, and what comes into it later")
+    @Test("files of a moved-in directory, and later ones, are found")
     func movedInDirectory() async throws {
         try folder.write("out/trip/day/a.mp4", noise(10))
         try await scene.watch([rule()]) { _ in
@@ -166,7 +166,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("follows a directory that is renamed while files in it settle")
+    @Test("a directory renamed while files in it settle is followed")
     func renamedDirectory() async throws {
         try Files.makeFolders(watched.appending("old/deep"))
         try await scene.watch([rule()]) { _ in
@@ -178,7 +178,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("forgets a directory that leaves, and takes it back when it returns")
+    @Test("a directory that leaves is dropped, and found when it returns")
     func leavingDirectory() async throws {
         try Files.makeFolders(watched.appending("d"))
         try await scene.watch([rule()]) { _ in
@@ -193,7 +193,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("a file that is removed while it settles is not handed on")
+    @Test("a file that is removed while it settles is not delivered")
     func removed() async throws {
         try await scene.watch([rule()]) { _ in
             let path = try folder.write("in/a.mp4", noise(10))
@@ -213,7 +213,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("what is known does not settle again")
+    @Test("a known file does not settle again")
     func known() async throws {
         try folder.write("in/old.mp4", noise(10))
         try await scene.watch([rule()], known: { $0.relative == "old.mp4" ? true : nil }) { watcher in
@@ -225,7 +225,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("with existing: skip, old files are reported and new ones go on")
+    @Test("with existing: skip, old files are reported and new ones are delivered")
     func skipExisting() async throws {
         try folder.write("in/old.mp4", noise(10))
         try folder.write("in/x/older.mp4", noise(10))
@@ -237,7 +237,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("a file that the daemon found changing settles again")
+    @Test("a file that the daemon saw changing settles again")
     func reconsidered() async throws {
         try await scene.watch([rule()], known: { _ in false }) { watcher in
             try folder.write("in/x/a.mp4", noise(10))

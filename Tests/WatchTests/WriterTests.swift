@@ -257,7 +257,7 @@ struct WriterTests {
     ]
 
     @Test(
-        "each way of writing brings the file once, whole, and not before",
+        "each way of writing delivers the file once, complete, and not too early",
         .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value }, arguments: Volume.Kind.allCases)
     func table(_ kind: Volume.Kind) async throws {
         let volume = try await Volume(kind) { lower in

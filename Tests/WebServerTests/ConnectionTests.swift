@@ -29,7 +29,7 @@ private struct Slow: WebService {
     }
 }
 
-@Suite("The connections of a server", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Connections of a server", .timeLimit(.minutes(Patience.minutes(1))))
 struct ConnectionTests {
     private func serving(
         _ service: any WebService, _ limits: ConnectionLimits, _ body: (WebServer) async throws -> Void
@@ -54,7 +54,7 @@ struct ConnectionTests {
         Issue.record("the server listened to the end")
     }
 
-    @Test("a head that comes byte by byte has a bounded time; who was let in keeps the connection meanwhile")
+    @Test("a header sent byte by byte has a time limit; an authorized client keeps its connection")
     func slowHead() async throws {
         try await serving(Guarded(), ConnectionLimits(headTime: .milliseconds(300))) { server in
             let kept = try Wire(port: server.port)
@@ -73,7 +73,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a second head has a bounded time as well, counted from the end of the idle time")
+    @Test("a second header has a time limit too, counted from the end of the idle time")
     func slowSecondHead() async throws {
         let limits = ConnectionLimits(headTime: .milliseconds(200), idle: .seconds(1))
         try await serving(Guarded(), limits) { server in
@@ -84,7 +84,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("who has shown nothing takes half of the places at most, the oldest makes room, and who was let in stays")
+    @Test("unauthorized clients take at most half of the places, the oldest makes room, and authorized ones stay")
     func half() async throws {
         try await serving(Guarded(), ConnectionLimits(connections: 8, headTime: .seconds(600))) { server in
             let kept = try Wire(port: server.port)
@@ -136,7 +136,7 @@ struct ConnectionTests {
         Connections.ID(try #require(OpaquePointer(bitPattern: number)))
     }
 
-    @Test("an address may have so many, where its oldest without a token makes room; loopback and proxies may have all")
+    @Test("an address has a limit, where its oldest client without a token makes room; loopback and proxies have none")
     func perAddress() throws {
         let proxy = try #require(IPSubnet("10.0.0.0/8"))
         let connections = Connections(
@@ -171,7 +171,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "who is behind a trusted proxy is whom the last proxy that is not trusted saw",
+        "a client behind a trusted proxy is the one that the last untrusted hop names",
         arguments: [
             ("127.0.0.1", "203.0.113.9", "203.0.113.9"), ("127.0.0.1", "1.2.3.4, 203.0.113.9", "203.0.113.9"),
             ("127.0.0.1", "1.2.3.4, 203.0.113.9, 10.0.0.7", "203.0.113.9"),
@@ -187,7 +187,7 @@ struct ConnectionTests {
         #expect(limits.sender(peer: IPAddress(peer), forwardedFor: forwardedFor)?.description == sender)
     }
 
-    @Test("behind a trusted proxy the address that it names counts, and is given")
+    @Test("behind a trusted proxy, the address that it names counts and is reported")
     func forwarded() async throws {
         let proxy = try #require(IPSubnet("127.0.0.1"))
         let service = Slow()
@@ -210,7 +210,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("the reply to a wrong token is held back, and no other one")
+    @Test("only the response to a wrong token is delayed")
     func delay() async throws {
         try await serving(Guarded(delay: .seconds(3600)), ConnectionLimits()) { server in
             let wrong = try Wire(port: server.port)
@@ -227,7 +227,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("who waits for the reply to a wrong token makes room for others at once")
+    @Test("a client waiting for the response to a wrong token makes room for others at once")
     func heldMakesRoom() async throws {
         let limits = ConnectionLimits(connections: 8, headTime: .seconds(600))
         try await serving(Guarded(delay: .seconds(3600)), limits) { server in
@@ -245,7 +245,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("behind a trusted proxy strangers take no place of somebody with a token who shares their address")
+    @Test("behind a trusted proxy, strangers take no place of a client with a token at the same address")
     func sharedAddress() async throws {
         let proxy = try #require(IPSubnet("127.0.0.1"))
         let limits = ConnectionLimits(perAddress: 1, trustedProxies: [proxy])
@@ -267,7 +267,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "a held reply comes whatever its request is",
+        "a delayed response arrives whatever its request",
         arguments: [
             "\r\n", "Content-Length: 5\r\n\r\nabcde", "Content-Length: 300000\r\nExpect: 100-continue\r\n\r\n",
             "Content-Length: 300000\r\n\r\n" + String(repeating: "x", count: 200_000),

@@ -37,7 +37,7 @@ private final class Reader: WebService {
     }
 }
 
-@Suite("bodies that are read while they come", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Streamed request bodies", .timeLimit(.minutes(Patience.minutes(1))))
 struct StreamedBodyTests {
     private let service = Reader()
 
@@ -55,7 +55,7 @@ struct StreamedBodyTests {
     }
 
     @Test(
-        "every byte arrives in its order, of a length that is known or not", arguments: [0, 1, 5_000_000],
+        "every byte arrives in order, with a known or unknown length", arguments: [0, 1, 5_000_000],
         [true, false])
     func whole(_ size: Int, _ isChunked: Bool) async throws {
         try await serving { server in
@@ -88,7 +88,7 @@ struct StreamedBodyTests {
         }
     }
 
-    @Test("who sends faster than it is read is made to wait, and nobody else is")
+    @Test("a sender faster than the reader is slowed down, and no other is")
     func slow() async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -113,7 +113,7 @@ struct StreamedBodyTests {
         }
     }
 
-    @Test("a reply that is there before the end reaches the client in the middle", arguments: ["/no", "/half"])
+    @Test("a response before the end reaches the client within its body", arguments: ["/no", "/half"])
     func early(_ path: String) async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -124,7 +124,7 @@ struct StreamedBodyTests {
         }
     }
 
-    @Test("a client that goes away in the middle leaves a body that is not whole", arguments: [true, false])
+    @Test("a client that disconnects within the body leaves an incomplete body", arguments: [true, false])
     func gone(_ isChunked: Bool) async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -137,7 +137,7 @@ struct StreamedBodyTests {
         }
     }
 
-    @Test("a stop ends bodies that come slowly and bodies that wait for room", arguments: ["/read", "/gate"])
+    @Test("a stop ends slow bodies and bodies that wait for space", arguments: ["/read", "/gate"])
     func stops(_ path: String) async throws {
         let wires = try await {
             var wires: [Wire] = []

@@ -70,7 +70,7 @@ struct WebServerTests {
         await server.stop()
     }
 
-    @Test("hands over method, decoded path, query, joined headers and body, on one connection")
+    @Test("method, decoded path, query, joined headers and body are passed on, on one connection")
     func request() async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -86,7 +86,7 @@ struct WebServerTests {
 
     /// `<n>` represents n letters.
     @Test(
-        "refuses what is not well formed or too large",
+        "malformed or too large requests are refused",
         arguments: [
             ("GET /%zz HTTP/1.1|Host: h||", 400), ("GET /%00 HTTP/1.1|Host: h||", 400),
             ("GET /?a=% HTTP/1.1|Host: h||", 400), ("GET /a b HTTP/1.1|Host: h||", 400), ("GET / HTTP/1.1||", 400),
@@ -117,7 +117,7 @@ struct WebServerTests {
     }
 
     @Test(
-        "where a body ends is never guessed: what follows a doubtful request is no request",
+        "the end of a body is never guessed: bytes after an ambiguous request are no request",
         arguments: [
             "Content-Length: 3\r\nContent-Length: 45", "Content-Length: 45\r\nTransfer-Encoding: chunked",
             "Transfer-Encoding: chunked\r\nContent-Length: 3",
@@ -135,7 +135,7 @@ struct WebServerTests {
     }
 
     @Test(
-        "behind a body in chunks nothing is a request",
+        "bytes after a chunked body are no request",
         arguments: ["5\r\nhello\r\n0\r\n\r\n", "5\nhello\n0\n\n", "0;a\n\r\n"])
     func behindChunks(_ body: String) async throws {
         try await serving { server in
@@ -160,7 +160,7 @@ struct WebServerTests {
     }
 
     @Test(
-        "a head that two programs may read in two ways is refused, and nothing behind it is a request",
+        "an ambiguous header is refused, and bytes after it are no request",
         arguments: [
             "GET / HTTP/1.1\r\nHost : h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX-Two\t: 1\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: h\r\nX Two: 1\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n : 1\r\n\r\n",
@@ -186,7 +186,7 @@ struct WebServerTests {
     }
 
     @Test(
-        "a head is read whatever its pieces are, also a long one",
+        "a header is parsed in any pieces, also a long one",
         arguments: [
             "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX-Two: 1 \r\nCookie: a=b; c=\"d\"\r\nX-Empty:\r\nX-Blank:   \r\n\r\n",
             "GET / HTTP/1.0\r\n\r\n", "\r\nGET / HTTP/1.1\r\nHost:h\r\n\r\n",
@@ -209,7 +209,7 @@ struct WebServerTests {
         }
     }
 
-    @Test("a HEAD has the headers of its reply and no body")
+    @Test("a HEAD has the headers of its response and no body")
     func head() async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -221,7 +221,7 @@ struct WebServerTests {
         }
     }
 
-    @Test("a client that asks first is told to go on, or refused before it sends")
+    @Test("a client with `Expect` is told to continue, or refused before it sends")
     func expect() async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -236,7 +236,7 @@ struct WebServerTests {
         }
     }
 
-    @Test("a sink gets every byte in order of arrival and is told of its end")
+    @Test("a sink gets every byte in order, and its end")
     func sink() async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -247,7 +247,7 @@ struct WebServerTests {
         }
     }
 
-    @Test("a sink whose client goes away is told so")
+    @Test("a sink is told when its client disconnects")
     func interrupted() async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -260,7 +260,7 @@ struct WebServerTests {
     }
 
     @Test(
-        "refusing a long body in its middle reaches the client as a reply, not as a reset",
+        "a refusal within a long body reaches the client as a response, not a reset",
         arguments: ["/sink", "/refuse"])
     func early(_ path: String) async throws {
         try await serving { server in
@@ -273,7 +273,7 @@ struct WebServerTests {
         }
     }
 
-    @Test("a stream arrives chunk by chunk and ends with its stream")
+    @Test("a stream arrives chunk by chunk and ends with its source")
     func stream() async throws {
         try await serving { server in
             let wire = try Wire(port: server.port)
@@ -309,7 +309,7 @@ struct WebServerTests {
         }
     }
 
-    @Test("stops while a reply is being made, a stream is idle and a body is half sent", arguments: [1, 2])
+    @Test("the server stops during a response, an idle stream and a partial body", arguments: [1, 2])
     func stops(_ threads: Int) async throws {
         let server = try WebServer(.tcp(host: "127.0.0.1", port: 0), service: service, threads: threads)
         var wires: [Wire] = []
@@ -333,7 +333,7 @@ struct WebServerTests {
         #expect(throws: SystemError.self) { try Wire(port: server.port) }
     }
 
-    @Test("a slow answer delays nobody else")
+    @Test("a slow response delays no other")
     func concurrent() async throws {
         try await serving { server in
             let slow = try Wire(port: server.port)
@@ -346,7 +346,7 @@ struct WebServerTests {
         }
     }
 
-    @Test("a Unix socket has its mode, knows its peer, and goes with the server")
+    @Test("a Unix socket has its mode, knows its peer, and is removed with the server")
     func unix() async throws {
         let folder = TemporaryFolder()
         let path = folder.path.appending("control.sock")
@@ -384,7 +384,7 @@ struct WebServerTests {
         #expect(try Files.read(folder.path.appending("file")) == [1])
     }
 
-    @Test("says which address is taken")
+    @Test("an address in use is reported")
     func taken() async throws {
         try await serving { server in
             let error = #expect(throws: WebServerError.self) {

@@ -66,7 +66,7 @@ extension PolicyRules {
         switch word.answer {
         case .free: return []
         case .busy:
-            let says = source.isFile ? "is there" : "says that it is busy"
+            let says = source.isFile ? "exists" : "reports busy"
             return [Hold(.busy, since: word.since, text: "`\(name)` \(says): \(rule)")]
         case .unknown(let problem, let remedy):
             return [

@@ -109,7 +109,7 @@ package struct RemoteCapacity: Sendable {
             if missing <= free { text += ", \(shownBytes(promised.bytes)) of that for running uploads" }
             text += ", and \(name) needs \(shownBytes(missing)); uploads that fit continue"
         case .files:
-            if free > 0 { text += ", and as many are under way" }
+            if free > 0 { text += ", and as many are being uploaded" }
             text += ", and \(name) needs one more"
         }
         return Hold(.quota, since: waiting.since, until: space.resetsAt ?? answer.until, text: text)

@@ -62,7 +62,7 @@ package struct StagingBudget: Hashable, Sendable {
         if wanted.need > 0, free - reserved.need - wanted.need < keepFree {
             return Obstacle(
                 text:
-                    "no room in \(folder.display): \(shownBytes(max(0, free - reserved.need))) are free, \(file.display), which is next, needs \(shownBytes(wanted.need)), and \(shownBytes(keepFree)) are to stay free (`staging.keep_free`); it goes on when uploads are done or room is made",
+                    "not enough space in \(folder.display): \(shownBytes(max(0, free - reserved.need))) free, \(file.display), which is next, needs \(shownBytes(wanted.need)), and \(shownBytes(keepFree)) are to stay free (`staging.keep_free`); it goes on when uploads are done or room is made",
                 news: "keep_free")
         }
         return nil

@@ -216,7 +216,7 @@ package final class Daemon: Sendable {
         lifecycle.beginStop()
         await transport.stop()
         do { try await house.store.write { try $0.settings.storeRunTime() } } catch {
-            house.log.debug("how long it ran is not kept", ["reason": "\(error)"])
+            house.log.debug("running time not saved", ["reason": "\(error)"])
         }
         house.log.notice("stopped")
     }
@@ -295,7 +295,7 @@ package final class Daemon: Sendable {
             await warnOfLittleRoom()
         } catch {
             if let error = error as? StoreError { house.stateFailed(error) }
-            house.log.error("the start could not be recorded", ["reason": "\(error)"])
+            house.log.error("cannot record the start", ["reason": "\(error)"])
         }
         lifecycle.finishStart()
     }
@@ -305,7 +305,7 @@ package final class Daemon: Sendable {
         // A file system that does not report its free space is no fault.
         guard let free = try? await blocking({ try Space(at: folder).free }), free < Store.scarceRoom else { return }
         house.log.warning(
-            "little room for the state: it works on, with more writes to the disk",
+            "little free space for the state folder: the daemon continues, with more disk writes",
             ["path": folder.display, "free": "\(free)", "wanted": "\(Store.scarceRoom)"])
     }
 }

@@ -16,7 +16,7 @@ struct DestinationFactory: Sendable {
     /// - Throws: The destination's error about its settings.
     func make(_ destination: DestinationSettings) throws -> any Destination {
         guard let kind = kinds.first(where: { $0.type.name == destination.type }) else {
-            throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, which this program does not know")
+            throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, an unknown type")
         }
         let tools = DestinationTools(
             transport: PermittedTransport(transport: transport), secrets: secrets.of(destination.name), clocks: clocks,

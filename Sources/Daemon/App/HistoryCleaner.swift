@@ -52,7 +52,8 @@ struct HistoryCleaner: Sendable {
             for (reason, ones) in Dictionary(grouping: found, by: \.reason) {
                 _ = try await context.store.write { try $0.transitions.dismiss(ones.map(\.id), reason) }
                 context.log.info(
-                    "uploads left their list", ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
+                    "uploads removed from a list",
+                    ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
             }
         }
         return nil

@@ -99,7 +99,8 @@ struct House: Sendable {
     /// it.
     func diskIsAway(_ folder: String, _ reason: String) {
         guard away.set(folder, Hold(.absent, since: clocks.wall(), text: reason), news: "") else { return }
-        log.notice("files of a folder wait for its disk", ["folder": folder, "reason": reason])
+        log.notice(
+            "files wait because the disk of their folder does not respond", ["folder": folder, "reason": reason])
     }
 
     func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = away.clear(folder) } }

@@ -21,10 +21,10 @@ struct Maintenance: Sendable {
             if let last, now.since(last) < .seconds(86_400) { continue }
             last = now
             do { try await pruneTombstones() } catch {
-                context.log.warning("tombstones not tended", ["reason": "\(error)"])
+                context.log.warning("cannot prune tombstones", ["reason": "\(error)"])
             }
             do { try await context.store.pruneLedger() } catch {
-                context.log.warning("ledger not tended", ["reason": "\(error)"])
+                context.log.warning("cannot prune the quota ledger", ["reason": "\(error)"])
             }
         }
     }
@@ -61,7 +61,9 @@ struct Maintenance: Sendable {
             }
             if old.isEmpty { return }
             try await context.store.write { try $0.tombstones.prune(renewed: renewed, gone: gone) }
-            if !gone.isEmpty { context.log.debug("forgot sources that are long gone", ["files": "\(gone.count)"]) }
+            if !gone.isEmpty {
+                context.log.debug("removed the records of sources deleted long ago", ["files": "\(gone.count)"])
+            }
         }
     }
 }

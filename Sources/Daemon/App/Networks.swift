@@ -205,16 +205,16 @@ final class Networks: Sendable {
             if let address = IPAddress(host) { return try inspection.reachability([address], port) }
             if !depends {
                 return inspection.leadsAnywhere || host == "localhost"
-                    ? .any : .offline("no network of this machine is up")
+                    ? .any : .offline("no network interface is up")
             }
             let ways = try inspection.waysOut()
             if host != "localhost" {
-                if ways.isEmpty { return .offline("no network of this machine leads out") }
+                if ways.isEmpty { return .offline("no network interface has a route to other networks") }
                 if !mayAsk(ways) { return .over(ways) }
             }
             switch answer(host, servers) {
             case .known(let addresses): return try inspection.reachability(addresses, port)
-            case .asked: return .offline("the name \(printable(host)) is being looked up")
+            case .asked: return .offline("DNS lookup of \(printable(host)) is in progress")
             // An attempt to connect reports the reason.
             case .unknown: return .over(ways)
             case .forbidden(let text): return .offline(text)

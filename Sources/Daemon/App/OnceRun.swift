@@ -118,7 +118,7 @@ struct OnceRun: Sendable {
         }
         view.unreleased = try await context.store.read { try $0.releases.releasable(limit: OnceView.most) }.map {
             asset, _ in
-            OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")
+            OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "the run ended before its turn")
         }
         let kept = unsureReleases.byName
         view.kept = kept.values.map(\.text).sorted()

@@ -14,7 +14,7 @@ extension SourceFolders {
             case .replaced(let folder, let found, let before):
                 (path, identity) = (folder, found)
                 log.notice(
-                    "another directory stands in place of the one before, and is taken for its owner",
+                    "the directory of a folder was replaced; the new one is accepted because its owner may replace it",
                     [
                         "path": folder.display, "owner": Accounts.shown(found.owner),
                         "owner_before": Accounts.shown(before.owner),
@@ -25,7 +25,8 @@ extension SourceFolders {
             Task {
                 do { try await store.write { try $0.folders.remember(identity, at: path) } } catch {
                     log.warning(
-                        "which directory a folder is could not be kept", ["path": path.display, "reason": "\(error)"])
+                        "cannot record the identity of a folder's directory",
+                        ["path": path.display, "reason": "\(error)"])
                 }
             }
         }

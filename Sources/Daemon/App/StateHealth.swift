@@ -30,17 +30,17 @@ struct StateHealth: Sendable {
         let reason = text
         // A disk that does not report its free space may be the cause itself.
         if error.isFull, let space = try? Space(at: path) {
-            text += "; \(space.free) bytes are free there, and \(Store.neededRoom) are needed"
+            text += "; \(space.free) bytes free, \(Store.neededRoom) needed"
         }
         guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), news: reason) else { return }
-        log.error("the state cannot be written: nothing is taken in, sent or released", ["reason": text])
+        log.error("cannot write the state: intake, uploads and releases stop until it can be written", ["reason": text])
         signals.scheduling.signal()
     }
 
     /// Called after each commit: the loops that wait for the state continue.
     func committed() {
         guard troubles.clear("state") else { return }
-        log.notice("the state can be written again")
+        log.notice("state writable again")
         for signal in [
             signals.scheduling, signals.staging, signals.release, signals.removal, signals.retention, signals.media,
             signals.hook,

@@ -53,22 +53,22 @@ package enum Checks {
         }
         do {
             guard try FileStatus.ifPresent(at: state.appending(StateFiles.database)) != nil else {
-                return finding(.ok, "no verified source would go now: nothing was uploaded yet")
+                return finding(.ok, "no verified source would be deleted now: no file has been uploaded yet")
             }
             let disk = try await blocking { try SourceDisk(of: folder.watch.path) }
             let going = try await folder.going(free: disk.free, on: disk.fileSystem, now: SystemClocks().wall()) {
                 try StateFiles.kept(state: state, in: folder.watch.name, on: $0, until: $1, limit: $2)
             }
             guard let first = going.first else {
-                return finding(.ok, "no verified source would go now; \(shownBytes(disk.free)) are free")
+                return finding(.ok, "no verified source would be deleted now; \(shownBytes(disk.free)) free")
             }
             let bytes = shownBytes(going.reduce(0) { $0 + $1.size })
             return finding(
                 .ok,
-                "\(going.count)\(going.count == 1_000 ? " or more" : "") verified sources, \(bytes), would go now, first "
+                "\(going.count)\(going.count == 1_000 ? " or more" : "") verified sources, \(bytes), would be deleted now, first "
                     + first.path.display)
         } catch {
-            return finding(.warning, "what would go now is not known: \(error)")
+            return finding(.warning, "cannot determine which sources would be deleted now: \(error)")
         }
     }
 
@@ -81,13 +81,14 @@ package enum Checks {
             case .delete: fate = "deletes"
             case .move: fate = "moves"
             // A source that is kept for a while is still removed later.
-            case .keep where folder.retention.isLimited: fate = "deletes one day"
+            case .keep where folder.retention.isLimited: fate = "later deletes"
             case .keep, .leave: continue
             }
             for destination in settings.destinations where folder.uploadTo.contains(destination.name) {
                 let type = DestinationTable.builtIn.first { $0.type.name == destination.type }?.type
                 for doubt in type?.releaseDoubts(destination.values) ?? [] {
-                    let words = "`after_upload` \(fate) sources on the word of `\(destination.name)`: \(doubt)"
+                    let words =
+                        "`after_upload` \(fate) sources after an answer of `\(destination.name)` that proves little: \(doubt)"
                     findings.append(
                         CheckFinding(about: "folder", name: folder.watch.name, CheckResult(.warning, words)))
                 }
@@ -143,19 +144,19 @@ package enum Checks {
         if !local.isEmpty {
             return CheckResult(
                 .warning,
-                "names are looked up through \(local) on this machine, which asks other servers by ways of its own: no rule "
-                    + "holds its questions to a network, and they are counted as four for each name; servers of the "
-                    + "network itself in /etc/resolv.conf would be asked by allowed networks alone")
+                "names are resolved through \(local) on this machine, which chooses its own servers and routes: no rule "
+                    + "can bind its queries to a network, and quotas count four queries for each name; servers of the "
+                    + "network itself in /etc/resolv.conf would be queried over allowed networks only")
         }
         let all = survey.nameServers.map(\.description).joined(separator: ", ")
         if !survey.unreachableNameServers.isEmpty {
             let names = survey.unreachableNameServers.keys.sorted().joined(separator: ", ")
             return CheckResult(
                 .warning,
-                "no allowed network leads to \(all) now: uploads to \(names) wait, since nobody else may be asked for the name"
+                "no allowed network leads to \(all) now: uploads to \(names) wait, because no other name server may be queried"
             )
         }
-        return CheckResult(.ok, "\(all): asked by allowed networks alone")
+        return CheckResult(.ok, "\(all): queried over allowed networks only")
     }
 
     /// Each interface with its cost, the reason for it, and the change that would alter it; and the destinations that
@@ -165,7 +166,7 @@ package enum Checks {
         for interface in survey.interfaces where request.isAll {
             var words = (interface.isUsable ? "" : "down; ") + interface.reason
             if let forbidden = interface.forbidden { words += "; " + forbidden }
-            if !interface.carries.isEmpty { words += "; " + interface.carries.joined(separator: ", ") + " by it" }
+            if !interface.carries.isEmpty { words += "; used for " + interface.carries.joined(separator: ", ") }
             if let remedy = interface.remedy { words += "; `\(remedy)` under `policy.networks` would change that" }
             findings.append(CheckFinding(about: "network", name: interface.name, CheckResult(.ok, words)))
         }
@@ -195,8 +196,8 @@ package enum Checks {
 extension Admission.RouteChoice {
     /// For people: `by wan0 from 10.1.0.2: the kernel's own way, allowed and free (…); not by lte0: …`.
     var words: String {
-        let way = [interface.map { "by \($0)" }, source.map { "from \($0)" }].compactMap { $0 }.joined(separator: " ")
-        return ([way.isEmpty ? reason : "\(way): \(reason)"] + refused.map { "not by \($0.interface): \($0.reason)" })
+        let way = [interface.map { "over \($0)" }, source.map { "from \($0)" }].compactMap { $0 }.joined(separator: " ")
+        return ([way.isEmpty ? reason : "\(way): \(reason)"] + refused.map { "not over \($0.interface): \($0.reason)" })
             .joined(separator: "; ")
     }
 }

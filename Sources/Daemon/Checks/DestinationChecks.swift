@@ -67,14 +67,14 @@ struct DestinationChecks: Sendable {
             var result = asked.answer
             if asked.cost != .none {
                 result.detail +=
-                    "; asking it sent \(shownBytes(asked.cost.bytes)) and received \(shownBytes(asked.cost.received))"
+                    "; the request sent \(shownBytes(asked.cost.bytes)) and received \(shownBytes(asked.cost.received))"
             }
             return result
         case .failure(let held):
             let until = held.hold.until.map { ", until \($0)" } ?? ""
             return CheckResult(
                 held.hold.kind == .offline ? .failed : .warning,
-                "was not asked: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
+                "no request was sent: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
         }
     }
 }

@@ -52,7 +52,7 @@ struct DaemonGate: Gate {
             do { try await house.ledger.close(account) } catch let error as StoreError {
                 house.stateFailed(error)
             } catch {
-                house.log.debug("what a question cost is not settled", ["reason": "\(error)"])
+                house.log.debug("cannot record the cost of a request", ["reason": "\(error)"])
             }
         }
         if let hold { return .failure(Held(hold: hold)) }
@@ -121,7 +121,7 @@ struct GateByHand: Gate {
         return [
             Hold(
                 .quota, since: now,
-                text: "what is left of the quotas of policy is known to the daemon alone, and it does not run: start it"
+                text: "the daemon keeps the quotas of policy, and it is not running: start it"
             )
         ]
     }

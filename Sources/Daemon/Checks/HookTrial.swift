@@ -56,7 +56,7 @@ package struct HookTrial: Codable, Sendable, Hashable {
         case .success(let asked): return HookTrial(hook, asked.answer, cost: asked.cost, isCounted)
         case .failure(let held):
             return HookTrial(
-                hook: hook.name, ok: false, detail: "it was not told: \(held.hold.text)", sent: 0, received: 0,
+                hook: hook.name, ok: false, detail: "no notice was sent: \(held.hold.text)", sent: 0, received: 0,
                 hold: HoldView(held.hold), counted: isCounted)
         }
     }
@@ -78,8 +78,8 @@ package struct HookTrial: Codable, Sendable, Hashable {
         let (isTold, detail) =
             switch telling {
             case .told(let text): (true, text)
-            case .again(let text, _, _): (false, text + "; the daemon would try it again")
-            case .refused(let text): (false, text + "; the daemon would give it up")
+            case .again(let text, _, _): (false, text + "; the daemon would retry")
+            case .refused(let text): (false, text + "; the daemon would not retry")
             case .stopped: (false, "it was stopped")
             }
         self.init(

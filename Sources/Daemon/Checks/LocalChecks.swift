@@ -26,8 +26,8 @@ enum LocalChecks {
                     result
                         ?? CheckResult(
                             .warning,
-                            "\(each.watch.path.display) has not answered for \(patience.inMilliseconds / 1000)s: look at the server that it "
-                                + "is on; its files are taken when it answers")))
+                            "\(each.watch.path.display) has not responded for \(patience.inMilliseconds / 1000)s: check the server that it "
+                                + "is on; its files are uploaded when it responds")))
             // A folder that did not answer is reported above.
             guard result?.verdict == .ok else { continue }
             for check in [
@@ -68,7 +68,7 @@ enum LocalChecks {
                     await answered(place.check)
                         ?? CheckResult(
                             .failed,
-                            "its disk has not answered for \(patience.inMilliseconds / 1000)s: it has to be on a disk of this machine"
+                            "its disk has not responded for \(patience.inMilliseconds / 1000)s: put it on a local disk of this machine"
                         )))
         }
         return (findings, silent)
@@ -87,7 +87,7 @@ enum LocalChecks {
         if let absent = absent(folder.watch) { return CheckResult(.warning, absent) }
         do {
             guard try FileStatus(at: resolved(path)).isDirectory else {
-                return CheckResult(.failed, "\(path.display) is no folder")
+                return CheckResult(.failed, "\(path.display) is not a folder")
             }
             _ = try Files.names(in: resolved(path))
             if let obstacle = FolderSurvey.obstacle(in: SourceFolders()[path]) { return CheckResult(.failed, obstacle) }
@@ -103,7 +103,7 @@ enum LocalChecks {
                     "verified sources in \(path.display) cannot be deleted: \(error.reason); "
                         + remedy(error, "write", at: path))
             }
-            return CheckResult(.ok, "\(path.display), writable; verified sources are deleted one day")
+            return CheckResult(.ok, "\(path.display), writable; verified sources are deleted later")
         case .keep, .leave: return CheckResult(.ok, "\(path.display), readable; sources stay")
         case .delete:
             if let error = Files.refusal(toWriteIn: path) {
@@ -154,12 +154,12 @@ enum LocalChecks {
         case .after(let time):
             return CheckResult(
                 .ok,
-                "\(UnsureReleaseTexts.unknown(doubt)): verified sources go when they have stayed the same for a while "
+                "\(UnsureReleaseTexts.unknown(doubt)): verified sources are deleted when they have not changed for a while "
                     + "(release_unsure: \(ReleaseUnsure.after(time).written))")
         case .delete:
             return CheckResult(
                 .ok,
-                "\(UnsureReleaseTexts.unknown(doubt)): verified sources go at once, also those that are open (release_unsure: delete)"
+                "\(UnsureReleaseTexts.unknown(doubt)): verified sources are deleted at once, even if a program has them open (release_unsure: delete)"
             )
         }
     }
@@ -171,17 +171,19 @@ enum LocalChecks {
         if requirement.mount.map({ $0 != "/" }) ?? false { return nil }
         guard let weak = FolderParents.weakest(above: rule.path) else { return nil }
         let words =
-            "\(weak.directory.display), above \(rule.path.display), \(weak.why), who could put another directory in its place: "
+            "\(weak.directory.display), above \(rule.path.display), \(weak.why), who could replace it by another directory: "
         guard requirement.file == nil else {
             return CheckResult(
                 .warning,
                 words
-                    + "with the file of `require` in it, it is taken for the right one. Keep it below directories of root's, or set "
+                    + "with the file of `require` in it, Sluice would accept it. Keep the folder below directories that root owns, or set "
                     + "`require: {mount: …}`")
         }
         return CheckResult(
             .warning,
-            words + "the folder is absent then. Keep it below directories of root's, or set `require`")
+            words
+                + "Sluice would then treat the folder as absent. Keep it below directories that root owns, or set `require`"
+        )
     }
 
     /// The users who could cause verified sources to be moved elsewhere; `nil` when there are none.
@@ -191,8 +193,8 @@ enum LocalChecks {
         guard let weak = FolderParents.weakest(above: base) else { return nil }
         return CheckResult(
             .warning,
-            "\(weak.directory.display), above \(base.display), \(weak.why), who could have verified sources moved elsewhere: move "
-                + "them to a folder below directories of root's")
+            "\(weak.directory.display), above \(base.display), \(weak.why), who could redirect verified sources elsewhere: move "
+                + "them to a folder below directories that root owns")
     }
 
     /// The finding that moving verified sources means copying them; `nil` if it does not.
@@ -203,7 +205,7 @@ enum LocalChecks {
         guard let source = try? SourceFolders()[folder.watch.path].open(), let here = try? source.status(at: ""),
             let there = try? FileStatus(at: to)
         else { return nil }
-        let copy = "a move is a copy, which is compared before the source goes"
+        let copy = "a move copies the file and compares the copy before it deletes the source"
         if here.device != there.device {
             return CheckResult(
                 .ok, "\(base.display) is on another file system than \(folder.watch.path.display): \(copy)")
@@ -212,8 +214,8 @@ enum LocalChecks {
         guard let from = source.mount, let target = FileSystems.mount(of: to), from != target else { return nil }
         return CheckResult(
             .ok,
-            "\(base.display) is mounted apart from \(folder.watch.path.display): \(copy). In the unit each path of ReadWritePaths= "
-                + "is mounted apart: name a directory that holds both")
+            "\(base.display) is a separate mount from \(folder.watch.path.display): \(copy). In the systemd unit, each path of ReadWritePaths= "
+                + "is a separate mount: name a directory that contains both")
     }
 
     /// The reason why no file in a folder would be inspected now; `nil` when the folder is present.
@@ -225,7 +227,7 @@ enum LocalChecks {
             if error.isOfAnotherFolder { return "absent: \(error.reason)" }
             // The following checks report the rest.
             guard error.isMissing, (try? FileStatus(at: rule.path)) == nil else { return nil }
-            return "absent: \(rule.path.display) is not there; it is watched when it appears"
+            return "absent: \(rule.path.display) does not exist; it is watched when it appears"
         }
     }
 
@@ -247,7 +249,7 @@ enum LocalChecks {
         if space.free <= settings.keepFree {
             return CheckResult(
                 .warning,
-                "\(free) free, of which \(shownBytes(settings.keepFree)) are to stay free: nothing will be staged")
+                "\(free) free, and staging.keep_free is \(shownBytes(settings.keepFree)): no file will be staged")
         }
         return CheckResult(.ok, result.detail + ", \(free) free")
     }
@@ -265,7 +267,8 @@ enum LocalChecks {
                 + "\(base.display): \(refusal.reason); "
                 + (refusal.crossesFileSystems
                     ? "they are on different file systems: put staging.path on that of the folder, or set copy: auto"
-                    : "that takes Btrfs, or XFS made with reflink=1: set copy: auto, or move both there"))
+                    : "reflinks need Btrfs, or XFS made with reflink=1: set copy: auto, or move both to such a file system")
+        )
     }
 
     private static func state(_ path: FilePath) -> CheckResult {
@@ -273,7 +276,7 @@ enum LocalChecks {
         if result.verdict != .failed, let space = try? Space(at: existing(path).base), space.free < Store.neededRoom {
             return CheckResult(
                 .failed,
-                "\(shownBytes(space.free)) free, and the queue needs \(shownBytes(Store.neededRoom)): make room there"
+                "\(shownBytes(space.free)) free, and the queue needs \(shownBytes(Store.neededRoom)): free space there"
             )
         }
         // A file system that does not report its free space is no fault of the configuration.
@@ -290,7 +293,7 @@ enum LocalChecks {
         if folder == socket.parent { return ownFolder(folder, what: "the file", key: "metrics", mayForget: true) }
         do {
             guard try FileStatus(at: resolved(folder)).isDirectory else {
-                return CheckResult(.failed, "\(folder.display) is no folder; name another")
+                return CheckResult(.failed, "\(folder.display) is not a folder; name another one")
             }
         } catch {
             return CheckResult(
@@ -316,26 +319,27 @@ enum LocalChecks {
         let (base, isThere) = existing(path)
         do {
             guard try FileStatus(at: resolved(base)).isDirectory else {
-                return CheckResult(.failed, "\(base.display) is no folder; move it out of the way, or name another")
+                return CheckResult(.failed, "\(base.display) is not a folder; move it away, or name another one")
             }
         } catch { return CheckResult(.failed, "\(base.display): \(error.reason)") }
         if let error = Files.refusal(toWriteIn: base) {
             return CheckResult(
                 .failed,
-                "there is no place for \(what): \(base.display): \(error.reason); " + remedy(error, "write", at: base)
+                "cannot create the folder for \(what): \(base.display): \(error.reason); "
+                    + remedy(error, "write", at: base)
                     + ", or set `\(key)` to another place")
         }
         if !isThere, let space = try? Space(at: base), space.total == 0 {
             return CheckResult(
                 .failed,
-                "there is no place for \(what): the kernel makes what is in \(base.display), and takes no folder there; set `\(key)` to "
+                "cannot create the folder for \(what): \(base.display) belongs to a file system of the kernel; set `\(key)` to "
                     + "another place")
         }
         // As above: a file system that does not report its kind counts as a disk.
         if !mayForget, let space = try? Space(at: base), space.isMemory {
-            return CheckResult(.warning, "is on a memory file system: a reboot forgets it; name a folder on a disk")
+            return CheckResult(.warning, "is on a memory file system, which a reboot empties; name a folder on a disk")
         }
-        return CheckResult(.ok, isThere ? "writable" : "will be made at the start")
+        return CheckResult(.ok, isThere ? "writable" : "will be created at start")
     }
 
     /// The nearest folder towards the root that exists, and whether that is `path` itself.
@@ -357,11 +361,11 @@ enum LocalChecks {
         if error.isReadOnly { return "mount it writable; under systemd, name it in ReadWritePaths= of the unit" }
         if error.isDenied {
             let group = Accounts.groupToJoin(for: path, writes: right == "write").map {
-                ", as the group `\($0)` has it (`SupplementaryGroups=\($0)` in the unit)"
+                ", for example through the group `\($0)`, which has it (`SupplementaryGroups=\($0)` in the unit)"
             }
             return "give the daemon's user the right to \(right) there\(group ?? ""), or run this check as that user"
         }
-        if error.isMissing { return "make it, or mount what belongs there" }
-        return "look at the disk"
+        if error.isMissing { return "create it, or mount the file system that belongs there" }
+        return "check the disk"
     }
 }

@@ -43,7 +43,7 @@ enum PieceChecks {
                 CheckResult(
                     .warning,
                     "\(one.files) \(one.files == 1 ? "file waits" : "files wait") for \(one.destination) and "
-                        + "\(one.files == 1 ? "goes" : "go") \(one.text)"))
+                        + "\(one.files == 1 ? "is" : "are") sent \(one.text)"))
         }
     }
 }

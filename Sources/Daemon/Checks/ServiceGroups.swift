@@ -20,8 +20,8 @@ enum ServiceGroups {
             about: "rights", name: "groups",
             CheckResult(
                 .warning,
-                "this check runs without the group\(lacking.count == 1 ? "" : "s") \(names) that \(unit) has, so folders may be refused "
-                    + "here that the service may use: `sluice check --running` asks the service, and `sudo setpriv --reuid=\(name) "
+                "this check runs without the group\(lacking.count == 1 ? "" : "s") \(names) of \(unit), so it may report folders as unreadable "
+                    + "that the service can use: `sluice check --running` asks the service, and `sudo setpriv --reuid=\(name) "
                     + "--regid=\(service.group ?? name) --groups=\(all.isEmpty ? name : all.joined(separator: ",")) sluice check` has its "
                     + "groups"))
     }

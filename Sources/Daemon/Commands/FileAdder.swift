@@ -46,8 +46,8 @@ struct FileAdder: Sendable {
         if let own = relative.components.first(where: TemporaryNames.isOwn) {
             throw Refusal(
                 .conflict,
-                "\(path.display) is not added: names like \(own.display) are those of sources on their way out, and of files that "
-                    + "are not whole. Give the file another name, if it is yours")
+                "\(path.display) was not added: Sluice uses names like \(own.display) for sources that it is deleting, and for "
+                    + "incomplete files. Rename the file if it is yours")
         }
         let (sources, fileSystems) = (sources, fileSystems)
         let (status, system): (FileStatus, FileSystemIdentity?)
@@ -63,7 +63,7 @@ struct FileAdder: Sendable {
         } catch let error as SystemError { throw refusal(of: path, error) }
         if status.isDirectory { return try await add(all: path, request) }
         if status.isLink { throw linked(path) }
-        guard status.isRegular else { throw Refusal(.badRequest, "\(path.display) is no regular file") }
+        guard status.isRegular else { throw Refusal(.badRequest, "\(path.display) is not a regular file") }
         let file = SettledFile(
             folder: rule.name, root: rule.path, relative: relative, status: status,
             identity: StoredIdentity(status, folder: rule.name, relative: relative, on: system), settledBy: .added)
@@ -83,7 +83,7 @@ struct FileAdder: Sendable {
     private func linked(_ path: FilePath) -> Refusal {
         Refusal(
             .conflict,
-            "\(path.display) is, or lies behind, a symbolic link inside the configured folder: those are not followed. Add the file "
+            "\(path.display) is a symbolic link or reached through one inside the configured folder, and links are not followed. Add the file "
                 + "under its own path, in a folder that is configured")
     }
 
@@ -136,7 +136,7 @@ struct FileAdder: Sendable {
         if count == 0, refused == 0 {
             throw Refusal(
                 .notFound,
-                "nothing in \(path.display) is taken by a configured folder; `sluice why FILE` says of a file why")
+                "no configured folder accepts a file in \(path.display); `sluice why FILE` explains it for one file")
         }
         return UploadsReply(
             uploads: try await views.reply(newest.reversed()).uploads, count: count,
@@ -182,12 +182,12 @@ struct FileAdder: Sendable {
                     .failure(
                         Refusal(
                             .duplicate,
-                            "\(arrival.file.path.display) was taken up before in this version: `--again` uploads it once more"
+                            "this version of \(arrival.file.path.display) was added before: `--again` uploads it once more"
                         )))
             case .keyTaken(let holder):
                 results.append(
                     .failure(
-                        Refusal(.conflict, "upload \(holder) is under way with the same key", id: holder)))
+                        Refusal(.conflict, "upload \(holder) with the same key is in progress", id: holder)))
             }
         }
         return results
@@ -196,7 +196,7 @@ struct FileAdder: Sendable {
     private func elsewhere(_ path: FilePath) -> Refusal {
         Refusal(
             .badRequest,
-            "\(path.display) is below none of the configured folders: "
+            "\(path.display) is not below a configured folder: "
                 + context.settings.folders.map { "\($0.watch.name) (\($0.watch.path.display))" }.joined(separator: ", ")
         )
     }

@@ -105,7 +105,7 @@ struct FolderCommands: Sendable {
         // In this order: an inspection in between records the directory that is accepted.
         try await context.store.write { try $0.folders.forget(at: path) }
         sources.accept(path)
-        context.log.notice("a person accepted the directory of a folder", ["folder": name, "path": path.display])
+        context.log.notice("the directory of a folder was accepted by command", ["folder": name, "path": path.display])
         return try await rescan(RescanRequest(folder: name, wait: true))
     }
 

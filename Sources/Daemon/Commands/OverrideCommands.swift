@@ -87,13 +87,14 @@ struct OverrideCommands: Sendable {
         try lifecycle.requireReady()
         let kinds = try request.kinds.map { word in
             guard let exemption = Exemption(rawValue: word) else {
-                throw Refusal(.badRequest, "`\(printable(word))` cannot be allowed; there are: metered, quota, window")
+                throw Refusal(
+                    .badRequest, "`\(printable(word))` cannot be allowed; allowed are: metered, quota, window")
             }
             return exemption
         }
-        if kinds.isEmpty { throw Refusal(.badRequest, "say what is allowed: metered, quota or window") }
+        if kinds.isEmpty { throw Refusal(.badRequest, "name the kinds to allow: metered, quota or window") }
         guard (0...Self.longest).contains(request.duration) else {
-            throw Refusal(.badRequest, "an exception lasts for a year at most")
+            throw Refusal(.badRequest, "an exception lasts at most one year")
         }
         guard request.ids.isEmpty != (request.folder == nil) else {
             throw Refusal(.badRequest, "give ids or a folder")
@@ -103,7 +104,7 @@ struct OverrideCommands: Sendable {
         for row in try await finder.rows(Selection(ids: request.ids)) where !request.ids.isEmpty {
             if row.upload.state.isTerminal {
                 throw Refusal(
-                    .conflict, "\(row.upload.id) is \(row.upload.state.rawValue): only what waits is allowed something",
+                    .conflict, "\(row.upload.id) is \(row.upload.state.rawValue): an exception needs a waiting upload",
                     id: row.upload.id)
             }
             things.append((.upload, row.upload.id))
@@ -124,14 +125,15 @@ struct OverrideCommands: Sendable {
         let now = context.clocks.wall()
         guard let rate = request.rate else {
             if request.duration != nil {
-                throw Refusal(.badRequest, "a limit is taken back at once: give `duration` with a `rate`, or neither")
+                throw Refusal(
+                    .badRequest, "removing a limit takes no `duration`: give `duration` with a `rate`, or neither")
             }
             return try await put(
                 [OverrideRecord(scope: .all, name: "", kind: .rate(0), since: now, until: now, who: who)], isOver: true
             )
         }
         guard rate >= 0, let duration = request.duration, (1...Self.longest).contains(duration) else {
-            throw Refusal(.badRequest, "a limit takes a rate, and a length of time of up to a year")
+            throw Refusal(.badRequest, "a limit takes a rate and a duration of at most one year")
         }
         return try await put(
             [
@@ -154,7 +156,7 @@ struct OverrideCommands: Sendable {
         }
         for record in records {
             context.log.notice(
-                isOver ? "an exception was taken back" : "a person made an exception",
+                isOver ? "exception withdrawn" : "exception made",
                 [
                     "scope": record.scope.rawValue, "name": record.name, "kind": OverrideView(record).kind,
                     "until": isOver ? nil : record.until.description, "by": record.who,

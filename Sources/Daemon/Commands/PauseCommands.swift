@@ -35,12 +35,12 @@ struct PauseCommands: Sendable {
             return UploadsReply()
         }
         if selection.duration != nil {
-            throw Refusal(.badRequest, "`duration` goes with everything, a folder or a destination")
+            throw Refusal(.badRequest, "`duration` needs a pause of all, a folder or a destination")
         }
         let rows = try await finder.rows(selection)
         for row in rows where row.upload.state.isTerminal {
             throw Refusal(
-                .conflict, "\(row.upload.id) is \(row.upload.state.rawValue): only ongoing uploads are paused",
+                .conflict, "\(row.upload.id) is \(row.upload.state.rawValue): only ongoing uploads can be paused",
                 id: row.upload.id)
         }
         try await context.store.write { try $0.transitions.pause(rows.map(\.upload.id), true) }
@@ -80,7 +80,7 @@ struct PauseCommands: Sendable {
         }
         let rows = try await finder.rows(selection)
         for row in rows where row.upload.state.isTerminal {
-            let verb = row.upload.state == .completed ? "it needs nothing more" : "use `retry`"
+            let verb = row.upload.state == .completed ? "it is complete" : "use `retry`"
             throw Refusal(.conflict, "\(row.upload.id) is \(row.upload.state.rawValue): \(verb)", id: row.upload.id)
         }
         try await context.store.write { try $0.transitions.pause(rows.map(\.upload.id), false) }
@@ -93,7 +93,7 @@ struct PauseCommands: Sendable {
     private func scopes(_ selection: Selection) throws -> [PausedPlace] {
         if !selection.ids.isEmpty {
             guard selection.folder == nil, selection.destination == nil, !selection.all else {
-                throw Refusal(.badRequest, "give ids, or a folder, or a destination, or all: not several")
+                throw Refusal(.badRequest, "give one of: ids, a folder, a destination, all")
             }
             return []
         }
@@ -102,7 +102,7 @@ struct PauseCommands: Sendable {
         case (let folder?, nil) where !selection.all: return [PausedPlace(scope: .folder, name: folder)]
         case (nil, let destination?) where !selection.all: return [PausedPlace(scope: .destination, name: destination)]
         case (nil, nil): break
-        default: throw Refusal(.badRequest, "give a folder, or a destination, or all: not several")
+        default: throw Refusal(.badRequest, "give one of: a folder, a destination, all")
         }
         return [PausedPlace(scope: .all, name: "")]
     }

@@ -32,7 +32,7 @@ struct ByteReceiver: Sendable {
         guard let only = known.first, known.count == 1 else {
             throw Refusal(
                 .badRequest,
-                "no folder says where these bytes are to go: name a destination (`to`): "
+                "no folder determines the destination of these bytes: name one (`to`): "
                     + known.joined(separator: ", "))
         }
         return [only]
@@ -40,9 +40,9 @@ struct ByteReceiver: Sendable {
 
     /// - Returns: `nil` for a name that a file may have.
     private static func problem(ofName name: String) -> String? {
-        if name.isEmpty || name.utf8.count > 255 { return "has 1 to 255 bytes" }
-        if name == "." || name == ".." || name.contains("/") { return "is a file's name alone, without a folder" }
-        return printable(name) == name ? nil : "has a control character"
+        if name.isEmpty || name.utf8.count > 255 { return "needs 1 to 255 bytes" }
+        if name == "." || name == ".." || name.contains("/") { return "must be a file name without a folder" }
+        return printable(name) == name ? nil : "contains a control character"
     }
 }
 
@@ -101,7 +101,7 @@ struct Reception: Sendable {
             try await context.store.write { try $0.receptions.end(number) }
         } catch {
             context.log.warning(
-                "what was not taken could not be removed; the next start does",
+                "cannot remove a file that was not accepted; the next start removes it",
                 ["copy": "\(number)", "reason": "\(error)"])
         }
     }
@@ -165,7 +165,7 @@ struct Reception: Sendable {
     }
 
     private func refuseTaken(_ holder: String?) throws {
-        if let holder { throw Refusal(.conflict, "upload \(holder) is under way with the same key", id: holder) }
+        if let holder { throw Refusal(.conflict, "upload \(holder) with the same key is in progress", id: holder) }
     }
 
     private func arrival(of request: ReceiveRequest, to destinations: [String], size: Int64) -> NewAsset {
@@ -187,11 +187,12 @@ struct Reception: Sendable {
     /// The error of the disk, as a refusal that a person can act on.
     private func refusal(_ error: any Error) -> any Error {
         switch error {
-        case StagingError.full(let error): Refusal(.noRoom, "no room in \(context.staging.folder.display): \(error)")
+        case StagingError.full(let error):
+            Refusal(.noRoom, "not enough space in \(context.staging.folder.display): \(error)")
         case StagingError.tooLarge(let error):
-            Refusal(.noRoom, "the staging folder takes no file of this size: \(error)")
+            Refusal(.noRoom, "the staging folder cannot hold a file of this size: \(error)")
         case StagingError.broken(let error):
-            Refusal(.unavailable, "the staging folder does not work: \(error); `sluice doctor` looks at it")
+            Refusal(.unavailable, "the staging folder does not work: \(error); `sluice doctor` examines it")
         default: error
         }
     }
@@ -207,7 +208,7 @@ extension Stager {
         if receptions >= Self.mostReceptions {
             throw Refusal(
                 .unavailable,
-                "\(receptions) files are being handed over already, which is the most: wait until one is in")
+                "\(receptions) files are being received already, which is the limit: try again when one is complete")
         }
         receptions += 1
     }
@@ -226,7 +227,7 @@ extension Stager {
         let query = admission.beginSpaceQuery()
         guard let now = try await budget() else {
             throw Refusal(
-                .unavailable, house.troubles["staging"]?.text ?? "the staging folder cannot be asked for its space")
+                .unavailable, house.troubles["staging"]?.text ?? "cannot read the free space of the staging folder")
         }
         // The bytes that have arrived are already subtracted from the free space of the disk.
         let wanted = StagingBudget.Reservation(size: arrived + more, need: more)
@@ -245,11 +246,12 @@ extension StagingBudget {
     fileprivate func refusal(of name: String, _ news: String, _ others: Reservation, arrived: Int64) -> String {
         let file = FilePath(name).display
         if news == "max_size", let cap {
-            return "\(file) does not fit into the cache, which holds \(shownBytes(used + others.size)) of at most "
-                + "\(shownBytes(cap)) (`staging.max_size`), when \(shownBytes(arrived)) of it are there: "
-                + "wait until uploads are done, or raise that"
+            return
+                "\(file) does not fit into the staging folder, which holds \(shownBytes(used + others.size)) of at most "
+                + "\(shownBytes(cap)) (`staging.max_size`), after \(shownBytes(arrived)) of it arrived: "
+                + "wait until uploads finish, or raise the limit"
         }
-        return "no room in \(folder.display) for \(file): \(shownBytes(max(0, free - others.need))) are free, and "
-            + "\(shownBytes(keepFree)) are to stay free (`staging.keep_free`): make room, or wait until uploads are done"
+        return "not enough space in \(folder.display) for \(file): \(shownBytes(max(0, free - others.need))) free, and "
+            + "\(shownBytes(keepFree)) must stay free (`staging.keep_free`): free space, or wait until uploads finish"
     }
 }

@@ -24,7 +24,7 @@ struct RequestChecks: Sendable {
         guard let url else { return }
         for destination in destinations {
             if let objection = configuration.destinations[destination]?.objection(toURL: url) {
-                throw Refusal(.badRequest, "`url` cannot be for `\(destination)`: \(objection)")
+                throw Refusal(.badRequest, "`url` cannot be used with `\(destination)`: \(objection)")
             }
         }
     }
@@ -35,7 +35,7 @@ struct RequestChecks: Sendable {
         func refuse(_ problem: String) -> Refusal { Refusal(.badRequest, "`headers` \(problem)") }
         if headers.count > 16 { throw refuse("takes at most 16 names, not \(headers.count)") }
         if Set(headers.keys.map { $0.lowercased() }).count < headers.count {
-            throw refuse("has a name twice; they are the same in upper and lower case")
+            throw refuse("has a name twice; upper and lower case are the same")
         }
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
             // RFC 9110, sections 5.1 and 5.6.2: a name is a token. Of values only those that all recipients read in the
@@ -45,12 +45,12 @@ struct RequestChecks: Sendable {
                     "takes names of 1 to 64 letters, digits and `-`, not `\(printable(String(name.prefix(70))))`")
             }
             guard value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }), !value.hasPrefix(" "), !value.hasSuffix(" ") else {
-                throw refuse("takes printable ASCII without space around it; the value of `\(name)` is something else")
+                throw refuse("takes printable ASCII without space around it; the value of `\(name)` is not")
             }
             if value.utf8.count > 4096 { throw refuse("takes values of at most 4 KiB; that of `\(name)` is longer") }
             for destination in destinations {
                 if let objection = configuration.destinations[destination]?.objection(toHeader: name) {
-                    throw refuse("cannot be for `\(destination)`: \(objection)")
+                    throw refuse("cannot be used with `\(destination)`: \(objection)")
                 }
             }
         }

@@ -35,7 +35,8 @@ struct UploadCommands: Sendable {
             for row in rows where row.upload.state == .completed || row.upload.state == .removed {
                 throw Refusal(
                     .conflict,
-                    "\(row.upload.id) is \(Self.word(row)): cancel ends only what is not over", id: row.upload.id)
+                    "\(row.upload.id) is \(Self.word(row)): only an upload that has not ended can be cancelled",
+                    id: row.upload.id)
             }
             let ids = rows.map(\.upload.id)
             for start in stride(from: 0, to: ids.count, by: Self.piece) {
@@ -64,7 +65,7 @@ struct UploadCommands: Sendable {
         for row in rows where !row.upload.state.isTerminal {
             throw Refusal(
                 .conflict,
-                "\(row.upload.id) is \(row.upload.state.rawValue): remove is for what is over; `cancel` ends it",
+                "\(row.upload.id) is \(row.upload.state.rawValue): only an upload that has ended can be removed; `cancel` ends it",
                 id: row.upload.id)
         }
         let ids = rows.map(\.upload.id)
@@ -84,7 +85,7 @@ struct UploadCommands: Sendable {
         if let strange = lists.first(where: { !known.contains($0) }) {
             throw Refusal(
                 .badRequest,
-                "flush clears \(known.joined(separator: ", ")), not `\(printable(strange))`: what is ongoing goes on")
+                "flush clears \(known.joined(separator: ", ")), not `\(printable(strange))`: ongoing uploads continue")
         }
         let selection = Selection(
             all: request.folder == nil && request.destination == nil, folder: request.folder,
@@ -146,18 +147,19 @@ struct UploadCommands: Sendable {
         let status: FileStatus?
         do { status = try await blocking { try source.statusIfPresent() } } catch let error as SystemError {
             throw Refusal(
-                .conflict, "the source \(asset.path.display) cannot be looked at: \(error.reason)", id: row.upload.id)
+                .conflict, "cannot read the status of the source \(asset.path.display): \(error.reason)",
+                id: row.upload.id)
         }
         guard let status, status.isRegular else {
             let rescued = asset.sourceNote.map { "; \($0)" } ?? ""
             throw Refusal(
                 .sourceMissing,
-                "neither the staged copy nor the source \(asset.path.display) is there any more\(rescued)",
+                "both the staged copy and the source \(asset.path.display) are gone\(rescued)",
                 id: row.upload.id)
         }
         guard status.size == asset.size, status.modified == asset.identity.modified else {
             throw Refusal(
-                .conflict, "\(asset.path.display) has changed since: it is picked up as a new file by itself",
+                .conflict, "\(asset.path.display) has changed since: Sluice uploads it as a new file without a command",
                 id: row.upload.id)
         }
         _ = try await context.store.write { try $0.transitions.retry(row.upload.id, fromCopy: false) }

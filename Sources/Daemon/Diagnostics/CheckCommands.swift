@@ -24,7 +24,7 @@ struct CheckCommands: Sendable {
         try lifecycle.requireReady()
         try context.configuration.names.require(folder: request.folder, destination: request.destination)
         guard isChecking.set() else {
-            throw Refusal(.unavailable, "a check is under way already; ask again when it is over")
+            throw Refusal(.unavailable, "a check is running already; try again when it has ended")
         }
         defer { isChecking.clear() }
         let setup = context.configuration.value
@@ -50,9 +50,9 @@ struct CheckCommands: Sendable {
         try lifecycle.requireReady()
         guard let hook = context.settings.hooks.first(where: { $0.name == name }) else {
             throw Refusal(
-                .notFound, "no hook is called `\(printable(name))` in the configuration that the daemon runs with")
+                .notFound, "no hook is called `\(printable(name))` in the configuration of the running daemon")
         }
-        guard let hooks else { throw Refusal(.unavailable, "this program tells no hooks") }
+        guard let hooks else { throw Refusal(.unavailable, "this program runs no hooks") }
         return try await hooks.try(hook)
     }
 }

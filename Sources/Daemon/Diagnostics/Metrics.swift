@@ -27,98 +27,99 @@ package struct Metric: Hashable, Sendable {
     // MARK: Since the start
 
     static let files = Metric(
-        "files_detected_total", .counter, ["folder"], "Files that were taken up, new versions of known ones among them")
+        "files_detected_total", .counter, ["folder"], "Files found for upload, including new versions of known files")
     static let uploads = Metric(
         "uploads_total", .counter, ["destination", "result"],
-        "Uploads that ended; result is completed, duplicate (not sent, its content was there), failed, cancelled or expired"
+        "Uploads that ended; result is completed, duplicate (not sent, because its content was there), failed, cancelled or expired"
     )
     static let uploadBytes = Metric(
-        "upload_bytes_total", .counter, ["destination"], "Bytes of the files that were sent and verified")
+        "upload_bytes_total", .counter, ["destination"], "Bytes of files that were sent and verified")
     static let sentBytes = Metric(
         "network_sent_bytes_total", .counter, ["destination", "network"],
-        "Bytes that left, with headers, queries and what was sent again; network is local, unmetered, metered, unknown, or any where no rule asks"
+        "Bytes sent, including headers, DNS queries and repeated bytes; network is local, unmetered, metered, unknown, or any if no rule depends on it"
     )
     static let receivedBytes = Metric(
         "network_received_bytes_total", .counter, ["destination", "network"],
-        "Bytes that came in, with headers, acknowledgements and handshakes; network as for what was sent")
+        "Bytes received, including headers, acknowledgements and handshakes; network as for bytes sent")
     static let failures = Metric(
         "attempts_failed_total", .counter, ["destination", "reason"],
-        "Attempts that failed, whatever became of their uploads; reason is the class of the failure")
+        "Attempts that failed, including those of uploads that succeeded later; reason is the class of the failure")
     static let verifyFailures = Metric(
         "verify_failures_total", .counter, ["destination"],
-        "Attempts that failed because what arrived was not what was sent")
+        "Attempts that failed because the destination received different bytes than were sent")
     static let durations = Metric(
         "upload_duration_seconds", .histogram, ["destination"],
-        "How long the attempts took by which uploads were completed")
+        "Duration of the attempts that completed uploads")
     static let overflows = Metric(
         "watch_overflows_total", .counter, [],
-        "How often the kernel lost events, so that every folder was scanned again")
+        "Number of times the kernel lost events, so that every folder was scanned again")
 
     static let hookNotices = Metric(
         "hook_notices_total", .counter, ["hook", "result"],
-        "Notices that ended; result is told, given_up, or dropped where too many waited")
+        "Notices that ended; result is told, given_up, or dropped if too many waited")
     static let hookFailures = Metric(
-        "hook_attempts_failed_total", .counter, ["hook"], "Tries to tell a hook something that failed")
+        "hook_attempts_failed_total", .counter, ["hook"], "Deliveries to a hook that failed")
 
     // MARK: Present state
 
     static let hookWaiting = Metric("hook_waiting_notices", .gauge, ["hook"], "Notices that wait for the hook")
     static let hookOldest = Metric(
-        "hook_oldest_timestamp_seconds", .gauge, ["hook"], "When the oldest of them happened")
+        "hook_oldest_timestamp_seconds", .gauge, ["hook"], "Time of the event of the oldest waiting notice")
     static let hookHeld = Metric(
         "hook_held_notices", .gauge, ["hook", "reason"],
-        "Notices that wait because something holds the hook or its last try failed; reason is the kind of the hold")
+        "Notices that wait because of a hold or because the last delivery failed; reason is the kind of the hold")
     static let queueItems = Metric(
         "queue_items", .gauge, ["destination", "state"],
-        "Uploads that are not over, and those that failed and wait for a person")
+        "Uploads that have not ended, and failed uploads that need a decision")
     static let queueBytes = Metric("queue_bytes", .gauge, ["destination", "state"], "Bytes of their files")
     static let oldest = Metric(
         "queue_oldest_timestamp_seconds", .gauge, ["destination"],
-        "When the oldest upload was taken up that is not over")
+        "Time at which the oldest upload that has not ended was created")
     static let held = Metric(
         "held_uploads", .gauge, ["destination", "reason"],
-        "Queued uploads whose folder or destination is held; reason is the kind of the hold that ends last")
+        "Queued uploads whose folder or destination has a hold; reason is the kind of the hold that ends last")
     static let destinationOpen = Metric(
-        "destination_open", .gauge, ["destination"], "Whether nothing holds all that goes there (1)")
+        "destination_open", .gauge, ["destination"], "Whether no hold stops all uploads to it (1)")
     static let lastSuccess = Metric(
-        "last_success_timestamp_seconds", .gauge, ["destination"], "When an upload was last completed since the start")
+        "last_success_timestamp_seconds", .gauge, ["destination"], "Time of the last completed upload since the start")
     static let remoteFree = Metric(
-        "destination_free_bytes", .gauge, ["destination"], "Room at the destination, as it said when it was asked last")
+        "destination_free_bytes", .gauge, ["destination"], "Free space at the destination, according to its last answer"
+    )
     static let metered = Metric(
         "network_metered", .gauge, ["destination", "interface"],
-        "Whether the way there costs something: 1, 0, or -1 where nobody knows; only where a rule asks")
+        "Whether the route to it is metered: 1, 0, or -1 if unknown; only if a rule depends on it")
     static let folderPresent = Metric(
-        "folder_present", .gauge, ["folder"], "Whether the folder is there and watched (1)")
+        "folder_present", .gauge, ["folder"], "Whether the folder exists and is watched (1)")
     static let settling = Metric("settling_files", .gauge, ["folder"], "Files that have not settled yet")
     static let polled = Metric(
-        "polled_directories", .gauge, ["folder"], "Directories that are looked through from time to time")
+        "polled_directories", .gauge, ["folder"], "Directories that are scanned periodically")
     static let unwatched = Metric(
-        "unwatched_directories", .gauge, ["folder"], "Those among them for which there was no watch")
+        "unwatched_directories", .gauge, ["folder"], "Periodically scanned directories that could get no watch")
     static let stagingUsed = Metric("staging_bytes", .gauge, [], "Bytes of staged copies")
     static let stagingFree = Metric("staging_free_bytes", .gauge, [], "Bytes free on the disk of the staging folder")
     static let stagingLimit = Metric(
-        "staging_limit_bytes", .gauge, [], "Bytes that staged copies may take, where that is limited")
+        "staging_limit_bytes", .gauge, [], "Limit of the bytes of staged copies, if one is set")
     static let stateFree = Metric("state_free_bytes", .gauge, [], "Bytes free on the disk of the state")
     static let quotaUsedBytes = Metric(
         "quota_used_bytes", .gauge, ["place", "quota"],
-        "Bytes that count for a quota now, those reserved for transfers among them")
+        "Bytes that count for a quota now, including those reserved for transfers")
     static let quotaLimitBytes = Metric("quota_limit_bytes", .gauge, ["place", "quota"], "Bytes that a quota allows")
     static let quotaUsedFiles = Metric(
         "quota_used_files", .gauge, ["place", "quota"], "Files that count for a quota now")
     static let quotaLimitFiles = Metric("quota_limit_files", .gauge, ["place", "quota"], "Files that a quota allows")
-    static let paused = Metric("paused", .gauge, [], "Whether a person has paused everything (1)")
+    static let paused = Metric("paused", .gauge, [], "Whether everything is paused by command (1)")
     static let troubles = Metric(
-        "troubles", .gauge, [], "What stands in the way of everybody: lines among the warnings of the status")
+        "troubles", .gauge, [], "Problems that affect all uploads: lines among the warnings of the status")
 
     // MARK: The daemon itself
 
     static let reloadSuccess = Metric(
         "config_last_reload_successful", .gauge, [], "Whether the last reload was applied (1); 1 before the first")
     static let reloadTime = Metric(
-        "config_last_reload_success_timestamp_seconds", .gauge, [], "Since when the configuration is in force")
+        "config_last_reload_success_timestamp_seconds", .gauge, [], "Time since which the configuration is in force")
     static let build = Metric("build_info", .gauge, ["version"], "1, with the version")
     // Not `process_…`: the node exporter has its own, and refuses a text file with the same names.
-    static let started = Metric("process_start_time_seconds", .gauge, [], "When the daemon was started")
+    static let started = Metric("process_start_time_seconds", .gauge, [], "Time at which the daemon started")
     static let cpu = Metric("process_cpu_seconds_total", .counter, [], "Processor time, of user and system")
     static let resident = Metric("process_resident_memory_bytes", .gauge, [], "Bytes in memory")
     static let openFiles = Metric("process_open_fds", .gauge, [], "Open descriptors")

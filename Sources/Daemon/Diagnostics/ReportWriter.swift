@@ -77,24 +77,24 @@ struct ReportWriter: Sendable {
             let content = try await content()
             // A disk that does not answer must not keep a run from ending.
             try await disk.run { _ in try Files.publish(path, content, mode: 0o644) }
-            if troubles.clear(key) { context.log.notice("written again", ["path": path.display]) }
+            if troubles.clear(key) { context.log.notice("file written again after failures", ["path": path.display]) }
         } catch is CancellationError {
             // The daemon stops.
         } catch {
             let text = "\(key) cannot be written: " + words(error, path.parent)
             if troubles.set(key, Hold(.disk, since: context.clocks.wall(), text: text)) {
-                context.log.warning("cannot be written, tried again", ["path": path.display, "reason": text])
+                context.log.warning("cannot write a file; will retry", ["path": path.display, "reason": text])
             }
         }
     }
 
     private func words(_ error: any Error, _ folder: FilePath) -> String {
         if let silent = error as? SlowDisk.Silent {
-            return "its disk has not answered for \(Int(silent.patience.inSeconds)) s"
+            return "its disk has not responded for \(Int(silent.patience.inSeconds)) s"
         }
         guard let error = error as? SystemError else { return "\(error)" }
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder.display)" }
-        if error.isMissing { return "\(error); make \(folder.display), or name another folder" }
+        if error.isMissing { return "\(error); create \(folder.display), or name another folder" }
         if error.isReadOnly { return "\(error); under systemd, name \(folder.display) in ReadWritePaths= of the unit" }
         return error.description
     }

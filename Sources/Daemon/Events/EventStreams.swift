@@ -53,7 +53,7 @@ private actor EventFeed {
         while ready.isEmpty {
             if Task.isCancelled { return nil }
             do { try await refill() } catch {
-                streams.context.log.warning("events cannot be read", ["reason": "\(error)"])
+                streams.context.log.warning("cannot read events", ["reason": "\(error)"])
                 return nil
             }
             if ready.isEmpty {

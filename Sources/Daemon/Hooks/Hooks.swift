@@ -28,7 +28,7 @@ actor Hooks {
     /// Whether the settings in force have been applied here.
     private var isTaken = true
 
-    static let forgotten = "notices of hooks that are not configured any more are forgotten"
+    static let forgotten = "dropped the notices of hooks that are no longer configured"
     /// The most events without a notice that are read again after a crash.
     private static let stride: Int64 = 256
 
@@ -169,7 +169,7 @@ actor Hooks {
             if wanting.isEmpty { continue }
             let body: String
             do { body = String(decoding: try encode(view), as: UTF8.self) } catch {
-                house.log.error("an event cannot be written for hooks", ["seq": "\(event.seq)", "reason": "\(error)"])
+                house.log.error("cannot encode an event for hooks", ["seq": "\(event.seq)", "reason": "\(error)"])
                 continue
             }
             let now = house.clocks.monotonic()
@@ -196,7 +196,7 @@ actor Hooks {
             house.counters.add(.hookNotices, [name, "dropped"], Int64(count))
             if !isNews { continue }
             house.log.error(
-                "too many notices wait for a hook: the oldest are dropped",
+                "too many notices wait for a hook; dropping the oldest",
                 ["hook": name, "most": "\(HookQueue.capacity)", "reason": lines[name]?.trouble?.text])
         }
     }
@@ -318,9 +318,9 @@ actor Hooks {
                     notice.seq, reason, code: code, after: after, at: wall, now, jitter: Random.jitter())
             else { return }
             if isNews {
-                house.log.warning("hook failed, tried again", ["hook": name, "reason": reason])
+                house.log.warning("hook failed; will retry", ["hook": name, "reason": reason])
             } else {
-                house.log.debug("hook failed, tried again", ["hook": name, "reason": reason])
+                house.log.debug("hook failed; will retry", ["hook": name, "reason": reason])
             }
             guard let tried else { return }
             do {
@@ -338,7 +338,7 @@ actor Hooks {
     private func close(_ permit: TransferPermit?) async {
         guard let account = permit?.account else { return }
         do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
-            house.log.debug("what a notice cost is not settled", ["reason": "\(error)"])
+            house.log.debug("cannot record the cost of a notice", ["reason": "\(error)"])
         }
     }
 
@@ -357,7 +357,8 @@ actor Hooks {
     func `try`(_ hook: Hook) async throws -> HookTrial {
         guard house.hookSlots.take(leaving: 0) else {
             throw Refusal(
-                .unavailable, "as many hooks and programs are at work as may be at once; ask again in a moment")
+                .unavailable,
+                "the limit of hooks and programs that run at the same time is reached; try again in a moment")
         }
         defer { house.hookSlots.give() }
         return try await HookTrial.run(
@@ -389,6 +390,6 @@ actor Hooks {
         guard let crowdedSince, tasks[hook.name] == nil, !line.waiting.isEmpty else { return nil }
         return Hold(
             .busy, since: crowdedSince,
-            text: "it waits for its turn: as many hooks and programs are at work as may be at once")
+            text: "waits for its turn: the limit of hooks and programs that run at the same time is reached")
     }
 }

@@ -63,7 +63,7 @@ actor FileGrouper {
         }
         if isFull, !saidFull {
             house.log.warning(
-                "very many sidecar files wait for their videos; more of them are left to a later scan",
+                "too many sidecar files wait for their videos; a later scan picks up the others",
                 ["files": "\(grouping.count)"])
         }
         saidFull = isFull
@@ -126,7 +126,7 @@ actor FileGrouper {
             if grouping.wait(key, for: reason, isExpected: true, at: house.clocks.monotonic()) { tell(key, reason) }
         } else if !isNew, leader == nil {
             let reason =
-                "a sidecar file that waits for its \(key.stem.display).*: `group.sidecars: [\(rule.sidecars.joined(separator: ", "))]`"
+                "is a sidecar file that waits for its \(key.stem.display).*: `group.sidecars: [\(rule.sidecars.joined(separator: ", "))]`"
             if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { tell(key, reason) }
         } else {
             for one in others { expected[SourcePath(root: first.root, relative: one)] = nil }
@@ -280,7 +280,7 @@ actor FileGrouper {
     private func reason(of group: Grouping.Group, in folder: String) -> String {
         if let reason = group.reason, !group.isFresh { return reason }
         let wait = house.folder(folder)?.group?.wait ?? .zero
-        return "waits for what may still come of its group: `group.wait: \(writtenTime(wait))`"
+        return "waits for further files of its group: `group.wait: \(writtenTime(wait))`"
     }
 
     /// The number of files of each folder that are only here so far.

@@ -17,7 +17,7 @@ struct Intake: Sendable {
         let (empty, wanted) = await split(files)
         try await insist { try await house.store.write { try $0.tombstones.skip(empty.map(\.identity)) } }
         for file in empty {
-            house.log.info("skipped an empty file", ["folder": file.folder, "path": file.path.display])
+            house.log.info("empty file skipped", ["folder": file.folder, "path": file.path.display])
         }
         let shared = isUnit ? await facts(ofUnit: wanted, with: leader) : MediaFacts()
         var arrivals: [NewAsset] = []
@@ -47,7 +47,7 @@ struct Intake: Sendable {
     /// skip`).
     func skipExisting(_ files: [SettledFile]) async throws {
         try await insist { try await house.store.write { try $0.tombstones.skip(files.map(\.identity)) } }
-        house.log.info("left alone what was there before", ["files": "\(files.count)"])
+        house.log.info("skipped files that existed before the folder was first watched", ["files": "\(files.count)"])
     }
 
     private func split(_ files: [SettledFile]) async -> (empty: [SettledFile], wanted: [SettledFile]) {
@@ -111,14 +111,14 @@ struct Intake: Sendable {
         let path = arrival.file.path.display
         switch outcome {
         case .recorded(_, let uploads): tell("found a new file", arrival, uploads)
-        case .newVersion(_, let uploads): tell("found a new version of a file that was taken before", arrival, uploads)
+        case .newVersion(_, let uploads): tell("found a new version of a known file", arrival, uploads)
         case .renewed:
-            house.log.info("settled again", ["folder": arrival.file.folder, "path": path])
+            house.log.info("file settled again after a change", ["folder": arrival.file.folder, "path": path])
         case .known:
-            house.log.debug("known already", ["folder": arrival.file.folder, "path": path])
+            house.log.debug("file already known", ["folder": arrival.file.folder, "path": path])
         case .keyTaken(let holder):
             house.log.warning(
-                "not added: a live upload has the same key",
+                "file not added: an upload in progress has the same key",
                 ["folder": arrival.file.folder, "path": path, "id": holder])
         }
     }

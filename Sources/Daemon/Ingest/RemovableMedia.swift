@@ -150,7 +150,7 @@ actor RemovableMedia {
         house.log.notice(
             level == .verified
                 ? "safe to remove: every file on it is verified at its destinations"
-                : "safe to remove: every file on it is staged, and uploads go on without it",
+                : "safe to remove: every file on it is staged, and uploads continue without it",
             ["folders": folders, "path": card.medium.place.display])
         try await house.store.write {
             try $0.events.append(

@@ -17,7 +17,7 @@ enum SourceLocator {
             return "the disk of \(asset.root.display) was pulled out"
         }
         do throws(SystemError) { _ = try house.sources[asset.root].open().stream("").next { _, _ in } } catch {
-            return "\(asset.root.display) cannot be read any more: \(error.reason)"
+            return "\(asset.root.display) can no longer be read: \(error.reason)"
         }
         return nil
     }

@@ -12,9 +12,9 @@ struct PlanQueries: Sendable {
     func plan(_ query: PlanQuery) async throws -> PlanView {
         let now = context.clocks.wall()
         if let until = query.until {
-            guard until > now else { throw Refusal(.badRequest, "`until` is past: a plan is about what is to come") }
+            guard until > now else { throw Refusal(.badRequest, "`until` is in the past: a plan is for the future") }
             guard until <= now.advanced(by: Plan.furthest) else {
-                throw Refusal(.badRequest, "`until` is more than a year away: nobody can plan that far")
+                throw Refusal(.badRequest, "`until` is more than a year away: a plan covers at most one year")
             }
         }
         let backlog = try await context.store.read { try $0.backlog.classes() }
@@ -90,19 +90,19 @@ struct PlanQueries: Sendable {
         let unknown = rates.filter { $0.rate == nil }.compactMap(\.destination)
         if !unknown.isEmpty {
             notes.append(
-                "no rate is known of \(unknown.joined(separator: ", ")), to which little or nothing was sent for a week: give one, like "
+                "the upload rate of \(unknown.joined(separator: ", ")) is unknown, because few bytes or none were sent there for a week: give one, like "
                     + "`sluice plan --rate '2 MB/s'`")
         }
         notes.append(
-            "networks, destinations, power, what is busy and pauses without an end are taken as they are now, and nothing new "
+            "networks, destinations, power, `busy` sources and pauses without an end are assumed to stay as they are now, and no new "
                 + "arrives")
         if !leftOut.isEmpty {
             notes.append(
-                "what `sluice allow` says of \(leftOut.sorted().joined(separator: ", ")) is left out: it is paused, over, "
-                    + "or far behind in its queue")
+                "`sluice allow` for \(leftOut.sorted().joined(separator: ", ")) is not part of this plan: the upload is paused, has ended "
+                    + "or is far behind in its queue")
         }
         if let trouble = question.inputs.clockTrouble {
-            notes.append("the clock is not believed now, so what depends on it waits: \(trouble.text)")
+            notes.append("the clock is not trusted now, so uploads that depend on it wait: \(trouble.text)")
         }
         return notes
     }

@@ -19,7 +19,7 @@ struct RemoteInspector: Sendable {
         let mark = request.after
         let asked = try await ask(name) { () throws(UploadError) in try await destination.list(after: mark) }
         guard let page = asked.answer else {
-            throw Refusal(.conflict, "`\(name)` cannot be asked what it holds: its protocol has no list")
+            throw Refusal(.conflict, "`\(name)` cannot list its files: its protocol has no list")
         }
         let ours = try await context.store.read { try $0.remoteObjects.uploads(named: page.items.map(\.id), at: name) }
         return RemoteReply(
@@ -39,7 +39,7 @@ struct RemoteInspector: Sendable {
         let found = try await ask(name) { () throws(UploadError) in try await destination.unfinished() }
         guard let unfinished = found.answer else {
             throw Refusal(
-                .conflict, "`\(name)` cannot be asked for unfinished uploads: its protocol has no list of them")
+                .conflict, "`\(name)` cannot list unfinished uploads: its protocol has no list of them")
         }
         let owners = try await context.store.read { tx in
             try tx.remoteObjects.ownership(of: unfinished.map { ($0.id, $0.name, $0.begunAt) }, at: name)
@@ -82,7 +82,7 @@ struct RemoteInspector: Sendable {
         switch asked {
         case .failure(let held):
             let until = held.hold.until.map { ", until \($0)" } ?? ""
-            throw Refusal(.unavailable, "it was not asked: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
+            throw Refusal(.unavailable, "no request was sent: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
         case .success(let asked):
             do throws(UploadError) { return (try asked.answer.get(), asked.cost) } catch {
                 onRefusal(error.remedy, name)

@@ -41,7 +41,7 @@ extension ListQuery {
                 states = states.filter { wanted.contains($0) }
                 // A list and a state that exclude each other: no rows, not all of them.
                 if states.isEmpty {
-                    throw Refusal(.badRequest, "no upload of the list `\(list ?? "")` is \(state)")
+                    throw Refusal(.badRequest, "the list `\(list ?? "")` never contains uploads that are \(state)")
                 }
             }
             return states

@@ -8,7 +8,7 @@ struct UploadFinder: Sendable {
 
     func rows(_ selection: Selection) async throws -> [UploadRow] {
         guard selection.folder == nil, selection.destination == nil, !selection.all else {
-            throw Refusal(.badRequest, "give ids, or a folder, or a destination, or all: not several")
+            throw Refusal(.badRequest, "give one of: ids, a folder, a destination, all")
         }
         return try await selection.ids.asyncCompactMap { try await self.find($0).ofKnownState() }
     }
@@ -21,8 +21,8 @@ struct UploadFinder: Sendable {
         if !found.isEmpty || reference.hasPrefix("/") { return try one(found, reference) }
         throw Refusal(
             .notFound,
-            "no upload is called `\(reference)`"
-                + (reference.utf8.count < 6 ? ": an id's beginning needs at least 6 characters" : ""))
+            "no upload has the id `\(reference)`"
+                + (reference.utf8.count < 6 ? ": the start of an id needs at least 6 characters" : ""))
     }
 
     /// All uploads that ``find(_:)`` may refer to.
@@ -75,14 +75,14 @@ struct UploadFinder: Sendable {
     }
 
     private func one(_ found: [UploadRow], _ reference: String) throws -> UploadRow {
-        guard let first = found.first else { throw Refusal(.notFound, "no upload of `\(reference)` is known") }
+        guard let first = found.first else { throw Refusal(.notFound, "no upload of `\(reference)` exists") }
         if found.count == 1 { return first }
         // The names that distinguish them: the file, else the destination.
         let areOneFile = found.allSatisfy { $0.asset.path == first.asset.path }
         let names = found.prefix(5).map {
             "\($0.upload.id) (\(areOneFile ? $0.upload.destination : $0.asset.path.display))"
         }
-        throw Refusal(.ambiguous, "`\(reference)` may mean " + names.joined(separator: ", "))
+        throw Refusal(.ambiguous, "`\(reference)` matches several uploads: " + names.joined(separator: ", "))
     }
 }
 

@@ -17,7 +17,7 @@ struct UploadQueries: Sendable {
     func list(_ query: ListQuery) async throws -> UploadPage {
         guard (1...1000).contains(query.limit) else { throw Refusal(.badRequest, "limit takes 1 to 1000") }
         if let after = query.after, UploadID(after) == nil {
-            throw Refusal(.badRequest, "`after` takes what `next` of the page before said")
+            throw Refusal(.badRequest, "`after` takes the value of `next` from the page before")
         }
         var filter = UploadFilter()
         filter.limit = query.limit + 1

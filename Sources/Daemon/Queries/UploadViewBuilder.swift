@@ -119,7 +119,9 @@ struct UploadViewBuilder {
         let classHolds = [facts.never].compactMap { $0 } + facts.ofClass + facts.own
         if upload.state == .uploading, facts.isToPause {
             // It is held already, while its parts in flight continue.
-            let own = upload.pausedAt.map { Hold(.operator, since: $0, text: "pauses behind what is on its way") }
+            let own = upload.pausedAt.map {
+                Hold(.operator, since: $0, text: "is paused as soon as the running request ends")
+            }
             return [own].compactMap(\.self) + classHolds.filter { $0.kind == .global }
         }
         guard upload.state == .staging || upload.state == .queued else { return [] }
@@ -140,7 +142,7 @@ struct UploadViewBuilder {
                 // An upload that was refused for its key waits by the hold of its destination.
                 let rule =
                     own == .backoff && row.failure?.kind != .auth
-                    ? "; the next attempt waits by `\(facts.retry.written)`" : ""
+                    ? "; the next attempt follows `\(facts.retry.written)`" : ""
                 holds.append(
                     Hold(
                         own,
@@ -185,7 +187,7 @@ struct UploadViewBuilder {
     private func warnings(_ row: UploadRow) -> [String] {
         var warnings = row.upload.remote?.warnings ?? []
         let stuck = row.asset.sourceState == .untouched || row.asset.sourceState == .releasing
-        if stuck, let note = row.asset.sourceNote { warnings.append("the source is not released yet: \(note)") }
+        if stuck, let note = row.asset.sourceNote { warnings.append("source not released yet: \(note)") }
         return warnings
     }
 }

@@ -113,8 +113,8 @@ struct UploadViews: Sendable {
             Hold(
                 .busy, since: other.startedAt ?? other.createdAt,
                 text:
-                    "\(asset.identity.relative.display) of folder \(other.folder) has the same content and is on its way to "
-                    + "\(other.destination) as \(other.id): this one is skipped when that is there")
+                    "\(asset.identity.relative.display) of folder \(other.folder) has the same content and is being uploaded to "
+                    + "\(other.destination) as \(other.id): this one is skipped when that upload is complete")
         ]
     }
 }

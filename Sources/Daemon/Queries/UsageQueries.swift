@@ -135,7 +135,7 @@ struct UsageQueries: Sendable {
         let grouping = try query.by.map { word in
             guard let grouping = UsageGrouping(rawValue: word) else {
                 let words = UsageGrouping.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Refusal(.badRequest, "nothing is told apart by `\(word)`; there are: \(words)")
+                throw Refusal(.badRequest, "cannot group by `\(word)`; there are: \(words)")
             }
             return grouping
         }

@@ -66,7 +66,7 @@ struct WhyExplainer: Sendable {
             return WhyView(answers: answers)
         }
         guard let path = finder.paths(reference).first, path.isAbsolute else {
-            throw Refusal(.notFound, "no upload is called `\(reference)`; a file is asked for by its path")
+            throw Refusal(.notFound, "no upload has the id `\(reference)`; for a file, give its path")
         }
         let folders = await folderAnswers { $0.path.normalised == path.normalised }
         return WhyView(answers: folders.isEmpty ? try await answers(path) : folders)
@@ -94,7 +94,7 @@ struct WhyExplainer: Sendable {
         let done = Int(view.progress.fraction * 100)
         let limit = await scheduler.slowest(of: view.id, to: view.destination, from: view.folder)
         return "it is being sent now: \(view.state), \(done) %"
-            + (limit.map { "; \($0.what) lets \(shownBytes($0.rate))/s go" } ?? "")
+            + (limit.map { "; \($0.what) limits it to \(shownBytes($0.rate))/s" } ?? "")
     }
 
     // MARK: Watched folders
@@ -106,11 +106,11 @@ struct WhyExplainer: Sendable {
             let condition =
                 switch state.condition {
                 case .watching: "it is watched"
-                case .scanning: "it is being looked through"
+                case .scanning: "it is being scanned"
                 case .absent(let reason): "it is absent: \(reason)"
                 case .failed(let reason): "it cannot be watched: \(reason)"
                 }
-            let files = state.settling == 0 ? "" : "; \(state.settling) of its files settle"
+            let files = state.settling == 0 ? "" : "; \(state.settling) of its files are settling"
             var holds: [Hold] = []
             for destination in folder.uploadTo {
                 let more = await scheduler.holds(folder: state.folder, destination: destination)
@@ -151,9 +151,9 @@ struct WhyExplainer: Sendable {
         }
         if let file = watcher.settlingFiles().first(where: { $0.path.shown == path }) {
             if let absence = watcher.states().absence(of: file.folder) {
-                return fileAnswer("settling", file.folder, "\(absence); it goes on settling when that is back")
+                return fileAnswer("settling", file.folder, "\(absence); settling continues when the folder is back")
             }
-            return fileAnswer("settling", file.folder, "it settles: \(file.fullExplanation)", hold(file))
+            return fileAnswer("settling", file.folder, "it is settling: \(file.fullExplanation)", hold(file))
         }
         let held = await grouping.waiting(naming: .max).values.flatMap(\.first)
         if let one = held.first(where: { $0.file.path.shown == path }) {
@@ -176,16 +176,16 @@ struct WhyExplainer: Sendable {
                 else { return (evaluation, nil) }
                 return (evaluation, Found(relative: relative, status: status))
             }
-        } catch is SlowDisk.Silent { return fileAnswer("unknown", nil, "its disk does not answer") }
+        } catch is SlowDisk.Silent { return fileAnswer("unknown", nil, "its disk does not respond") }
         switch evaluation {
         case .itself(let folder): return fileAnswer("folder", folder, "it is the folder \(folder)")
-        case .outside: return fileAnswer("outside", nil, "it lies in no folder that is watched")
+        case .outside: return fileAnswer("outside", nil, "it is in no watched folder")
         case .leftAlone(let folder, let reason): return fileAnswer("left_alone", folder, "it \(reason)")
         case .taken(let folder):
-            guard let found else { return fileAnswer("expected", folder, "it is not there any more") }
+            guard let found else { return fileAnswer("expected", folder, "it no longer exists") }
             if found.status.size == 0, context.configuration.folder(folder)?.empty == .skip {
                 return fileAnswer(
-                    "left_alone", folder, "it is empty, and folder \(folder) leaves such files alone (empty: skip)")
+                    "left_alone", folder, "it is empty, and folder \(folder) skips empty files (empty: skip)")
             }
             return fileAnswer(
                 try await state(folder, found.relative), folder, try await fate(folder, found.relative, found.status))
@@ -214,16 +214,16 @@ struct WhyExplainer: Sendable {
 
     private func fate(_ folder: String, _ relative: FilePath, _ status: FileStatus) async throws -> String {
         guard let known = try await context.store.read({ try $0.tombstones.known(folder, relative) }) else {
-            return "folder \(folder) takes it: an event or the next scan brings it, at the latest within an hour"
+            return "folder \(folder) accepts it: an event or the next scan finds it within an hour at most"
         }
         guard known.size == status.size, known.modified == status.modified else {
             return
-                "folder \(folder) takes it: it has changed since it was last seen, and comes with an event or the next scan"
+                "folder \(folder) accepts it: it has changed since it was last seen, and an event or the next scan finds it"
         }
         return known.wasTaken
-            ? "it was taken before, as it is now, and its uploads are no longer listed"
-            : "it was there before folder \(folder) was first watched, and such files are left alone (existing: skip); "
-                + "`sluice add` takes it"
+            ? "this version of it was uploaded before, and its uploads are no longer listed"
+            : "it existed before folder \(folder) was first watched, and such files are skipped (existing: skip); "
+                + "`sluice add` uploads it"
     }
 }
 
@@ -248,15 +248,15 @@ extension UploadView {
                 + (["kept: ", "pending: "].contains { sourceState.hasPrefix($0) }
                     ? "; its source is \(sourceState)" : "")
         case "failed":
-            return "it was refused: \(error?.message ?? "nobody knows why"); `sluice retry \(id)` tries again"
+            return "it was refused: \(error?.message ?? "the reason is unknown"); `sluice retry \(id)` tries again"
         case "cancelled" where error?.code == BeforeUpload.skipped:
-            return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks again"
+            return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks the program again"
         case "cancelled" where error?.code == Failure.sourceChanged:
             return error?.message ?? "its source changed while it was uploaded in place"
-        case "cancelled": return "somebody cancelled it; `sluice retry \(id)` takes it up again"
+        case "cancelled": return "it was cancelled by command; `sluice retry \(id)` queues it again"
         case "expired":
-            return "\(error?.message ?? "it waited for too long"); `sluice retry \(id)` sends it after all"
-        case "settling": return "it changed after it was taken, and waits until it settles again"
+            return "\(error?.message ?? "it waited for too long"); `sluice retry \(id)` queues it again"
+        case "settling": return "it changed after it was found, and waits until it settles again"
         case "staging":
             return staging == nil ? "it waits for its turn to be copied" : "it is being copied into staging"
         case "waiting": return holds.first?.text ?? "it waits"

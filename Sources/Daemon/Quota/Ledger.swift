@@ -143,7 +143,7 @@ final class Ledger: Sendable {
             current.withLock { $0.marks = marks }
             for one in reached {
                 log.notice(
-                    "a share of a quota is used",
+                    "a quota has reached a threshold",
                     [
                         "place": one.place.words, "quota": one.text, "percent": "\(one.threshold)",
                         "used": "\(one.used)", "limit": "\(one.limit)", "until": one.stretch.upperBound.description,

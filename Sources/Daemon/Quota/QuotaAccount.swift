@@ -294,8 +294,8 @@ final class QuotaAccount: Sendable {
             return line.quota.direction.bytes(of: Spending(bytes: bytes, received: answer ?? received))
         }
         var text =
-            "\(shownBytes((line.bytesLeft ?? 0).addingClamped(inQuota(max(0, own), answer: 0)))) are left of \(line.quota.byteWords ?? "") of \(line.place.words), and the next piece, "
-            + "which goes whole or not at all, takes \(shownBytes(inQuota(cost))) with what carries it"
+            "\(shownBytes((line.bytesLeft ?? 0).addingClamped(inQuota(max(0, own), answer: 0)))) of \(line.quota.byteWords ?? "") of \(line.place.words) remain, and the next piece, "
+            + "which cannot be split, takes \(shownBytes(inQuota(cost))) including protocol overhead"
         if line.neverLeaves(cost) {
             text = line.never(UncutPiece(costing: cost), to: key.destination)
         }

@@ -18,7 +18,7 @@ extension Rebuild {
             !folder.isReceived || origin.uploads.contains(where: { house.destinations[$0.destination] != nil })
         else {
             if let origin, origin.sha256 != hexadecimal(sha256) {
-                found.troubles.append("\(path.display) is not what was staged: its content is damaged")
+                found.troubles.append("\(path.display) differs from the bytes that were staged: its content is damaged")
             }
             found.loose[status.size, default: []].append((copy, sha256))
             return

@@ -97,16 +97,16 @@ package final class Rebuild: Sendable {
 
         var found = Found()
         let told = try await house.store.salvage(from: state)
-        if told.rows > 0 { tell("\(told.rows) rows of the old database can be read") }
+        if told.rows > 0 { tell("\(told.rows) rows of the old database are readable") }
         if try await blocking({ try StateFiles.hasWholeLog(in: state) }) { await asking.trustLog() }
         if let pauses = try await blocking({ StateFiles.pauses(in: state) }) {
             for pause in pauses { try await house.store.write { try $0.pauses.set(pause) } }
         } else {
-            found.troubles.append("pauses that were set cannot be read: set them again before uploads begin")
+            found.troubles.append("cannot read the pauses that were set: set them again before uploads start")
         }
         if try await !house.store.salvageLedger(from: state), house.settings.hasQuotas {
             found.troubles.append(
-                "what was sent so far cannot be read to its end: quotas count less until they begin anew")
+                "the record of bytes sent so far is incomplete: quotas count too little until their next period starts")
         }
         for (index, copy) in copies.enumerated() {
             if index % 100 == 0 { tell("copy \(index + 1) of \(copies.count)") }
@@ -120,8 +120,8 @@ package final class Rebuild: Sendable {
                 continue
             }
             found.troubles.append(
-                "which directory the folder \(folder.watch.name) was is not known any more: the one that stands at \(path.display) now, "
-                    + "of user \(Accounts.shown(owner)), is taken for it")
+                "the identity of the directory of folder \(folder.watch.name) is lost: the directory at \(path.display) now, "
+                    + "of user \(Accounts.shown(owner)), is accepted")
         }
         try await house.store.write { [found] tx in
             try tx.restoredFiles.unite(found.units.values.filter { $0.count > 1 })
@@ -199,12 +199,12 @@ package final class Rebuild: Sendable {
             found.troubles += piece.troubles
             for (asset, path) in piece.caught {
                 found.troubles.append(
-                    "\(path.display) has the name of a source that the release of asset \(asset) had caught, and nothing says "
-                        + "what it was called: rename it by hand")
+                    "\(path.display) has the name that the release of asset \(asset) gave to its source, and no record says "
+                        + "which name it had before: rename it by hand")
             }
             for start in stride(from: 0, to: piece.files.count, by: Self.batch) {
                 try await take(Array(piece.files[start..<min(start + Self.batch, piece.files.count)]), &found)
-                tell("\(found.files) files in the folders")
+                tell("\(found.files) files found in the folders")
             }
         }
     }

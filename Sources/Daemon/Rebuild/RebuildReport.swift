@@ -31,17 +31,17 @@ package enum RebuildRefusal: Error, Sendable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .isWell(let path): "the database \(path.display) is well: there is nothing to rebuild"
+        case .isWell(let path): "the database \(path.display) is intact: no rebuild is needed"
         case .folderAway(let name, let path, let reason):
-            "the folder `\(name)` cannot be read (\(reason)): \(path.display). What was sent from it would be taken for "
-                + "new when it is there again"
+            "cannot read the folder `\(name)` (\(reason)): \(path.display). Files that were uploaded from it would count as "
+                + "new when it is back"
         }
     }
 
     package var remedy: String {
         switch self {
-        case .isWell: "`sluice run` starts with it. --force makes a new one all the same, and keeps this one beside it."
-        case .folderAway: "Put the right one there, or give --force to do without it."
+        case .isWell: "`sluice run` starts with it. --force creates a new one anyway, and keeps this one beside it."
+        case .folderAway: "Mount or restore it, or give --force to continue without it."
         }
     }
 }

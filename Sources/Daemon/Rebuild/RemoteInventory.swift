@@ -21,7 +21,7 @@ actor RemoteInventory {
         self.options = options
         self.clocks = clocks
         if options.isOffline {
-            for name in destinations.keys { silent[name] = "--offline: it was not asked" }
+            for name in destinations.keys { silent[name] = "--offline: no request was sent" }
         }
     }
 
@@ -66,9 +66,10 @@ actor RemoteInventory {
             report.assumed[name, default: 0] += 1
             return .done(asTold(known?.remote))
         case (_, .cancelled):
-            return undecided(name, "a person had paused or cancelled it")
+            return undecided(name, "it had been paused or cancelled by command")
         case (.absent, nil) where mayBeOld:
-            return undecided(name, "\(name) does not hold it, but it may have been here before the folder was watched")
+            return undecided(
+                name, "\(name) does not have it, but the file may have existed before the folder was first watched")
         case (.absent, _):
             report.toSend[name, default: 0] += 1
             return .toSend
@@ -85,7 +86,7 @@ actor RemoteInventory {
     {
         let name = order.destination
         guard silent[name] == nil, let destination = destinations[name], let file else {
-            return .unknown(silent[name] ?? "its content could not be read")
+            return .unknown(silent[name] ?? "cannot read its content")
         }
         let wish = UploadOrder(
             id: id, generation: 1, file: file, name: order.name, mediaType: order.mediaType, modified: modified,
@@ -114,7 +115,7 @@ actor RemoteInventory {
         return remote
     }
 
-    static let told = "counted as sent, as the old database tells; the source is kept"
+    static let told = "counted as uploaded, according to the old database; the source is kept"
 
     private func undecided(_ name: String, _ why: String) -> Restored.Knowledge {
         report.reasons[name] = why
@@ -127,15 +128,17 @@ actor RemoteInventory {
             return .done(
                 RemoteObject(
                     id: nil, url: nil, verifiedBy: "assumed",
-                    warnings: ["counted as sent by `sluice rebuild`, without asking; the source is kept"]))
+                    warnings: [
+                        "counted as uploaded by `sluice rebuild` without asking the destination; the source is kept"
+                    ]))
         case .hold:
             report.undecided[name, default: 0] += 1
             return .undecided(
                 Failure(
                     .local, code: "perhaps_sent",
                     message:
-                        "may have been sent before the rebuild: \(why). `sluice retry ID` sends it, `sluice cancel ID` "
-                        + "lets it be; the source stays until then", at: clocks.wall(), retryable: true))
+                        "may have been uploaded before the rebuild: \(why). `sluice retry ID` uploads it, `sluice cancel ID` "
+                        + "ends it; the source is kept until then", at: clocks.wall(), retryable: true))
         }
     }
 }

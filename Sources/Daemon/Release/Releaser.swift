@@ -52,7 +52,9 @@ actor Releaser {
                 house.stateFailed(error)
                 await house.releaseSignal.wait(atMost: .seconds(5))
             } catch {
-                if complaint != "\(error)" { house.log.error("release waits", ["reason": "\(error)"]) }
+                if complaint != "\(error)" {
+                    house.log.error("cannot release sources; will retry", ["reason": "\(error)"])
+                }
                 complaint = "\(error)"
                 await house.releaseSignal.wait(atMost: .seconds(5))
             }
@@ -161,7 +163,7 @@ actor Releaser {
         let uploads = try await house.store.read { try $0.uploads.of(asset.id) }
         if uploads.contains(where: { $0.ending == .failed }) { return "an upload of it has failed" }
         return uploads.contains { $0.ending == .cancelled && $0.isSkipped }
-            ? "`before_upload` did not want it" : "an upload of it has expired"
+            ? "`before_upload` skipped it" : "an upload of it has expired"
     }
 
     /// Keeps the copy of a file that was sent nowhere if it may be all that is left: the source is gone, is another
@@ -193,18 +195,18 @@ actor Releaser {
                 return (try staging.rescue(name, leaf: leaf), standing == .changed && identity?.isOther() == true)
             }
         } catch let error as SystemError {
-            try await putOff(asset, "its copy is the only one left, and cannot be moved to a safe place: \(error)")
+            try await putOff(asset, "cannot move its copy, which is the only one left, to a safe place: \(error)")
             return true
         }
         guard let place = found else { return false }
         CrashPoint.reached("copy-rescued")
         let isReceived = asset.stagingMode == .received
-        let why = isReceived ? "it has no other source" : "its source is not there as it was"
-        let note = "it was sent nowhere, and \(why): its copy is \(place.display)"
+        let why = isReceived ? "it has no other source" : "its source is gone or has changed"
+        let note = "it was uploaded to no destination, and \(why): its copy is \(place.display)"
         try await house.store.write { try $0.releases.finish(asset.id, .kept, note: note, isChanged: isChanged) }
         deferred[asset.id] = nil
         house.log.warning(
-            "kept the copy of a file that was sent nowhere, as \(why)",
+            "kept the copy of a file that was uploaded to no destination, because \(why)",
             ["path": asset.path.display, "copy": place.display])
         if isChanged { handBack(asset) }
         return true
@@ -245,7 +247,7 @@ actor Releaser {
     private func handBack(_ asset: AssetRecord) {
         CrashPoint.reached("source-changed")
         house.log.notice(
-            "the file is taken up as a new version when it has settled",
+            "the file is uploaded as a new version when it has settled",
             ["folder": asset.folder, "path": asset.path.display])
         reconsider(asset.folder, asset.identity.relative)
     }
@@ -259,7 +261,7 @@ actor Releaser {
         // The source's own digest, which differs from that of the uploaded file after an export.
         guard let sha256 = asset.stagingMode == .export ? asset.sourceSHA256 : asset.sha256 else {
             return asset.stagingMode == .export
-                ? .over(.kept, note: "its content was not noted when it was exported") : .waits
+                ? .over(.kept, note: "its content was not recorded when it was exported") : .waits
         }
         let token = try await house.store.write { try $0.releases.begin(asset.id, token: .random()) }
         CrashPoint.reached("release-begun")
@@ -280,8 +282,8 @@ actor Releaser {
                 if isCopied { sayCopied(asset.folder) }
                 return .over(.released, note: note)
             case .gone where try await house.store.read { try $0.assets.hasNewerVersion(asset) }:
-                return .over(.kept, note: "a newer version took its place, which is gone by now")
-            case .gone: return .over(.released, note: "the source was gone already")
+                return .over(.kept, note: "a newer version replaced it, and that version is gone")
+            case .gone: return .over(.released, note: "the source no longer existed")
             case .kept(let reason): return .over(.kept, note: reason)
             case .changed(let reason): return .over(.kept, note: reason, isChanged: true)
             case .later(let reason): try await putOff(asset, reason)
@@ -330,7 +332,7 @@ actor Releaser {
             // Its uploads are verified: the copy would only fill the cache until then.
             try await removeCopy(asset)
             try await house.store.write { try $0.releases.recordDroppedCopy(asset.id) }
-            let note = "\(reason): it goes when it has stayed the same for a while (release_unsure: after)"
+            let note = "\(reason): it is released when it has not changed for a while (release_unsure: after)"
             if asset.sourceNote != note {
                 try await house.store.write { try $0.releases.recordFailure(asset.id, note: note) }
             }
@@ -342,7 +344,7 @@ actor Releaser {
     private func sayCopied(_ folder: String) {
         guard copiedFolders.insert(folder).inserted else { return }
         house.log.notice(
-            "verified sources are moved to another file system: each is copied, compared and then removed",
+            "verified sources move to another file system: each is copied, compared and then deleted",
             ["folder": folder])
     }
 
@@ -378,7 +380,7 @@ actor Releaser {
         }
         if error.isNotPermitted {
             return
-                "\(error); \(folder) or the file forbids that to the daemon's user whatever the permissions are: look for a "
+                "\(error); \(folder) or the file forbids it to the daemon's user in spite of its permissions: look for a "
                 + "sticky bit (ls -ld) and for the attributes i and a (lsattr)"
         }
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }

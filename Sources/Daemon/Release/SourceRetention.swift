@@ -84,7 +84,7 @@ actor SourceRetention {
             if due.isEmpty { break }
             let unset = due.filter { $0.since < Self.firstMoment }
             try await house.store.write { try $0.keptSources.renew(unset.map(\.asset)) }
-            try await take(due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its time is over")
+            try await take(due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its retention time has ended")
         }
         let oldest = try await house.store.read { try $0.keptSources.oldest(in: folder, limit: 1) }.first
         // At least a second: milliseconds are cut off on the way.
@@ -99,7 +99,7 @@ actor SourceRetention {
         if jump > Self.jump || jump < .zero - Self.jump {
             believed = running.advanced(by: Self.patience)
             house.log.notice(
-                "the clock jumped: sources whose time is over wait an hour for it to hold",
+                "the clock jumped: sources whose retention time has ended stay until it has been stable for an hour",
                 ["by": "\(jump)"])
         }
         self.ahead = ahead
@@ -141,8 +141,8 @@ actor SourceRetention {
             useless[folder] = (times, house.clocks.monotonic().advanced(by: pause))
             if times == Self.warnAt {
                 house.log.warning(
-                    "taking verified sources away makes no room; the pauses between become longer. Snapshots or other "
-                        + "links may hold their blocks, or something else fills the disk",
+                    "deleting verified sources frees no space; Sluice deletes them less often. Snapshots or hard "
+                        + "links may hold their blocks, or another program fills the disk",
                     ["folder": folder, "taken": "\(hope.bytes)", "free": "\(disk.free)"])
             }
         } else {
@@ -169,7 +169,7 @@ actor SourceRetention {
         let chosen = some.filter { going.contains($0.asset) }
         for one in chosen {
             house.log.info(
-                "a verified source is to go",
+                "will delete a verified source",
                 ["folder": folder, "path": one.path.display, "verified": "\(one.since)", "reason": why])
         }
         CrashPoint.reached("expired")

@@ -84,7 +84,7 @@ extension Releaser {
                 case .unknown, .nobody:
                     try await house.store.judgeAgain(assets.map(\.id))
                     house.log.notice(
-                        "sources that were kept are looked at again", ["folder": name, "files": "\(assets.count)"])
+                        "checking kept sources again", ["folder": name, "files": "\(assets.count)"])
                 }
             }
         }
@@ -93,7 +93,7 @@ extension Releaser {
     func sayKept(_ folder: String, _ doubt: WriterSearch.Doubt) {
         let text = UnsureReleaseTexts.kept(folder, doubt)
         if house.unsureReleases.set(folder, Hold(.disk, since: house.clocks.wall(), text: text)) {
-            house.log.warning("sources of a folder stay", ["folder": folder, "reason": text])
+            house.log.warning("sources of a folder are kept", ["folder": folder, "reason": text])
         }
     }
 
@@ -146,21 +146,21 @@ extension Releaser {
 enum UnsureReleaseTexts {
     static func reason(_ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
-        case .elsewhere: "its file system does not tell whether it is open for writing elsewhere"
-        case .notTold: "the kernel does not say whether it is open for writing"
+        case .elsewhere: "its file system does not report whether another machine has it open for writing"
+        case .notTold: "the kernel does not report whether it is open for writing"
         }
     }
 
     /// The note of a source that stays. Stored, and found again by that text.
     static func note(_ doubt: WriterSearch.Doubt) -> String {
-        "\(reason(doubt)), so it stays (release_unsure: keep)"
+        "\(reason(doubt)), so it is kept (release_unsure: keep)"
     }
 
     /// The same for any file of a folder.
     static func unknown(_ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
-        case .elsewhere: "its file system does not tell whether a file is open for writing elsewhere"
-        case .notTold: "the kernel does not say whether a file of another user is still open for writing"
+        case .elsewhere: "its file system does not report whether another machine has a file open for writing"
+        case .notTold: "the kernel does not report whether a file of another user is still open for writing"
         }
     }
 
@@ -168,10 +168,10 @@ enum UnsureReleaseTexts {
     static func kept(_ folder: String, _ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
         case .elsewhere:
-            "folder \(folder): verified sources stay, since \(unknown(doubt)): set release_unsure of the folder to `after 10m`, or "
+            "folder \(folder): verified sources are kept because \(unknown(doubt)): set release_unsure of the folder to `after 10m`, or "
                 + "to `delete`"
         case .notTold:
-            "folder \(folder): verified sources stay, since \(unknown(doubt)): \(remedy)"
+            "folder \(folder): verified sources are kept because \(unknown(doubt)): \(remedy)"
         }
     }
 

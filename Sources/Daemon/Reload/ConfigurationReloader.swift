@@ -90,7 +90,7 @@ final class ConfigurationReloader: Sendable {
     func reload() async throws -> ReloadView {
         try lifecycle.requireReady()
         guard let reloading else {
-            throw Refusal(.unavailable, "this daemon was started without a configuration to read again")
+            throw Refusal(.unavailable, "this daemon was started without a configuration file that could be reloaded")
         }
         return try await queue.run {
             if self.lifecycle.isStopping {
@@ -120,7 +120,7 @@ final class ConfigurationReloader: Sendable {
             try await context.store.sort(by: UploadSort(new.settings))
             firstWatch.replace(first)
         } catch {
-            throw Refusal(.unavailable, "the state cannot be asked, so nothing was reloaded: \(error)")
+            throw Refusal(.unavailable, "cannot read the state, so nothing was reloaded: \(error)")
         }
         await apply(new, from: old)
         return prepared.view
@@ -138,7 +138,8 @@ final class ConfigurationReloader: Sendable {
         await loops.stager.reconsiderRoom()
         let changed = PreparedReload.foldersWithOtherReleaseUnsure(from: old.settings, to: new.settings)
         do { try await loops.releaser.judgeAnew(changed) } catch {
-            context.log.warning("sources that were kept stay until the next start", ["reason": "\(error)"])
+            context.log.warning(
+                "cannot check kept sources again; they are kept until the next start", ["reason": "\(error)"])
         }
         for signal in [
             signals.staging, signals.release, signals.removal, signals.maintenance, signals.retention,
@@ -155,7 +156,7 @@ final class ConfigurationReloader: Sendable {
         guard view.applied else {
             for error in view.errors {
                 context.log.error(
-                    "configuration not reloaded, the old one stays in force",
+                    "configuration not reloaded; the previous one stays in force",
                     ["at": error.place, "key": error.key.isEmpty ? nil : error.key, "text": error.text])
             }
             return

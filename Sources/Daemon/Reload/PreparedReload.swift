@@ -24,7 +24,7 @@ struct PreparedReload {
             ProblemView(
                 place: loaded.files.first?.display ?? "", key: $0.key,
                 text: "cannot change from \($0.old) to \($0.new) while the daemon runs; "
-                    + "restart to apply it, or put it back")
+                    + "restart to apply it, or restore the old value")
         }
         var configuration = RuntimeConfiguration(
             settings: new, staging: StagingArea(new.staging), destinations: [:], since: now)

@@ -86,7 +86,7 @@ extension Scheduler {
         {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
             AttemptLog(log: house.log).reportAlone(
-                "waits alone, since others get through", upload, failure, wait: wait)
+                "upload waits; other uploads to its destination succeed", upload, failure, wait: wait)
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let wait = hold(
                 name,
@@ -115,8 +115,9 @@ extension Scheduler {
         let othersWait = await othersWait(at: name)
         switch destinations.refuseKey(of: name, for: upload.id, othersWait: othersWait) {
         case .key: return false
-        case .unknown: (text, times) = ("refused; the next upload shows whether its key or the file is at fault", 1)
-        case .file(let count): (text, times) = ("waits alone, since others are taken with the same key", count)
+        case .unknown:
+            (text, times) = ("upload refused; the next upload shows whether the key or the file is at fault", 1)
+        case .file(let count): (text, times) = ("upload waits; other uploads with the same key are accepted", count)
         }
         let retry = house.retry(folder: upload.folder, destination: name)
         let wait = retry.wait(afterFailures: times, jitter: Random.jitter())
@@ -153,7 +154,7 @@ extension Scheduler {
         for (claim, _) in back where uploads.waitForUnmetered(claim.upload) {
             guard case .held(let failure, _, _, _)? = waits[claim.upload.id] else { continue }
             house.log.notice(
-                "waits for a network that costs nothing",
+                "upload waits for an unmetered network",
                 [
                     "id": claim.upload.id, "destination": reservations.destination, "hold": "metered",
                     "reason": failure.message,

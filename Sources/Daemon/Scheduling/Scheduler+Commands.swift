@@ -51,7 +51,9 @@ extension Scheduler {
         await inspectNetwork()
         for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {
             do { try await house.store.write { try $0.waits.end(for: name) } } catch {
-                house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])
+                house.log.warning(
+                    "cannot end the waits of uploads; they stay as they are",
+                    ["destination": name, "reason": "\(error)"])
             }
         }
         house.schedulingSignal.signal()
@@ -111,7 +113,7 @@ extension Scheduler {
             try await house.store.write { try $0.overrides.clear(over) }
             for exception in over {
                 house.log.notice(
-                    "an exception is over",
+                    "exception ended",
                     ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.who])
             }
         }
@@ -173,7 +175,7 @@ extension Scheduler {
         let planned = snapshot.planned
         for request in requests.forbid({ planned.blockers(at: $0, isUnderWay: true).binding }) {
             house.log.notice(
-                "stopped before its end",
+                "transfer stopped before its end",
                 [
                     "to": request.account, "hold": request.hold?.kind.rawValue, "reason": request.hold?.text,
                     "until": request.hold?.until?.description,
@@ -192,7 +194,7 @@ extension Scheduler {
             if house.live[id] != nil,
                 try await house.store.read({ try $0.uploads.row(id) })?.failure?.code == Failure.sourceChanged
             {
-                house.log.info("given up, since a newer version of its source was taken up", ["id": id])
+                house.log.info("upload given up: a newer version of its source was found", ["id": id])
             }
             cancel([id])
         }

@@ -99,7 +99,7 @@ extension Scheduler {
         if capacity.waiting == nil, let next, let hold = snapshot.capacityHold(of: name) {
             AttemptLog(log: house.log).reportCapacityWait(next, at: name, hold)
         } else if capacity.waiting != nil, next == nil {
-            house.log.notice("nothing waits for room any more", ["destination": name])
+            house.log.notice("no upload waits for free space any longer", ["destination": name])
         }
     }
 
@@ -132,7 +132,7 @@ extension Scheduler {
         let ready: [UploadClass]
         let own = destinations.keyRefusals(of: name)?.own ?? []
         do { ready = try await house.store.read { try $0.lists.readyClasses(within: time, besides: own) } } catch {
-            house.log.debug("what waits is not known", ["destination": name, "reason": "\(error)"])
+            house.log.debug("cannot read the waiting uploads", ["destination": name, "reason": "\(error)"])
             return false
         }
         let snapshot = snapshot

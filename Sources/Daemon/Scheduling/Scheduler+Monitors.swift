@@ -20,7 +20,7 @@ extension Scheduler {
                 Task { await self?.networkChanged(kind) }
             }
         } catch {
-            house.log.warning("changes of the network will not be noticed", ["reason": "\(error)"])
+            house.log.warning("cannot watch the network for changes; they will not be noticed", ["reason": "\(error)"])
         }
         await inspectNetwork()
     }
@@ -93,7 +93,7 @@ extension Scheduler {
         if changed.isEmpty { return }
         for signal in [house.removalSignal, house.hookSignal] { signal.signal() }
         do { try await reconsider(changed) } catch {
-            house.log.debug("waits go on as they were", ["reason": "\(error)"])
+            house.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
         }
     }
 
@@ -112,7 +112,9 @@ extension Scheduler {
     /// checkpoint.
     func addressLost(_ number: Int) {
         guard let transfer = transfers[number], !transfer.task.isCancelled else { return }
-        house.log.notice("this machine's address has changed", ["destination": transfer.destination])
+        house.log.notice(
+            "this machine's address has changed; the transfer starts again from its checkpoint",
+            ["destination": transfer.destination])
         transfer.task.cancel()
     }
 
@@ -138,7 +140,7 @@ extension Scheduler {
             }
         } catch {
             house.log.warning(
-                "a clock that is set will be noticed late", ["reason": "\(error)"])
+                "cannot watch the clock; a clock change will be noticed late", ["reason": "\(error)"])
             return nil
         }
     }
@@ -146,7 +148,7 @@ extension Scheduler {
     private func clockWasSet() async {
         nextExpiry = nil
         do { try await reconsider() } catch {
-            house.log.debug("waits go on as they were", ["reason": "\(error)"])
+            house.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
         }
         house.schedulingSignal.signal()
     }

@@ -61,7 +61,7 @@ extension Scheduler {
                 return .failure(
                     Held(
                         hold: Hold(
-                            .quota, since: house.clocks.wall(), text: "what was spent cannot be read: \(error)")))
+                            .quota, since: house.clocks.wall(), text: "cannot read the usage of the quota: \(error)")))
             }
             await refreshPower()
             let rules = [house.settings.policy.rules, snapshot.destination(account).rules].compactMap(\.busy)

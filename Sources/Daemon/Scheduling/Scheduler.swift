@@ -330,8 +330,8 @@ actor Scheduler {
                 if let error = error as? StoreError { house.stateFailed(error) }
                 if error == nil {
                     house.log.notice(
-                        "transfer stopped, goes on later",
-                        ["destination": name, "hold": "quota", "reason": "what its quotas allow is sent"])
+                        "transfer stopped; it will resume",
+                        ["destination": name, "hold": "quota", "reason": "its quotas are used up"])
                 }
                 task.cancel()
             }

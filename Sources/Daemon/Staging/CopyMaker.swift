@@ -74,7 +74,7 @@ struct CopyMaker: Sendable {
         case .export:
             guard let export = exports[asset.id] else {
                 throw .noCommand(
-                    "it was taken up to be exported, and the folder has no `export` any more: put that back, "
+                    "it was found while the folder had an `export`, which is no longer configured: restore it, "
                         + "or cancel its uploads")
             }
             begin(asset, .exporting)

@@ -26,7 +26,7 @@ extension Stager {
             blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
         } catch {
             // The same applies here.
-            house.log.error("staged copies could not be recorded", ["reason": "\(error)"])
+            house.log.error("cannot record staged copies; will retry", ["reason": "\(error)"])
             block("\(error)")
         }
     }
@@ -67,11 +67,11 @@ extension Stager {
             _ = house.troubles.clear(Self.trouble(of: asset.folder))
             if repeats.contains(asset.id) {
                 house.log.info(
-                    "not sent again: the same content was uploaded before, `sluice show` says as what; the source is kept",
+                    "not uploaded again: the same content was uploaded before (see `sluice show`); the source is kept",
                     ["path": asset.path.display])
             } else {
                 house.log.info(
-                    asset.stagingMode == .inPlace ? "ready, to be uploaded in place" : "staged",
+                    asset.stagingMode == .inPlace ? "ready for upload in place" : "staged",
                     [
                         "path": asset.path.display, "size": "\(asset.size)",
                         "exported": content.export.map { "\($0.size)" }, "sha256": hexadecimal(content.sha256),
@@ -90,7 +90,8 @@ extension Stager {
             house.log.info("copy stopped: its uploads were cancelled", ["path": asset.path.display])
         case .changed:
             forgetDeferral(asset.id)
-            house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
+            house.log.info(
+                "file changed while it was copied; it waits until it settles again", ["path": asset.path.display])
             tire(asset)
             try await house.store.write { try $0.staging.unsettle(asset.id, version: asset.version) }
             unsettledBell.signal()
@@ -101,7 +102,7 @@ extension Stager {
                 place = try await blocking { [house] in try SourceLocator.whereabouts(of: asset, house) }
             } catch let error as SystemError { return try await handle(.unreadable(error), asset) }
             switch place {
-            case .there: putOff(asset, .absent, "it was not there for a moment", isSaid: true)
+            case .there: putOff(asset, .absent, "it was missing for a moment", isSaid: true)
             case .away: waitForDisk(asset, "\(asset.root.display) is not mounted as it was when the file was found")
             case .gone: try await refuse(asset, await missing(asset), isGone: true)
             }
@@ -109,28 +110,28 @@ extension Stager {
             let folder = house.staging.folder
             // Space that cannot be read is left out: the error says the most.
             let space = try? await blocking { try Space(at: folder) }
-            let left = space.map { ": \(shownBytes($0.free)) are free, and \($0.filesFree) more files fit" } ?? ""
+            let left = space.map { ": \(shownBytes($0.free)) free, room for \($0.filesFree) more files" } ?? ""
             block(
-                "no room in \(folder.display) (`staging.path`) for \(asset.path.display), of \(shownBytes(asset.size))\(left); "
+                "not enough space in \(folder.display) (`staging.path`) for \(asset.path.display) (\(shownBytes(asset.size)))\(left); "
                     + "\(error)",
                 news: "full")
         case .broken(let error): block("the staging folder does not work (`staging.path`): \(error)")
         case .tooLarge(let error):
             putOff(
                 asset, .disk,
-                "the staging folder takes no file of \(shownBytes(asset.size)): \(error); FAT ends at 4 GiB, and LimitFSIZE= of the "
+                "the staging folder cannot hold a file of \(shownBytes(asset.size)): \(error); FAT ends at 4 GiB, and LimitFSIZE= of the "
                     + "unit may be less: put staging.path on another file system, or set `staging: {copy: in-place}` for the folder"
             )
         case .unreadable(let error):
             if let reason = try await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) }) {
                 return waitForDisk(asset, reason)
             }
-            putOff(asset, .backoff, "the source cannot be read: \(error); \(advice(error, asset))")
+            putOff(asset, .backoff, "cannot read the source: \(error); \(advice(error, asset))")
         case .cannotShare(_, let error): cannotShare(error, asset)
         case .noCommand(let text):
             hold(
                 asset, .backoff,
-                "export of folder \(asset.folder): \(text); install it or mend export.command, and reload")
+                "export of folder \(asset.folder): \(text); install it or correct export.command, and reload")
         case .commandEnded(let text): putOff(asset, .backoff, text)
         case .commandFailed(let code, let text):
             let failure = Failure(
@@ -146,14 +147,15 @@ extension Stager {
             "copy: reflink is set for folder \(asset.folder), and its files cannot share blocks with \(staging): \(error.reason); "
                 + (error.crossesFileSystems
                     ? "they are on different file systems: put staging.path on that of the folder, or set copy: auto"
-                    : "that takes Btrfs, or XFS made with reflink=1: set copy: auto, or move both there"))
+                    : "reflinks need Btrfs, or XFS made with reflink=1: set copy: auto, or move both to such a file system")
+        )
     }
 
     /// Advice for a person about a source that cannot be read.
     private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
-        if error.isDenied { return "give the daemon's user the right to read it; it is tried again" }
-        if error.isOfDisk { return "its disk may be failing: look into the kernel's log; it is tried again" }
-        return "it is tried again"
+        if error.isDenied { return "give the daemon's user the right to read it; Sluice retries" }
+        if error.isOfDisk { return "its disk may be failing: check the kernel log; Sluice retries" }
+        return "Sluice retries"
     }
 
     /// The name of an obstacle that concerns a whole folder.
@@ -163,7 +165,7 @@ extension Stager {
     private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
         troubled.insert(asset.folder)
         if house.troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: house.clocks.wall(), text: reason)) {
-            house.log.error("files of a folder wait", ["folder": asset.folder, "reason": reason])
+            house.log.error("files of a folder wait to be staged", ["folder": asset.folder, "reason": reason])
         }
         putOff(asset, kind, reason, isSaid: true)
     }
@@ -179,12 +181,14 @@ extension Stager {
             folder: asset.folder)
         let now = house.clocks.wall()
         let reason =
-            "it was another \(count) times in a row when its copy was made"
+            "it had changed \(count) times in a row while it was copied"
             + (asset.stagingMode == .export ? "; the command of `export` must not write to its source" : "")
         _ = house.stagingHolds.set(
             "\(asset.id)", Hold(.backoff, since: now, until: now.advanced(by: wait), text: reason))
         if count & (count - 1) == 0 {
-            house.log.warning("copied more seldom", ["path": asset.path.display, "reason": reason])
+            house.log.warning(
+                "file changes during each copy; will copy it less often",
+                ["path": asset.path.display, "reason": reason])
         }
     }
 
@@ -222,7 +226,7 @@ extension Stager {
         // The 1st, 2nd, 4th, 8th … time: a folder with files of another user must not fill the log.
         if !isSaid, failures & (failures - 1) == 0 {
             house.log.warning(
-                "waits for its source, will be tried again",
+                "cannot stage a file yet; will retry",
                 ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
         }
     }
@@ -246,21 +250,21 @@ extension Stager {
             return Failure(
                 .local, code: loss.code,
                 message:
-                    "\(loss.message), and its source \(asset.path.display) is gone, so there is nothing to send: where you have "
-                    + "the file, put it back",
+                    "\(loss.message), and its source \(asset.path.display) is gone, so it cannot be sent: if you have "
+                    + "the file, restore it",
                 at: house.clocks.wall(), retryable: false)
         }
         let sent = try await sent(of: asset)
         let inPlace =
             sent > 0
-            ? "uploaded to its end, in place: \(shownBytes(min(sent, asset.size))) of \(shownBytes(asset.size)) had been sent, and "
-                + "nothing says that the destination has all of it"
+            ? "uploaded completely in place: \(shownBytes(min(sent, asset.size))) of \(shownBytes(asset.size)) had been sent, and "
+                + "the destination has not confirmed that it has the whole file"
             : "uploaded"
         return Failure(
             .local, code: "source_missing",
             message: asset.stagingMode == .received
-                ? "the bytes that were handed over are not there any more, and there is no file to take them from again: "
-                    + "hand them over once more"
+                ? "the received bytes are gone, and no file exists to read them from again: "
+                    + "send them to Sluice once more"
                 : "\(asset.path.display) was removed before it could be "
                     + (asset.stagingMode == .inPlace ? inPlace : "copied into staging"),
             at: house.clocks.wall(), retryable: false)
@@ -277,7 +281,7 @@ extension Stager {
         }
         forgetDeferral(asset.id)
         changes[asset.id] = nil
-        house.log.warning("not uploaded", ["path": asset.path.display, "reason": failure.message])
+        house.log.warning("file not uploaded", ["path": asset.path.display, "reason": failure.message])
     }
 
     /// A file that changed and then vanished never settles again: its uploads end as `source_missing`.
@@ -302,7 +306,7 @@ extension Stager {
                 house.stateFailed(error)
                 try await Alarms.shared.sleep(for: .seconds(10))
             } catch {
-                house.log.warning("cannot look after changed files", ["reason": "\(error)"])
+                house.log.warning("cannot check changed files; will retry", ["reason": "\(error)"])
                 try await Alarms.shared.sleep(for: .seconds(10))
             }
         }

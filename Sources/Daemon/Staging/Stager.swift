@@ -203,14 +203,14 @@ actor Stager {
     }
 
     func clearTrouble() {
-        if house.troubles.clear("staging") { house.log.notice("staging goes on") }
+        if house.troubles.clear("staging") { house.log.notice("staging continues") }
     }
 
     private func tooLarge(_ asset: AssetRecord, _ cap: Int64) -> Failure {
         Failure(
             .config, code: "larger_than_staging",
             message:
-                "\(asset.path.display) has \(shownBytes(asset.size)), more than staging.max_size (\(shownBytes(cap))) allows: raise it",
+                "\(asset.path.display) has \(shownBytes(asset.size)), more than staging.max_size (\(shownBytes(cap))): raise it",
             at: house.clocks.wall(), retryable: false)
     }
 
@@ -224,7 +224,7 @@ actor Stager {
             return StagingBudget(
                 folder: staging.folder, used: used, free: free, cap: settings.maxSize, keepFree: settings.keepFree)
         } catch {
-            wait("the staging folder cannot be asked for its space (`staging.path`): \(error)")
+            wait("cannot read the free space of the staging folder (`staging.path`): \(error)")
             return nil
         }
     }

@@ -22,13 +22,13 @@ struct Sweep: Sendable {
         while !Task.isCancelled {
             do {
                 try await sweep()
-                if house.troubles.clear("staging") { house.log.notice("staging goes on") }
+                if house.troubles.clear("staging") { house.log.notice("staging continues") }
                 return
             } catch let error where !(error is CancellationError) {
                 let hold = Hold(
-                    .disk, since: house.clocks.wall(), text: "the staging folder cannot be looked through: \(error)")
+                    .disk, since: house.clocks.wall(), text: "cannot list the staging folder: \(error)")
                 if house.troubles.set("staging", hold) {
-                    house.log.error("staging waits: its folder cannot be looked through", ["reason": "\(error)"])
+                    house.log.error("staging waits: cannot list its folder", ["reason": "\(error)"])
                 }
                 try await Alarms.shared.sleep(for: .seconds(10))
             }
@@ -56,14 +56,14 @@ struct Sweep: Sendable {
         }
         // Before new bytes can be handed over.
         try await house.store.forgetReceptions()
-        if swept > 0 { house.log.info("swept copies that nobody needs", ["files": "\(swept)"]) }
+        if swept > 0 { house.log.info("removed unneeded staged copies", ["files": "\(swept)"]) }
     }
 
     private func setAside(_ number: Int64) async throws {
         let staging = house.staging
         let place = try await blocking { try staging.setAside(FilePath("\(number)")) }
         house.log.warning(
-            "set a copy aside that the database does not know; `getfattr -d` tells where it came from",
+            "moved a staged copy without a database record aside; `getfattr -d` shows its source",
             ["path": place.display])
     }
 }

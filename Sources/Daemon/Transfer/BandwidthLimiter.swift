@@ -43,7 +43,8 @@ struct PermittedTransport: Transporting {
         // A request without permission is a mistake in this program.
         guard let permit = TransferPermit.current else {
             throw TransportError(
-                kind: .interface, detail: "no way was approved for this request, so it was not sent", url: request.url)
+                kind: .interface, detail: "no transfer permit was given for this request, so it was not sent",
+                url: request.url)
         }
         var request = request
         // Requests within this machine are not bound to an interface: a helper of the destination may run here.
@@ -54,7 +55,8 @@ struct PermittedTransport: Transporting {
         guard let account = permit.account else {
             guard permit.isByHand else {
                 throw TransportError(
-                    kind: .interface, detail: "nobody pays for this request, so it was not sent", url: request.url)
+                    kind: .interface, detail: "no transfer permit covers the bytes of this request, so it was not sent",
+                    url: request.url)
             }
             permit.meter?.count(&request)
             return try await transport.send(request)

@@ -45,7 +45,7 @@ actor RemoteRemovals {
         guard let permit = await scheduler.permit(to: deletion.destination) else { return }
         // An answer after the cancel has shown this.
         guard !deletion.checkpoint.isOfAnotherWriter else {
-            try await end(deletion, "unsupported", "another writer has sent bytes to it: it is left there")
+            try await end(deletion, "unsupported", "another writer has sent bytes to it, so it is not removed")
             return
         }
         guard let destination = house.destinations[deletion.destination] else {
@@ -82,7 +82,8 @@ actor RemoteRemovals {
             let wait = Self.backoff.wait(afterFailures: deletion.tries + 1, jitter: Random.jitter())
             deferred[deletion.id] = now.advanced(by: wait)
             house.log.warning(
-                "remote remains not removed yet", ["id": deletion.upload, "reason": error.failure.message])
+                "cannot remove a partial upload at the destination yet; will retry",
+                ["id": deletion.upload, "reason": error.failure.message])
         }
     }
 
@@ -90,6 +91,6 @@ actor RemoteRemovals {
         try await house.store.write { try $0.remoteDeletions.finish(deletion, result) }
         deferred[deletion.id] = nil
         house.log.info(
-            "what an upload left at the remote", ["id": deletion.upload, "result": result, "reason": reason])
+            "partial upload at the destination", ["id": deletion.upload, "result": result, "reason": reason])
     }
 }

@@ -87,7 +87,8 @@ extension UploadAttempt {
                 return changed(reporter, isFinished: true)
             case .missing:
                 // The object at the destination is all there is now: giving it up could lose the file.
-                remote.warnings.append("the source was removed before it could be compared with what was sent")
+                remote.warnings.append(
+                    "the source was removed before it could be compared with the bytes that were sent")
                 return nil
             }
         } catch { return await unreadable(error, reporter) }
@@ -102,8 +103,8 @@ extension UploadAttempt {
         let failure = Failure(
             .local, code: Failure.sourceChanged,
             message:
-                "\(claim.asset.path.display) changed while it was uploaded in place: what was sent is given up, and the "
-                + "file is taken up anew when it has settled",
+                "\(claim.asset.path.display) changed while it was uploaded in place: the bytes that were sent are discarded, and the "
+                + "file is uploaded again when it has settled",
             at: house.clocks.wall(), retryable: false)
         return Verdict(
             outcome: .sourceChanged(failure, isFinished: isFinished), failure: failure,
@@ -118,7 +119,7 @@ extension UploadAttempt {
         case .gone:
             // Staging it again reports that.
             return copyLost()
-        case .there: return wait(.absent, "source_absent", "the source was not there for a moment", reporter)
+        case .there: return wait(.absent, "source_absent", "the source was missing for a moment", reporter)
         case .away:
             return wait(
                 .absent, "source_absent",
@@ -140,7 +141,7 @@ extension UploadAttempt {
 
     func unreadable(_ reason: String, _ reporter: AttemptReporter) -> Verdict {
         wait(
-            .backoff, "source_unreadable", "the source cannot be read, and it is uploaded in place: \(reason)", reporter
+            .backoff, "source_unreadable", "cannot read the source, which is uploaded in place: \(reason)", reporter
         )
     }
 
@@ -154,7 +155,7 @@ extension UploadAttempt {
             "\(claim.asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: text))
         if kind == .absent { house.diskIsAway(claim.asset.folder, text) }
         if isNews, kind != .absent {
-            house.log.warning("waits for its source", ["id": claim.upload.id, "reason": text])
+            house.log.warning("upload waits for its source", ["id": claim.upload.id, "reason": text])
         }
         return Verdict(
             outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait)), failure: failure,

@@ -28,7 +28,7 @@ extension UploadAttempt {
                 return Verdict(outcome: .yielded, wasAnswered: false)
             } catch {
                 return waits(
-                    place, "gives no answer, which counts as wait: \(error)", house.pendingApprovals.failed(place))
+                    place, "gave no answer, which counts as wait: \(error)", house.pendingApprovals.failed(place))
             }
             house.pendingApprovals.answered(place)
             switch answer {
@@ -40,8 +40,8 @@ extension UploadAttempt {
                     retryable: false)
                 return Verdict(outcome: .skipped(failure), wasAnswered: false)
             case .wait(let duration, let reason):
-                house.log.info("`before_upload` says wait", ["id": upload.id, "place": place, "reason": reason])
-                return waits(place, "says wait" + (reason.isEmpty ? "" : ": \(reason)"), duration)
+                house.log.info("`before_upload` delays an upload", ["id": upload.id, "place": place, "reason": reason])
+                return waits(place, "delays it" + (reason.isEmpty ? "" : ": \(reason)"), duration)
             case .go(let more):
                 changes.name = more.name ?? changes.name
                 changes.metadata.merge(more.metadata) { $1 }
@@ -52,7 +52,7 @@ extension UploadAttempt {
         if claim.checkpoint != nil, changes.name != nil || !changes.metadata.isEmpty {
             // The object at the destination already has its name and metadata.
             house.log.notice(
-                "begun already, so that it keeps its name and metadata",
+                "upload already started; it keeps its name and metadata",
                 ["id": upload.id, "path": claim.asset.path.display])
             (changes.name, changes.metadata) = (nil, [:])
         }
@@ -95,7 +95,7 @@ extension UploadAttempt {
     private func waits(_ place: String, _ words: String, _ failures: Int) -> Verdict {
         let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         if failures == 1 {
-            house.log.warning("uploads wait for a program's answer", ["place": place, "reason": redacted(words)])
+            house.log.warning("uploads wait for the answer of a program", ["place": place, "reason": redacted(words)])
         }
         return waits(place, words, retry.wait(afterFailures: failures, jitter: Random.jitter()))
     }

@@ -113,7 +113,7 @@ struct UploadAttempt: Sendable {
         let failure = Failure(
             .local, code: "copy_lost",
             message: claim.asset.stagingMode == .inPlace
-                ? "\(claim.asset.path.display), which is uploaded in place, is not there"
+                ? "\(claim.asset.path.display), which is uploaded in place, is missing"
                 : "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
             at: house.clocks.wall(), retryable: true)
         return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false)
@@ -124,7 +124,7 @@ struct UploadAttempt: Sendable {
         if isOnItsOwn(remedy) {
             remedy = .giveUp
             failure.retryable = false
-            failure.message += "; it was added with an address or headers of its own, so nothing else waits for it"
+            failure.message += "; it was added with its own address or headers, so other uploads do not wait for it"
         }
         let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         var verdict = Verdict(
@@ -329,7 +329,7 @@ final class AttemptReporter: UploadReporter {
 
     private func mark(sent offset: Int64) async {
         do { try await house.store.write { try $0.progress.recordSent(offset, of: id) } } catch {
-            house.log.debug("what was sent is not written down", ["id": id, "reason": "\(error)"])
+            house.log.debug("cannot record the bytes that were sent", ["id": id, "reason": "\(error)"])
         }
     }
 

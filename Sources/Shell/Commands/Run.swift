@@ -167,7 +167,7 @@ private func serve(
     let reloading = Task {
         for await _ in reloads {
             do { _ = try await daemon.reload() } catch {
-                log.error("configuration not reloaded, the old one stays in force", ["reason": "\(error)"])
+                log.error("configuration not reloaded; the previous one stays in force", ["reason": "\(error)"])
             }
         }
     }

@@ -19,7 +19,7 @@ extension WatchLoop {
             } catch {
                 // Not specific to one folder: scans continue as if there were no events.
                 log.notice(
-                    "reading events failed (\(error)); folders are looked through from time to time instead")
+                    "cannot read inotify events (\(error)); scanning folders periodically instead")
                 for directory in tree.endEvents() { polls.add(directory, at: now) }
                 scanAll()
                 return true
@@ -34,7 +34,7 @@ extension WatchLoop {
             if tree.countOverflow(at: now) {
                 log.notice(
                     "the kernel lost events (more than fs.inotify.max_queued_events at once); "
-                        + "every folder is scanned again")
+                        + "scanning every folder again")
             }
             scanAll()
             return

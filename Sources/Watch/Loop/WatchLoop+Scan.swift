@@ -126,14 +126,14 @@ extension WatchLoop {
             if isFirst {
                 log.notice(
                     "no watch for \(path.display): the limit on inotify watches is reached "
-                        + "(fs.inotify.max_user_watches is \(Inotify.watchLimit)); such directories are looked through every "
+                        + "(fs.inotify.max_user_watches is \(Inotify.watchLimit)); such directories are scanned every "
                         + "\(words(pace.poll)) to \(words(pace.pollMost)) instead. Raise it with "
                         + "`sysctl fs.inotify.max_user_watches=524288`")
             }
         case .failed(let error):
             polls.add(directory, at: now)
             reportProblem(
-                "no watch for a directory (\(error)); it is looked through from time to time instead", of: directory)
+                "cannot watch a directory (\(error)); scanning it periodically instead", of: directory)
         }
         return false
     }
@@ -161,7 +161,7 @@ extension WatchLoop {
         deliveries.drop(root)
         if root.condition != .absent(missing) {
             log.notice(
-                "folder \(root.path.display) is absent: \(missing); looking again every \(words(pace.absent))")
+                "folder \(root.path.display) is absent: \(missing); checking again every \(words(pace.absent))")
         }
         root.condition = .absent(missing)
     }
@@ -169,7 +169,7 @@ extension WatchLoop {
     /// Handles the opened top of a tree.
     private func setPresent(_ root: Root, _ stream: FolderStream) {
         switch root.condition {
-        case .absent, .failed: log.notice("folder \(root.path.display) is there again")
+        case .absent, .failed: log.notice("folder \(root.path.display) is available again")
         case .unknown, .present: break
         }
         root.condition = .present
@@ -199,7 +199,7 @@ extension WatchLoop {
                 forget(tree.remove(directory))
             } else {
                 reportProblem(
-                    "cannot look into a directory (\(error)); its files are not seen until that is mended",
+                    "cannot open a directory (\(error)); its files are not found until this is corrected",
                     of: directory, error)
             }
             return
@@ -209,7 +209,7 @@ extension WatchLoop {
             error.isMissing || error.isOfAnotherFolder
             ? .absent(root.gate.absence(after: error)) : .failed(error.reason)
         if root.condition != condition {
-            let every = "looking again every \(words(pace.absent))"
+            let every = "checking again every \(words(pace.absent))"
             if case .absent(let reason) = condition {
                 log.notice("folder \(root.path.display) is absent: \(reason); \(every)")
             } else {
@@ -251,11 +251,11 @@ extension WatchLoop {
         case .unreadable(let error):
             log.notice(
                 error, below: scan.directory.root, at: now,
-                "cannot look at a file (\(error)); it is tried again with the next scan")
+                "cannot read the status of a file (\(error)); will retry with the next scan")
         case .broken(let error):
             log.notice(
                 error, below: scan.directory.root, at: now,
-                "cannot list a directory to its end (\(error)); it is tried again with the next scan")
+                "cannot list a directory completely (\(error)); will retry with the next scan")
         }
     }
 

@@ -69,7 +69,7 @@ final class WatchLoop {
         do { tree = WatchTree(inotify: try Inotify(limit: pace.watches)) } catch {
             tree = WatchTree(inotify: nil)
             self.log.notice(
-                "no events from the kernel (\(error)); folders are looked through every \(words(pace.poll)) to "
+                "cannot use inotify (\(error)); scanning folders every \(words(pace.poll)) to "
                     + "\(words(pace.pollMost)) instead. The limit is fs.inotify.max_user_instances, now "
                     + "\(Inotify.instanceLimit); raise it with `sysctl fs.inotify.max_user_instances=512`")
         }

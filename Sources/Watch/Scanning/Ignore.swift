@@ -20,7 +20,7 @@ enum Ignore: Equatable {
         } catch {
             return (
                 .unreadable,
-                "cannot read \(file.display) (\(words(error))); nothing is taken from its directory and below until that is mended"
+                "cannot read \(file.display) (\(words(error))); no file from its directory or below is uploaded until this is corrected"
             )
         }
     }
@@ -28,7 +28,7 @@ enum Ignore: Equatable {
 
 /// The reason why an ignore file cannot be read, for people.
 private func words(_ error: SystemError) -> String {
-    if error.isLink { return "it is a symbolic link, which may lead anywhere: put a file there" }
+    if error.isLink { return "it is a symbolic link, which may lead anywhere: replace it by a file" }
     if error.isOfWrongKind { return "it is not a regular file" }
     if error.isTooLarge { return "it has more than \(IgnoreRules.mostBytes >> 10) KiB" }
     return error.reason

@@ -172,7 +172,7 @@ final class SettleTracker {
             if unreadable.count < Self.mostComplaints, unreadable.insert(place).inserted {
                 log.notice(
                     error, below: directory.root, at: now,
-                    "cannot look at a file (\(error)); it is tried again and again")
+                    "cannot read the status of a file (\(error)); will retry")
             }
             settling.postpone(place, until: now.advanced(by: pace.absent))
             return .postponed
@@ -210,7 +210,7 @@ final class SettleTracker {
             return .waiting
         }
         if let objection = rule.limits.objection(to: status, now: clocks.wall()) {
-            log.info("left alone: \(source.display): \(objection)")
+            log.info("skipped: \(source.display): \(objection)")
             return .dropped
         }
         let fileSystem = fileSystems.identity(of: top, at: source.relative, device: status.device)
@@ -233,12 +233,12 @@ final class SettleTracker {
             hasReportedHidden = true
             let obstacle =
                 answer.closed > 0
-                ? "\(answer.closed) processes of other users may not be looked into"
+                ? "\(answer.closed) processes of other users cannot be inspected"
                 : "/proc does not show every process (a container, or hidepid= of /proc, as with ProtectProc= of a unit)"
             log.warning(
                 "settle.writers is proc, and \(obstacle): "
-                    + "files wait for the longer quiet time instead. CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH would let it, CAP_LEASE would do "
-                    + "without (AmbientCapabilities= of the unit)")
+                    + "files wait for the longer quiet time instead. CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH would allow it; CAP_LEASE works "
+                    + "without them (AmbientCapabilities= of the unit)")
         }
         return (status, answer.writer)
     }
@@ -279,8 +279,8 @@ final class SettleTracker {
         case .whole: return .container
         case .notWhole(_, let reason):
             log.warning(
-                "\(path.display) has not changed for \(words(rule.brokenAfter)) and is not whole: it \(reason). It is "
-                    + "taken as it is; `settle: {broken: wait}` would leave it")
+                "\(path.display) has not changed for \(words(rule.brokenAfter)) and is incomplete: it \(reason). It is "
+                    + "uploaded as it is; `settle: {broken: wait}` would make it wait")
             return .broken
         case .unknownFormat, .tooLong, nil: return otherwise
         }

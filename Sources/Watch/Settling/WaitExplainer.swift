@@ -31,7 +31,7 @@ struct WaitExplainer {
             case .writer: .writer
             case .age: .age
             case .checking: .checking
-            case .container: .container(flaw() ?? "was not whole")
+            case .container: .container(flaw() ?? "failed the last check")
             case .marker: settings.marker.map { .marker($0.marker(of: place.name)) } ?? .quiet
             }
         let (rule, until) = cause(of: candidate, lastWait, settings)
@@ -58,7 +58,7 @@ struct WaitExplainer {
             return (
                 rule.quietFor == nil ? "\(key), \(words)" : key, candidate.since.advanced(by: candidate.quietTime)
             )
-        case .writer: return ("`settle.writers: \(rule.writers.rawValue)`; it is asked again", candidate.next)
+        case .writer: return ("`settle.writers: \(rule.writers.rawValue)`; the check is repeated", candidate.next)
         case .marker: return ("`settle.marker: \"\(rule.marker?.source ?? "")\"`", nil)
         case .age:
             let left = rule.limits.wait(
@@ -67,8 +67,8 @@ struct WaitExplainer {
         case .checking: return ("`settle.container: check`", nil)
         case .container where rule.broken == .upload:
             return (
-                "`settle.container: check`; when it has not changed for `settle.broken_after: "
-                    + "\(writtenTime(rule.brokenAfter))` it is taken as it is",
+                "`settle.container: check`; if it has not changed for `settle.broken_after: "
+                    + "\(writtenTime(rule.brokenAfter))`, it is uploaded as it is",
                 candidate.since.advanced(by: rule.brokenAfter)
             )
         case .container: return ("`settle.container: check` with `settle.broken: wait`", nil)

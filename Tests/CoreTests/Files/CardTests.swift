@@ -2,7 +2,7 @@ import Core
 import Testing
 
 /// When a memory card may be removed.
-@Suite("A removable medium")
+@Suite("Removable media")
 struct CardTests {
     private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64(seconds * 1e9)) }
 
@@ -17,10 +17,10 @@ struct CardTests {
         (CardWork(unreleased: 1), .staged),
     ]
 
-    @Test("is as safe to remove as the least of what is on it", arguments: levels)
+    @Test("a medium is as safe to remove as its least safe file", arguments: levels)
     func level(_ work: CardWork, _ level: CardLevel) { #expect(work.level == level) }
 
-    @Test("is told of when it stays so for a moment, once for each step up")
+    @Test("a safe state is reported after it lasted for a moment, once for each improvement")
     func steps() {
         var watch = CardWatch(at: time(0))
         #expect(watch.note(CardWork(isSettling: true), at: time(0)) == nil)
@@ -36,7 +36,7 @@ struct CardTests {
         #expect(watch.note(CardWork(), at: time(99)) == nil)
     }
 
-    @Test("is not told of in passing, between one file and the next")
+    @Test("a short safe state between two files is not reported")
     func passing() {
         var watch = CardWatch(at: time(0))
         for second in stride(from: 0.0, to: 60, by: 2) {
@@ -45,7 +45,7 @@ struct CardTests {
         }
     }
 
-    @Test("is told of anew when a file has come and was verified before anybody looked")
+    @Test("the state is reported again when a new file was verified before the next check")
     func quick() {
         var watch = CardWatch(at: time(0))
         _ = watch.note(CardWork(arrivals: 7), at: time(0))
@@ -56,7 +56,7 @@ struct CardTests {
         #expect(watch.note(CardWork(arrivals: 8), at: time(60)) == nil)
     }
 
-    @Test("is told of anew when a file has come to it; without that, a retry is no news until it is verified")
+    @Test("the state is reported again after a new file; without one, a retry is reported only when verified")
     func again() {
         var watch = CardWatch(at: time(0))
         _ = watch.note(CardWork(), at: time(0))

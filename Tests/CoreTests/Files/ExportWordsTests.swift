@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Words of a command")
 struct ExportWordsTests {
-    @Test("placeholders are filled as bytes, braces stand for themselves when doubled")
+    @Test("placeholders are filled byte for byte, doubled braces stand for one")
     func filled() throws {
         let words = try CommandWords([
             "ffmpeg", "-i", "{input}", "-vf", "a={{b}}", "-metadata", "t={folder}/{stem}!", "{output}",
@@ -24,7 +24,7 @@ struct ExportWordsTests {
     }
 
     @Test(
-        "mistakes say which word and what to do",
+        "a mistake names the word and the remedy",
         arguments: [
             ([], 0, "no program"), (["{input}", "{output}"], 0, "the program itself"),
             (["a", "{input}"], 0, "`{output}`"), (["a", "{output}"], 0, "`{input}`"),
@@ -37,7 +37,7 @@ struct ExportWordsTests {
         #expect(mistake?.problem.contains(text) == true, "\(mistake?.problem ?? "")")
     }
 
-    @Test("ffmpeg's progress becomes a fraction of the length that it names")
+    @Test("ffmpeg's progress becomes a fraction of the named duration")
     func progress() {
         var progress = ExportProgress()
         for line in [
@@ -58,7 +58,7 @@ struct ExportWordsTests {
     }
 
     @Test(
-        "a percentage is taken from wherever it stands, and nonsense changes nothing",
+        "a percentage is found anywhere in the output, and nonsense changes nothing",
         arguments: [
             ("12%", 0.12), ("Encoding: task 1 of 1, 45.67 % (30 fps)", 0.4567), ("250%", 1), ("%", nil),
             ("100 percent", nil),
@@ -74,7 +74,7 @@ struct ExportWordsTests {
         }
     }
 
-    @Test("whatever is written or printed, both end in an answer")
+    @Test("any template and any output end in a result")
     func anything() {
         var dice = Dice(seed: 4)
         let pieces = [

@@ -4,7 +4,7 @@ import Testing
 @Suite("FilePath")
 struct FilePathTests {
     @Test(
-        "shows any bytes as one printable line",
+        "any bytes are displayed as one printable line",
         arguments: [
             (FilePath("a b.mp4"), "a b.mp4"), ("ä.mp4", "ä.mp4"), ("a\nb", "a\\x0ab"), ("a\\b", "a\\x5cb"),
             (FilePath(bytes: [0x61, 0xFF, 0x62]), "a\\xffb"), (FilePath(bytes: [0xE2, 0x82]), "\\xe2\\x82"),
@@ -13,11 +13,11 @@ struct FilePathTests {
     func display(_ path: FilePath, _ shown: String) { #expect(path.display == shown) }
 
     @Test(
-        "takes . and .. away without looking at a disk",
+        ". and .. are removed without disk access",
         arguments: [("/a/./b//c/../d/", "/a/b/d"), ("/../a", "/a"), ("../a", "../a"), ("/", "/"), ("a/..", "")])
     func normalised(_ path: String, _ expected: String) { #expect(FilePath(path).normalised == FilePath(expected)) }
 
-    @Test("is below a folder only at a slash")
+    @Test("a path is below a folder only after a slash")
     func relative() {
         #expect(FilePath("/a/cam1/x").relative(to: "/a/cam1") == "x")
         #expect(FilePath("/a/cam10/x").relative(to: "/a/cam1") == nil)
@@ -25,14 +25,14 @@ struct FilePathTests {
     }
 
     @Test(
-        "splits a name into stem and extension",
+        "a name is split into stem and extension",
         arguments: [("/x/a.tar.gz", "a.tar", "gz"), (".profile", ".profile", nil), ("a.", "a", ""), ("a", "a", nil)])
     func stems(_ path: String, _ stem: String, _ ending: String?) {
         #expect(FilePath(path).stem == FilePath(stem))
         #expect(FilePath(path).fileExtension == ending.map { FilePath($0) })
     }
 
-    @Test("what is shown leads back to the bytes")
+    @Test("a displayed path parses back to its bytes")
     func shown() {
         let odd = FilePath(bytes: Array("a\\b\n".utf8) + [0xFF] + Array("\u{202E}ä.mp4".utf8))
         #expect(FilePath(display: odd.display) == odd)

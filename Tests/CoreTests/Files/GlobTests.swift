@@ -37,20 +37,20 @@ struct GlobTests {
         Row("-*", yes: ["-rf"], no: ["rf"]),
     ]
 
-    @Test("matches as its table says", arguments: rows)
+    @Test("globs match as the table says", arguments: rows)
     func matches(_ row: Row) {
         let glob = Glob(row.pattern)
         for name in row.yes { #expect(glob.matches(FilePath(name)), "\(name)") }
         for name in row.no { #expect(!glob.matches(FilePath(name)), "\(name)") }
     }
 
-    @Test("takes a byte that is no text for one character")
+    @Test("an invalid byte matches as one character")
     func bytes() {
         #expect(Glob("a?b").matches(FilePath(bytes: [0x61, 0xFF, 0x62])))
         #expect(Glob("*.mp4").matches(FilePath(bytes: [0xC3, 0x0A] + Array(".mp4".utf8))))
     }
 
-    @Test("is for paths when it holds a slash")
+    @Test("a glob with a slash matches paths")
     func paths() {
         #expect(Glob("a/b").isForPaths)
         #expect(!Glob("a*").isForPaths)

@@ -15,7 +15,7 @@ struct GroupingTests {
             settledBy: .lease)
     }
 
-    @Test("files of one directory with one stem are a group, others are not")
+    @Test("files of one directory with one stem form a group, others do not")
     func keys() {
         var grouping = Grouping()
         for name in ["a/c.mp4", "a/c.xml", "b/c.mp4", "a/d.mp4", "a/c.tar.mp4"] {
@@ -27,7 +27,7 @@ struct GroupingTests {
         #expect(taken.map(\.relative.display) == ["a/c.mp4", "a/c.xml"])
     }
 
-    @Test("each file that comes lets the group wait anew")
+    @Test("each new file restarts the wait of its group")
     func wait() {
         var grouping = Grouping()
         grouping.add(file("c.mp4"), wait: .seconds(5), at: start)
@@ -37,7 +37,7 @@ struct GroupingTests {
         #expect(grouping.due(at: at(9)).count == 1)
     }
 
-    @Test("what is missing and stands there is looked for ever more rarely")
+    @Test("missing files that exist on disk are checked less and less often")
     func looks() {
         var grouping = Grouping()
         let key = Grouping.Key(file("c.mp4"))
@@ -57,7 +57,7 @@ struct GroupingTests {
         #expect(grouping.next == now.advanced(by: .seconds(64)))
     }
 
-    @Test("what waits for a file that may never come is looked at soon, in case it goes itself, and then seldom")
+    @Test("an incomplete group is checked soon, in case its files disappear, and then rarely")
     func lone() {
         var grouping = Grouping()
         let key = Grouping.Key(file("c.xml"))
@@ -73,7 +73,7 @@ struct GroupingTests {
         #expect(waits == [8, 8, 8, 8, 16, 32, 64])
     }
 
-    @Test("a member that went is forgotten, and with the last one its group")
+    @Test("a removed member is dropped, and the last one drops its group")
     func drop() {
         var grouping = Grouping()
         grouping.add(file("c.mp4"), wait: .zero, at: start)
@@ -88,7 +88,7 @@ struct GroupingTests {
     }
 
     @Test(
-        "a sidecar is told by its ending, whatever its case",
+        "a sidecar is recognised by its extension, in any case",
         arguments: [
             ("a.xml", true), ("a.XML", true), ("a.Thm", true), ("a.mp4", false), ("xml", false), (".xml", false),
             ("a.xmlx", false),
@@ -96,7 +96,7 @@ struct GroupingTests {
         ])
     func sidecar(name: String, isOne: Bool) { #expect(GroupRule().isSidecar(FilePath(name)) == isOne) }
 
-    @Test("what has the whole name of a video before its ending joins it")
+    @Test("a file with a video's whole name before its extension joins it")
     func join() {
         var grouping = Grouping()
         grouping.add(file("a/c.mp4.json"), wait: .seconds(5), at: start)
@@ -112,7 +112,7 @@ struct GroupingTests {
         #expect(grouping.all.isEmpty)
     }
 
-    @Test("sidecars come in where patterns name the videos alone")
+    @Test("sidecars are accepted if patterns name only the videos")
     func include() {
         let rule = GroupRule(sidecars: ["xml", "srt"])
         #expect(rule.include(with: []) == [])

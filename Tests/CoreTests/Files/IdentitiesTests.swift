@@ -2,7 +2,7 @@ import Core
 import TestKit
 import Testing
 
-@Suite("Identities side by side")
+@Suite("Identities")
 struct IdentitiesTests {
     private static func identity(_ dice: inout Dice) -> StoredIdentity {
         // Names that sort before and after each other, or contain each other, and differ before or after the eighth
@@ -21,7 +21,7 @@ struct IdentitiesTests {
             fileSystem: [nil, "", "uuid"].randomElement(using: &dice) ?? nil)
     }
 
-    @Test("what was put in comes out, also when the memory is used again", arguments: [1, 2, 3] as [UInt64])
+    @Test("stored identities are returned, also with reused memory", arguments: [1, 2, 3] as [UInt64])
     func elements(seed: UInt64) {
         var dice = Dice(seed: seed)
         let all = (0..<500).map { _ in Self.identity(&dice) }
@@ -40,7 +40,7 @@ struct IdentitiesTests {
             ])
     }
 
-    @Test("they are put in order by folder and by the bytes of their paths", arguments: [4, 5, 6] as [UInt64])
+    @Test("identities are sorted by folder and by the bytes of their paths", arguments: [4, 5, 6] as [UInt64])
     func order(seed: UInt64) {
         var dice = Dice(seed: seed)
         let all = (0..<500).map { _ in Self.identity(&dice) }

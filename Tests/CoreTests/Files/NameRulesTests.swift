@@ -4,7 +4,7 @@ import Testing
 @Suite("NameRules")
 struct NameRulesTests {
     @Test(
-        "leaves temporary names, system litter and our own names alone",
+        "temporary names, system files and Sluice's own names are skipped",
         arguments: [
             "a.part", "a.PART", "a.mp4.partial", "a.filepart", "a.tmp", "a.Temp", "a.crdownload", "a.download", "a.!qB",
             "a.!ut", "a.aria2", "a.opdownload", "a.swp", "~a", "a~", ".~lock.a#", ".#a", ".a.mp4.Xy12aB",
@@ -18,11 +18,11 @@ struct NameRulesTests {
     }
 
     @Test(
-        "takes names that only look a little like those",
+        "names that only resemble those are accepted",
         arguments: ["part", "a.parts", "tmp", "a.mp4", "-rf", "a~b", "thumbs.dbx", "x@eadir", "clip.lock.mp4", "ü"])
     func ordinary(_ name: String) { #expect(NameRules(include: [], exclude: []).takes(FilePath(name))) }
 
-    @Test("takes hidden names where an include asks for them, but never ours")
+    @Test("hidden names are accepted if an include names them, but never Sluice's own")
     func hidden() {
         let rules = NameRules(include: ["*", ".*"], exclude: [])
         #expect(rules.takes(".clip.mp4"))
@@ -38,7 +38,7 @@ struct NameRulesTests {
     }
 
     @Test(
-        "exclude is stronger than include; globs with a slash see the path, others the name",
+        "exclude precedes include; globs with a slash match the path, others the name",
         arguments: [
             Row(include: [], exclude: [], path: "x/a.txt", takes: true),
             Row(include: ["*.mp4"], exclude: [], path: "x/y/A.MP4", takes: true),

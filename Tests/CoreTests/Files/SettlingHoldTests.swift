@@ -2,14 +2,14 @@ import Core
 import Testing
 
 /// Reasons for a quiet file to wait, the rate of growth, and when a wait is reported.
-@Suite("Settling: holds and reports")
+@Suite("Settling: conditions and reports")
 struct SettlingHoldTests {
     static func at(_ seconds: Double) -> MonotonicTime { SettlingTests.at(seconds) }
     static func status(_ version: Int64 = 0, size: Int64 = 100) -> FileStatus {
         SettlingTests.status(version, size: size)
     }
 
-    @Test("a marker makes up for a close that nobody saw, and only a writer stands against it")
+    @Test("a marker replaces a missed close, and only a writer overrides it")
     func marker() {
         var settling = Settling<String>()
         settling.note("a", .found, status: Self.status(), at: Self.at(0))
@@ -17,7 +17,7 @@ struct SettlingHoldTests {
         #expect(settling.looked(at: "a", Self.status(), writer: .unknown, isMarked: true, at: Self.at(2)) == .marker)
     }
 
-    @Test("a file that is held goes on waiting, says for what, and is looked at again in time")
+    @Test("a file that waits continues to, with its reason, and is checked again in time")
     func holds() {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(), at: Self.at(0))
@@ -36,7 +36,7 @@ struct SettlingHoldTests {
         #expect(settling.looked(at: "a", Self.status(), writer: .nobody, isMarked: true, at: Self.at(10)) == .marker)
     }
 
-    @Test("nobody is asked about other holds before the file is at rest")
+    @Test("other conditions are not checked before the file is quiet")
     func order() {
         var settling = Settling<String>()
         settling.note("a", .heard, status: Self.status(), at: Self.at(0))
@@ -47,14 +47,14 @@ struct SettlingHoldTests {
         #expect(by == nil)
     }
 
-    @Test("who was looked for among all open files is a rung of its own, with the short quiet time")
+    @Test("a search of all open files is its own rung, with the short quiet time")
     func unseen() {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(), at: Self.at(0))
         #expect(settling.looked(at: "a", Self.status(), writer: .unseen, at: Self.at(1)) == .proc)
     }
 
-    @Test("growth is told in bytes a second, and ends when it does")
+    @Test("growth is shown in bytes a second, and ends with the growth")
     func rate() {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(0, size: 0), at: Self.at(0))
@@ -73,7 +73,7 @@ struct SettlingHoldTests {
         #expect(settling["a"]?.rate == 0)
     }
 
-    @Test("what does not settle is to be reported once, and again only for another reason")
+    @Test("a file that does not settle is reported once, and again only for another reason")
     func reports() {
         var settling = Settling<String>()
         let hour = Duration.seconds(3600)

@@ -36,7 +36,7 @@ struct SettlingTests {
         Row(evidence: .closed, writer: .nobody, quietFor: .zero, quiet: 0, by: .lease),
     ]
 
-    @Test("waits as long as what is known demands, and not longer", arguments: rungs)
+    @Test("a file waits as long as the known facts require, and no longer", arguments: rungs)
     func ladder(_ row: Row) {
         var settling = Settling<String>()
         settling.note("a", row.evidence, status: Self.status(), quietFor: row.quietFor, at: Self.at(100))
@@ -52,7 +52,7 @@ struct SettlingTests {
         #expect(settling.count == 0)
     }
 
-    @Test("a change seen at a look starts the time afresh, and shows as growing")
+    @Test("an observed change restarts the time, and is shown as growth")
     func change() {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(1), at: Self.at(0))
@@ -80,7 +80,7 @@ struct SettlingTests {
         #expect(settling.looked(at: "a", other, writer: .nobody, at: Self.at(5)) == nil)
     }
 
-    @Test("an event starts the time afresh, a scan that saw no change does not")
+    @Test("an event restarts the time, a scan without a change does not")
     func events() {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(), at: Self.at(0))
@@ -90,7 +90,7 @@ struct SettlingTests {
         #expect(settling.due(at: Self.at(1.5)) == ["a"])
     }
 
-    @Test("a close hurries a file that a scan had found")
+    @Test("a close event shortens the wait of a file found by a scan")
     func hurried() {
         var settling = Settling<String>()
         settling.note("a", .found, status: Self.status(), at: Self.at(0))
@@ -100,7 +100,7 @@ struct SettlingTests {
         #expect(settling.due(at: Self.at(100)).isEmpty)
     }
 
-    @Test("asks about an open file after 1, 2, 4, 8, 10, 10 seconds; a close asks sooner")
+    @Test("an open file is checked after 1, 2, 4, 8, 10, 10 seconds; a close event causes an earlier check")
     func busy() {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(), at: Self.at(0))
@@ -126,7 +126,7 @@ struct SettlingTests {
         #expect(settling.due(at: Self.at(1)) == ["quiet"])
     }
 
-    @Test("a forgotten file is not due; one of the same name starts anew")
+    @Test("a dropped file is not due; one with the same name starts again")
     func forgotten() {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(), at: Self.at(0))
@@ -138,7 +138,7 @@ struct SettlingTests {
         #expect(settling.due(at: Self.at(12)) == ["a"])
     }
 
-    @Test("takes no more than there is room for; the rest stays due")
+    @Test("at most the free number is taken; others stay due")
     func limited() {
         var settling = Settling<Int>()
         for file in 0..<10 { settling.note(file, .closed, status: Self.status(), at: Self.at(0)) }
@@ -146,7 +146,7 @@ struct SettlingTests {
         #expect(settling.due(at: Self.at(1), limit: 100).count == 6)
     }
 
-    @Test("nothing is ever accepted within its quiet time of a change", arguments: 0..<60)
+    @Test("no file is accepted within its quiet time after a change", arguments: 0..<60)
     func property(_ seed: UInt64) {
         var chance = Chances(state: seed)
         var settling = Settling<Int>()

@@ -29,9 +29,11 @@ extension Metering {
     }
 }
 
-@Suite("An interface that runs over others")
+@Suite("Interfaces on top of others")
 struct CarriedNetworkTests {
-    @Test("costs what the worst of those below costs", arguments: ["bridge", "bond", "team", "vlan", "macvlan"])
+    @Test(
+        "the cost is that of the most expensive lower interface",
+        arguments: ["bridge", "bond", "team", "vlan", "macvlan"])
     func worst(_ kind: String) {
         let inputs = Metering(links: [wire, modem, made(kind, "x0", 5, on: [9, 2]), made(kind, "x1", 6, on: [2])])
         #expect(inputs.of(5).reason == "metered: x0 runs over wwan0, and wwan0 is a modem (DEVTYPE wwan)")
@@ -40,7 +42,7 @@ struct CarriedNetworkTests {
         #expect(inputs.of(6).reason == "unmetered: x1 runs over eth0, and eth0 is wired")
     }
 
-    @Test("through several floors, and whatever of it is down at the moment")
+    @Test("several layers count, even if a lower interface is down")
     func floors() {
         var down = modem
         down.isUsable = false
@@ -50,7 +52,7 @@ struct CarriedNetworkTests {
         #expect(inputs.of(6).reason == "metered: v7 runs over wwan0, and wwan0 is a modem (DEVTYPE wwan)")
     }
 
-    @Test("ends where something is said: what is below is not asked about costs")
+    @Test("a decision on an upper interface ends the search below it")
     func ends() {
         let inputs = Metering(
             links: [wire, modem, made("bond", "bond0", 5, on: [9]), made("vlan", "v7", 6, on: [5])],
@@ -63,7 +65,7 @@ struct CarriedNetworkTests {
         #expect(inputs.of(9).metered == .metered)
     }
 
-    @Test("in a circle, or on itself alone, there is an answer")
+    @Test("circular interfaces, and one on itself, get an answer")
     func circle() {
         let selfish = made("bridge", "br0", 5, on: [5])
         #expect(Metering(links: [selfish]).of(5).reason == "unknown: br0 runs only over itself")
@@ -76,7 +78,7 @@ struct CarriedNetworkTests {
         #expect(Metering(links: [missing]).of(5).metered == .unknown)
     }
 
-    @Test("ten thousand ways down are walked once each")
+    @Test("ten thousand paths downwards are walked once each")
     func diamonds() {
         var links = [link("eth0", 1)]
         for floor in stride(from: Int32(2), to: 400, by: 2) {
@@ -88,7 +90,7 @@ struct CarriedNetworkTests {
         #expect(judgement.links.count == 398)
     }
 
-    @Test("the guests of a bridge do not count beside what carries it, and alone they do")
+    @Test("guest interfaces of a bridge do not count beside its uplink, and count alone")
     func guests() {
         var bridge = made("bridge", "br0", 5, on: [2, 20, 21])
         #expect(Metering(links: [wire, tap, pod, bridge]).of(5).metered == .unmetered)
@@ -96,7 +98,7 @@ struct CarriedNetworkTests {
         #expect(Metering(links: [wire, tap, pod, bridge]).of(5).metered == .unknown)
     }
 
-    @Test("a gateway is the same one below a bridge or a VLAN")
+    @Test("a gateway below a bridge or a VLAN is the same gateway")
     func gateway() {
         let router = "02:00:00:00:00:01"
         let rule = NetworkRule(interface: "eth0", gateway: HardwareAddress(router), isMetered: true)
@@ -105,7 +107,7 @@ struct CarriedNetworkTests {
         #expect(inputs.of(6, gateway: "02:00:00:00:00:02").metered == .unmetered)
     }
 
-    @Test("a rule that forbids one of those below forbids it, also where costs are settled above")
+    @Test("a rule that forbids a lower interface forbids the upper one, even with a cost decided above")
     func forbidden() {
         let inputs = Metering(
             links: [wire, modem, made("bond", "bond0", 5, on: [2, 9])],
@@ -120,7 +122,7 @@ struct CarriedNetworkTests {
         #expect(inputs.of(2).forbidden == nil)
     }
 
-    @Test("roaming below is roaming")
+    @Test("roaming below counts as roaming")
     func roaming() {
         let inputs = Metering(
             links: [modem, made("vlan", "v7", 6, on: [9])], modems: ["wwan0": ModemBearer(isRoaming: true)])
@@ -128,9 +130,9 @@ struct CarriedNetworkTests {
     }
 }
 
-@Suite("A tunnel")
+@Suite("Tunnels")
 struct TunnelTests {
-    @Test("costs what the route to its peer costs, where that is known")
+    @Test("a tunnel costs what the route to its peer costs, if known")
     func known() {
         let inputs = Metering(links: [wire, modem, wireGuard], carriers: [30: [NetworkPath(link: 2)]])
         #expect(inputs.of(30).reason == "unmetered: wg0 runs over eth0, and eth0 is wired")
@@ -139,7 +141,7 @@ struct TunnelTests {
         #expect(other.of(30).metered == .metered)
     }
 
-    @Test("may run over whatever leads out, and costs the worst of it, where nobody knows")
+    @Test("a tunnel with an unknown route costs the most expensive outward interface")
     func supposed() {
         let free = Metering(links: [wire, wireGuard]).of(30)
         #expect(free.metered == .unknown)
@@ -163,7 +165,7 @@ struct TunnelTests {
         #expect(Metering(links: [other, wireGuard]).of(30).metered == .unknown, "a tunnel is no end")
     }
 
-    @Test("a policy of IPsec may send its packets by whatever leads out, and costs the worst of it")
+    @Test("an IPsec policy may use any outward interface, and costs the most expensive one")
     func ipsec() {
         var path = NetworkPath(link: 2)
         path.isEncapsulated = true
@@ -180,7 +182,7 @@ struct TunnelTests {
         #expect(Metering(links: [wire, modem], rules: [forbidding]).judgement(of: path).forbidden != nil)
     }
 
-    @Test("goes through a bridge that leads out to what carries that")
+    @Test("the route continues through an outward bridge to its uplink")
     func overBridge() {
         var bridge = made("bridge", "br0", 5, on: [2, 20])
         bridge.leadsOut = true
@@ -191,7 +193,7 @@ struct TunnelTests {
         #expect(Metering(links: [port, tap, bridge, wireGuard]).of(30).metered == .unknown)
     }
 
-    @Test("whose other end is known, and no way there, costs what nobody knows")
+    @Test("a tunnel with a known peer without a route has unknown cost")
     func lost() {
         var tunnel = made("vxlan", "vx0", 31)
         tunnel.peer = IPAddress("198.51.100.7")
@@ -204,7 +206,7 @@ struct TunnelTests {
         #expect(Metering(links: [wire, tunnel, made("bridge", "br0", 5, on: [31])]).of(5).metered == .unknown)
     }
 
-    @Test("of which nobody knows waits where metered networks do, unless that is allowed of unknown ones")
+    @Test("an unknown tunnel waits where metered networks do, unless unknown ones are allowed")
     func counts() {
         func way(_ rules: PolicyRules) -> Admission.RouteDecision {
             var inputs = Admission.PolicyInputs(
@@ -227,7 +229,7 @@ struct TunnelTests {
         #expect(!route.countsAsMetered)
     }
 
-    @Test("what only may carry it forbids it, unless a rule allows the tunnel")
+    @Test("a possible carrier that is forbidden forbids the tunnel, unless a rule allows the tunnel")
     func forbidden() {
         let forbidding = NetworkRule(interface: "wwan*", isAllowed: false)
         let allowing = NetworkRule(interface: "wg0", isAllowed: true)
@@ -242,11 +244,12 @@ struct TunnelTests {
     }
 }
 
-@Suite("Judgement")
+@Suite("Judgement of interfaces")
 struct JudgementTests {
     /// Random networks, with interfaces that stand on each other in every way.
     @Test(
-        "has an answer in every world, the same each time, and no better one than the worst below", arguments: 0..<300)
+        "every configuration has an answer, always the same, and never better than the worst lower one",
+        arguments: 0..<300)
     func total(_ seed: UInt64) {
         var dice = Dice(seed: seed)
         func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &dice) }

@@ -4,7 +4,7 @@ import Testing
 @Suite("IPAddress")
 struct IPAddressTests {
     @Test(
-        "is read as people write it, and printed in its one short form",
+        "addresses are parsed in all usual forms, and printed in the short one",
         arguments: [
             ("192.0.2.1", "192.0.2.1"), ("0.0.0.0", "0.0.0.0"), ("255.255.255.255", "255.255.255.255"),
             ("::", "::"), ("::1", "::1"), ("1::", "1::"), ("2001:DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
@@ -21,7 +21,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "nothing else is one",
+        "other texts are no address",
         arguments: [
             "", ".", "1.2.3", "1.2.3.4.5", "1.2.3.256", "01.2.3.4", "1.2.3.", "1.2.3.-4", "1.2.3. 4", ":", ":::", "1:",
             ":1",
@@ -30,11 +30,11 @@ struct IPAddressTests {
         ])
     func refuses(_ text: String) { #expect(IPAddress(text) == nil) }
 
-    @Test("has 4 bytes or 16", arguments: [0, 1, 3, 5, 15, 17, 32])
+    @Test("an address has 4 bytes or 16", arguments: [0, 1, 3, 5, 15, 17, 32])
     func length(_ count: Int) { #expect(IPAddress([UInt8](repeating: 1, count: count)) == nil) }
 
     @Test(
-        "a network holds the addresses that begin as it does",
+        "a network contains the addresses with its prefix",
         arguments: [
             ("192.168.42.0/24", "192.168.42.255", true), ("192.168.42.0/24", "192.168.43.0", false),
             ("172.20.10.0/28", "172.20.10.15", true), ("172.20.10.0/28", "172.20.10.16", false),
@@ -48,13 +48,13 @@ struct IPAddressTests {
     }
 
     @Test(
-        "a network that cannot be is none",
+        "an invalid network is refused",
         arguments: [
             "", "/", "/8", "1.2.3.4/", "1.2.3.4/33", "1.2.3.4/-1", "1.2.3.4/+1", "1.2.3.4/8/8", "::/129", "::/1000",
         ])
     func noNetwork(_ text: String) { #expect(IPSubnet(text) == nil) }
 
-    @Test("addresses that are good on their own link only")
+    @Test("link-local addresses are recognised")
     func linkLocal() throws {
         for (text, isLocal) in [
             ("169.254.1.1", true), ("169.253.1.1", false), ("fe80::1", true), ("febf::1", true), ("fec0::1", false),

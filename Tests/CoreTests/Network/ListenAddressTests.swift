@@ -6,7 +6,7 @@ import Testing
 @Suite("Addresses to listen on")
 struct ListenAddressTests {
     @Test(
-        "have a host and a port, and say whether others reach them",
+        "an address has a host and a port, and says whether other machines can reach it",
         arguments: [
             ("127.0.0.1:8484", "127.0.0.1", 8484, true), (":8484", "0.0.0.0", 8484, false),
             ("[::1]:0", "::1", 0, true), ("localhost:80", "localhost", 80, true),
@@ -22,13 +22,13 @@ struct ListenAddressTests {
     }
 
     @Test(
-        "are refused in any other form",
+        "other forms are refused",
         arguments: ["", "8484", "a:", "a:b", "a:65536", "a:-1", "a:+1", "[::1]", "[x]:1", "[]:1", "a:1 "])
     func bad(_ text: String) {
         #expect(throws: ListenAddress.Mistake(text: nil)) { try ListenAddress(text) }
     }
 
-    @Test("of IPv6 need their brackets, and are told so")
+    @Test("IPv6 addresses need brackets, and the error says so")
     func bare() {
         #expect(throws: ListenAddress.Mistake(text: "takes an IPv6 address in brackets: [fd00::1]:80")) {
             try ListenAddress("fd00::1:80")

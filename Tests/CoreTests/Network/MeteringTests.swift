@@ -35,7 +35,7 @@ extension Metering {
     }
 }
 
-@Suite("What an interface tells of its costs")
+@Suite("Cost of an interface by itself")
 struct GuessTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let link: NetworkLink
@@ -123,7 +123,7 @@ struct GuessTests {
         Row(link("ib0") { $0.medium = .other(32) }, .unknown, "ib0 is of a kind whose cost is unknown"),
     ]
 
-    @Test("is as the table says", arguments: rows)
+    @Test("the cost is as the table says", arguments: rows)
     func follows(_ row: Row) {
         let judgement = Metering(links: [row.link]).of(row.link.index)
         #expect(judgement.metered == row.metered)
@@ -139,11 +139,11 @@ struct GuessTests {
     }
 }
 
-@Suite("Who decides what a network costs")
+@Suite("Sources of a network's cost")
 struct PrecedenceTests {
     private let rule = NetworkRule(interface: "wwan*", isMetered: false)
 
-    @Test("a rule goes before NetworkManager, that before ModemManager, and that before what the interface tells")
+    @Test("a rule precedes NetworkManager, that ModemManager, and that the interface itself")
     func order() {
         var inputs = Metering(
             links: [link("wwan0") { $0.deviceType = "wwan" }], rules: [rule], managed: ["wwan0": .guessYes],
@@ -167,7 +167,7 @@ struct PrecedenceTests {
     }
 
     @Test(
-        "a modem of which nobody knows whether it roams is taken to, by a rule that forbids or costs, and not by one that permits"
+        "an unknown roaming state counts as roaming for a rule that forbids or meters, and not for one that permits"
     )
     func roamingUnknown() {
         let modem = link("wwan0") { $0.deviceType = "wwan" }
@@ -195,7 +195,7 @@ struct PrecedenceTests {
     }
 
     @Test(
-        "NetworkManager's five values",
+        "NetworkManager's five values are mapped",
         arguments: [
             (.unknown, .unmetered, "unmetered: eth0 is wired"),
             (.yes, .metered, "metered: NetworkManager says so (device eth0)"),
@@ -210,7 +210,7 @@ struct PrecedenceTests {
         #expect(judgement.source == (value == .unknown ? .guess : .networkManager))
     }
 
-    @Test("its guess that a tunnel or a bridge costs nothing is none, since it guesses so of whatever it does not know")
+    @Test("a guess that a tunnel or bridge is unmetered is ignored, because it is a default for unknown types")
     func guessOfVirtual() {
         for over in [made("wireguard", "v0", 5), made("bridge", "v0", 5, on: [9])] {
             var inputs = Metering(links: [modem, over], managed: ["v0": .guessNo])
@@ -224,7 +224,7 @@ struct PrecedenceTests {
         #expect(container.of(5).reason == "unmetered: NetworkManager guessed it (device eth0)")
     }
 
-    @Test("of several rules the first that speaks of it decides, for costs and for sending each")
+    @Test("the first matching rule decides, for cost and for permission each")
     func firstRule() {
         let rules = [
             NetworkRule(interface: "eth*", isAllowed: false), NetworkRule(interface: "eth1", isMetered: false),
@@ -240,7 +240,7 @@ struct PrecedenceTests {
         #expect(inputs.of(3).remedy == #"- {interface: "*", metered: false, allowed: true}"#)
     }
 
-    @Test("a rule holds where each of its conditions does")
+    @Test("a rule matches if each of its conditions does")
     func conditions() throws {
         var home = wifi
         home.ssid = Array("Café".utf8)
@@ -265,7 +265,7 @@ struct PrecedenceTests {
         #expect(!says(NetworkRule(interface: "eth?", ssid: "Café", gateway: router, subnet: subnet("fd00::/8"))))
     }
 
-    @Test("a rule is written as YAML reads it, whatever is in its names")
+    @Test("a rule is printed as YAML reads it, whatever its names contain")
     func yaml() {
         let rule = NetworkRule(
             interface: #"a"\*"#, ssid: "two\nlines\u{202E}", gateway: HardwareAddress("02:00:00:00:00:01"),
@@ -275,7 +275,7 @@ struct PrecedenceTests {
                 + #"gateway: "02:00:00:00:00:01", subnet: "10.0.0.0/8", metered: true, allowed: false}"#)
     }
 
-    @Test("what would judge a Wi-Fi otherwise names that Wi-Fi or its gateway, and never the whole interface")
+    @Test("a suggested rule for a Wi-Fi names the Wi-Fi or its gateway, and never the whole interface")
     func remedyOfWiFi() {
         var here = wifi
         func remedy(gateway: String? = nil, _ managed: NetworkManagerMetered = .unknown) -> String? {
@@ -296,7 +296,7 @@ struct PrecedenceTests {
         }
     }
 
-    @Test("an interface that is not there is unknown")
+    @Test("a missing interface is unknown")
     func absent() {
         let judgement = Metering(links: [wire], rules: [NetworkRule(isMetered: false)]).of(7)
         #expect(judgement.metered == .unknown)

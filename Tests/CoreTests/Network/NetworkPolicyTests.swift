@@ -37,9 +37,9 @@ extension Admission.RouteDecision {
 
 private let pause = PolicyRules(metered: .pause)
 
-@Suite("The way that bytes may take")
+@Suite("Network policy")
 struct WayTests {
-    @Test("where nothing depends on a network, no interface is asked for, whatever it costs")
+    @Test("if no rule depends on a network, no interface is chosen, whatever its cost")
     func careless() {
         for index: Int32 in 2...4 {
             #expect(way([index]).route?.interface == nil)
@@ -49,7 +49,7 @@ struct WayTests {
     }
 
     @Test(
-        "the kernel's choice is held to, and left for an equal one where it may not be used, or where that one is free")
+        "the kernel's route is used, or an equal one if it is forbidden or only the other is unmetered")
     func choice() {
         #expect(way([2, 4], policy: pause).route?.interface == "eth0")
         #expect(way([4, 2], policy: pause).route?.interface == "eth0")
@@ -59,20 +59,20 @@ struct WayTests {
         #expect(way([4], policy: pause).hold?.kind == .metered)
     }
 
-    @Test("what goes some way that no rule asks about is counted, and waits where a rule comes to ask")
+    @Test("traffic over a route without a rule is counted, and waits once a rule applies")
     func unasked() {
         #expect(way([], reachability: .any).route == .any)
         #expect(way([], policy: pause, reachability: .any).hold?.kind == .metered)
     }
 
-    @Test("what does not leave the machine is held to nothing, and costs nothing")
+    @Test("traffic within this machine has no restriction and no cost")
     func inside() {
         #expect(way([1], policy: pause).route?.interface == nil)
         #expect(way([1], policy: pause).route?.cost == .unmetered)
         #expect(way([], policy: pause, reachability: .local).route == .local)
     }
 
-    @Test("rules that have no effect at a folder are named, and those that have some are not")
+    @Test("rules without effect at a folder are named, and effective ones are not")
     func withoutEffect() {
         let folder = DestinationSite.folder("/srv", cost: nil)
         var rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 1000)], quotas: [Quota(period: .day, files: 0)])
@@ -86,7 +86,7 @@ struct WayTests {
         #expect(rules.withoutEffect(at: folder, .local).isEmpty)
     }
 
-    @Test("what is unknown counts as metered, unless some place allows it and none says otherwise")
+    @Test("unknown cost counts as metered, unless some place allows it and none denies it")
     func unknown() {
         #expect(way([3], policy: pause).hold?.text.contains("an unknown cost counts as metered") == true)
         var lenient = pause
@@ -97,7 +97,7 @@ struct WayTests {
         #expect(way([4], policy: lenient).hold != nil)
     }
 
-    @Test("a rule of any place counts, and of two that contradict each other the stricter one")
+    @Test("a rule of any place counts, and the stricter of two contradictory ones")
     func strictest() {
         func says(_ metered: Bool) -> PolicyRules {
             PolicyRules(networks: [NetworkRule(interface: "wlan0", isMetered: metered)])
@@ -115,7 +115,7 @@ struct WayTests {
         #expect(way([2, 3], policy: never).route?.interface == "wlan0")
     }
 
-    @Test("a hold says whose word it is, what decided, and the line that would change it")
+    @Test("a hold names the source of the decision, its reason, and the line that would change it")
     func words() throws {
         let hold = try #require(way([4], remote: pause).hold)
         #expect(
@@ -129,7 +129,7 @@ struct WayTests {
         #expect(way([3], policy: pause).hold?.text.contains("interface:") == false, "that would be about every Wi-Fi")
     }
 
-    @Test("a network that is forbidden and metered has a hold for each, and none names a word that would not help")
+    @Test("a network that is forbidden and metered has a hold for each, without useless suggestions")
     func forbiddenAndMetered() {
         var policy = pause
         policy.networks = [NetworkRule(interface: "wwan*", isAllowed: false)]
@@ -141,7 +141,7 @@ struct WayTests {
         #expect(!holds.contains { $0.text.contains("sluice allow") })
     }
 
-    @Test("behind a metered network each quota that is used up is shown, and of others only what counts anywhere")
+    @Test("for a metered network each exhausted quota is shown, and for others only those that count everywhere")
     func quotasBehind() {
         let quotas = [
             Quota(period: .day, bytes: 0, network: .metered), Quota(period: .week(startsOn: .mon), bytes: 0),
@@ -168,7 +168,7 @@ struct WayTests {
         #expect(kinds(.local) == [])
     }
 
-    @Test("no way there is offline, and a network that nobody could look at is metered for whoever minds")
+    @Test("no route means offline, and an unreadable network counts as metered for rules about cost")
     func offline() {
         #expect(way([], reachability: .offline("no route")).hold == Hold(.offline, since: since, text: "no route"))
         #expect(way([], policy: pause, reachability: .unseen("x")).hold?.kind == .metered)
@@ -178,7 +178,7 @@ struct WayTests {
         #expect(way([9], policy: PolicyRules(metered: .limit(5))).hold != nil)
     }
 
-    @Test("a folder of another machine costs what a person says, else nobody knows")
+    @Test("a folder of another machine has the configured cost, or else unknown")
     func mount() {
         #expect(way([], policy: pause, reachability: .mount(.unknown, text: "x")).hold?.kind == .metered)
         #expect(way([], policy: pause, reachability: .mount(.unmetered, text: "x")).route?.interface == nil)
@@ -190,7 +190,7 @@ struct WayTests {
     }
 
     /// Rules and paths of all kinds, compared with a judgement that is written in another way.
-    @Test("it never goes where a place pauses or forbids, and goes whenever some way is open to all")
+    @Test("no byte is sent against a pause or ban of any place, and uploads run if some route is open to all")
     func never() {
         for seed in UInt64(1)...2000 {
             var dice = Dice(seed: seed)

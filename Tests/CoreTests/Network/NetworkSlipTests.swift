@@ -2,7 +2,7 @@ import Testing
 
 @testable import Core
 
-@Suite("Rules that name no network of this machine")
+@Suite("Rules without a matching network")
 struct NetworkSlipTests {
     private func texts(_ rules: NetworkRule..., here names: NetworkNames) -> [String] {
         names.misnamed(in: [(place: "policy", rules: rules)]).map { "\($0.number) \($0.text)" }
@@ -13,7 +13,7 @@ struct NetworkSlipTests {
         return found.first.flatMap { $0.split(separator: "`").dropFirst(2).last { $0 != "?" }.map { String($0) } }
     }
 
-    @Test("are told with what they may mean, where they stand")
+    @Test("such rules are reported with a suggestion and their place")
     func told() {
         let names = NetworkNames(
             interfaces: ["lo", "eth0", "wlp3s0"], ssids: ["Harbour Guest"],
@@ -28,7 +28,7 @@ struct NetworkSlipTests {
                 ])
     }
 
-    @Test("are close to an interface by a slip or two, or by a name that the kernel would have given it")
+    @Test("a name one or two typos from an interface, or of the kernel's scheme, gets a suggestion")
     func interfaces() {
         #expect(meant("eht0", here: "lo", "eth0") == "eth0")
         #expect(meant("enp2s0", here: "enp3s0") == "enp3s0")
@@ -42,7 +42,7 @@ struct NetworkSlipTests {
     }
 
     @Test(
-        "and are just not there are left alone",
+        "a name of a missing interface gets none",
         arguments: [
             ["eth1", "eth0"], ["wwan0", "wlan0"], ["wwan*", "wlan0"], ["usb0", "eth0"], ["wwp3s0", "wlp3s0"],
             ["enx0c5b8f279a65", "enx0c5b8f279a64"], ["wg0", "lo"], ["ppp0", "tap0"], ["Eth0", "eth0"],
@@ -51,14 +51,14 @@ struct NetworkSlipTests {
         ])
     func notThere(_ names: [String]) { #expect(meant(names[0], here: names[1]) == nil) }
 
-    @Test("but name what another rule names rightly are left alone")
+    @Test("a name like that of a correct rule gets none")
     func named() {
         let names = NetworkNames(interfaces: ["lanes0"], ssids: ["Garden House"])
         #expect(texts(NetworkRule(interface: "lane0"), NetworkRule(interface: "lanes0"), here: names).isEmpty)
         #expect(texts(NetworkRule(ssid: "Garden Horse"), NetworkRule(ssid: "Garden House"), here: names).isEmpty)
     }
 
-    @Test("are close to a Wi-Fi by a slip, by case or by blanks, and not by a number or a band")
+    @Test("a name like a Wi-Fi by typos, case or spaces gets a suggestion, not by a number or a band")
     func wifi() {
         func isTold(_ written: String, here: String) -> Bool {
             !texts(NetworkRule(ssid: written), here: NetworkNames(ssids: [here])).isEmpty

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Core
 
-@Suite("Why this way, and not another")
+@Suite("Reasons for a route")
 struct RouteChoiceTests {
     private static let links = ["wan0", "lte0", "eth0"].enumerated().map { number, name in
         var link = NetworkLink(index: Int32(number + 2), name: name)
@@ -46,7 +46,7 @@ struct RouteChoiceTests {
 
     private static let pause = PolicyRules(metered: .pause)
 
-    @Test("the kernel's own way, where that is allowed and free")
+    @Test("the kernel's route, if allowed and unmetered")
     func own() throws {
         let choice = try #require(Self.choice([2, 3], Self.pause))
         #expect(choice.interface == "wan0" && choice.source == IPAddress("10.2.0.2"))
@@ -55,7 +55,7 @@ struct RouteChoiceTests {
         #expect(choice.refused.first?.reason.hasPrefix("`metered` of policy says pause; \(Self.costly)") == true)
     }
 
-    @Test("an equal one that is free, where the kernel's own is not")
+    @Test("an equal unmetered route, if the kernel's is not")
     func equal() throws {
         for rules in [Self.pause, PolicyRules(metered: .allow), PolicyRules(metered: .limit(1000))] {
             let choice = try #require(Self.choice([3, 2], rules))
@@ -72,7 +72,7 @@ struct RouteChoiceTests {
             ])
     }
 
-    @Test("a metered one where no free one is equal, and a free one also where a person allows the metered")
+    @Test("a metered route if no unmetered one is equal, and an unmetered one even if metered is allowed")
     func metered() throws {
         let choice = try #require(Self.choice([3], PolicyRules(metered: .limit(1000))))
         #expect(choice.interface == "lte0" && choice.refused.isEmpty)
@@ -81,7 +81,7 @@ struct RouteChoiceTests {
         #expect(Self.choice([3], Self.pause, exempt: [.metered])?.interface == "lte0")
     }
 
-    @Test("of several that are free the first, and the others say that it comes first")
+    @Test("the first of several unmetered routes, and the others say so")
     func several() throws {
         let choice = try #require(Self.choice([2, 4], Self.pause))
         #expect(
@@ -91,14 +91,14 @@ struct RouteChoiceTests {
             ])
     }
 
-    @Test("none, and why none of them")
+    @Test("no route, and the reason for each")
     func none() throws {
         let choice = try #require(Self.choice([3], Self.pause))
         #expect(choice.interface == nil)
         #expect(choice.refused.map(\.interface) == ["lte0"])
     }
 
-    @Test("the kernel's, where no rule depends on networks")
+    @Test("the kernel's route, if no rule depends on networks")
     func kernel() throws {
         #expect(Self.choice([3, 2], PolicyRules())?.reason == Admission.kernelsChoice)
         #expect(Self.choice([3, 2], PolicyRules())?.refused.isEmpty == true)

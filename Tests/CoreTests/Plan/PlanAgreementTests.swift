@@ -7,7 +7,7 @@ import Testing
 /// Compares the plan with a simulation: the same days, once by ``Plan`` and once by a scheduler that evaluates the
 /// policy twice a minute, reserves its bytes in steps, and lets every transfer draw small pieces from the shared rate.
 /// A failure names its seed.
-@Suite("Plan, against the live scheduler", .timeLimit(.minutes(Patience.minutes(getenv("SLOW_TESTS") == nil ? 3 : 10))))
+@Suite("Plan compared with the scheduler", .timeLimit(.minutes(Patience.minutes(getenv("SLOW_TESTS") == nil ? 3 : 10))))
 struct PlanAgreementTests {
     /// A few folders, destinations, rules and files, on days around a change of the clocks.
     struct Case {
@@ -73,7 +73,7 @@ struct PlanAgreementTests {
     private static let tolerance: (most: Int64, any: Int64) = (60_000, 600_000)
 
     @Test(
-        "over days on which clocks are set four of five uploads end within a minute of their plan and each in ten, or just miss a stretch",
+        "on days with clock changes four of five uploads end within a minute of their plan, the others within ten",
         arguments: Tier.sample(1...seeds))
     func agrees(_ seed: UInt64) {
         let one = Case(seed: seed)
@@ -103,7 +103,7 @@ struct PlanAgreementTests {
         #expect(missed <= 2, "seed \(seed)")
     }
 
-    @Test("nothing goes in a closed window or over a quota, and what does not end is named with its reason")
+    @Test("no upload runs in a closed window or over a quota, and unfinished ones are named with the reason")
     func never() {
         for seed in 1...120 as ClosedRange<UInt64> {
             let one = Case(seed: seed)

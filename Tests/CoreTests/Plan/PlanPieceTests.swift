@@ -3,7 +3,7 @@ import Testing
 
 @testable import Core
 
-@Suite("Plan, of what goes whole or not at all")
+@Suite("Plan with indivisible parts")
 struct PlanPieceTests {
     private static let mb: Int64 = 1_000_000
     private static let now = utc("2026-11-20T20:00:00")
@@ -38,7 +38,7 @@ struct PlanPieceTests {
             rates: Plan.Rates(destinations: rate.map { ["s3": $0] } ?? [:]))
     }
 
-    @Test("what no stretch of a quota can hold never goes, has no end, and keeps nothing else back")
+    @Test("a part larger than any period's quota never runs, has no end, and delays no other")
     func never() throws {
         let question = Self.question(
             quotas: [Quota(period: .day, bytes: 10 * Self.mb)], sizes: [50 * Self.mb, Self.mb, 2 * Self.mb],
@@ -60,7 +60,7 @@ struct PlanPieceTests {
         #expect(outcome.waits.allSatisfy { $0.hold.until == nil })
     }
 
-    @Test("the same of what is known by its sum alone")
+    @Test("the same holds for uploads known only by their sum")
     func rest() throws {
         let plan = Plan(
             Self.question(
@@ -71,7 +71,7 @@ struct PlanPieceTests {
         #expect(outcome.obstacles.map(\.spending) == [Spending(bytes: 2_000 * Self.mb, files: 100)])
     }
 
-    @Test("a piece that does not fit today goes tomorrow, and that is the end that is told")
+    @Test("a part that does not fit today runs tomorrow, and that end is shown")
     func tomorrow() throws {
         let quota = Quota(period: .day, bytes: 30 * Self.mb)
         // 20 MB are left, and a piece of 20 MB needs more.
@@ -86,7 +86,7 @@ struct PlanPieceTests {
         #expect(wait.length == .seconds(4 * 3600))
     }
 
-    @Test("of a day only whole pieces go, and what is smaller goes into what they leave")
+    @Test("a day takes only whole parts, and smaller ones fill its rest")
     func whole() throws {
         let quota = Quota(period: .day, bytes: 50 * Self.mb)
         var ends: [Int: WallTime] = [:]
@@ -100,7 +100,7 @@ struct PlanPieceTests {
         #expect(plan.outcomes.first?.obstacles.isEmpty == true)
     }
 
-    @Test("what is on its way has its room already")
+    @Test("running parts already have their reservation")
     func underWay() throws {
         var question = Self.question(
             quotas: [Quota(period: .day, bytes: 30 * Self.mb)], sizes: [20 * Self.mb], piece: 20 * Self.mb)
@@ -110,7 +110,7 @@ struct PlanPieceTests {
         #expect(Plan(question).outcomes.first?.ends == Self.now.advanced(by: .seconds(20)))
     }
 
-    @Test("many pieces under a wide quota cost no look for each of them, and end when they end")
+    @Test("many parts under a large quota cost no step each, and end on time")
     func wide() throws {
         let day: Int64 = 40_000 * Self.mb
         let plan = Plan(
@@ -123,7 +123,7 @@ struct PlanPieceTests {
         #expect(!plan.isCut)
     }
 
-    @Test("a person's word lets it go while that stands, and after that it is held for good")
+    @Test("an exception lets it run while it lasts, and afterwards it is held for good")
     func exempt() throws {
         var question = Self.question(
             quotas: [Quota(period: .day, bytes: 10 * Self.mb)], sizes: [50 * Self.mb, 50 * Self.mb],
@@ -135,7 +135,7 @@ struct PlanPieceTests {
         #expect(plan.outcomes.first?.obstacles.map(\.kind) == [.never])
     }
 
-    @Test("without a known speed there is no end, and that is why")
+    @Test("without a known rate there is no end, and that is the reason")
     func speed() throws {
         let night = [Window(from: 22 * 60, to: 6 * 60)]
         for windows in [[], night] {
@@ -148,7 +148,7 @@ struct PlanPieceTests {
         }
     }
 
-    @Test("what a quota leaves too little for waits for that, also where nobody knows how fast bytes go")
+    @Test("a part with too little remaining quota waits, also with an unknown rate")
     func shortWithoutSpeed() throws {
         let quota = Quota(period: .day, bytes: 30 * Self.mb)
         for (spent, words) in [(10, "too little is left of 30 MB a day of policy"), (30, "is used up: 30 MB a day")] {
@@ -171,7 +171,7 @@ struct PlanPieceTests {
         #expect(both.outcomes.first?.waits.isEmpty == true)
     }
 
-    @Test("what is known by its sum alone never goes under a quota of what comes in, where that can hold no piece")
+    @Test("uploads known only by their sum never run under a quota of received bytes too small for a part")
     func received() throws {
         let quota = Quota(period: .day, bytes: Self.mb, direction: .received)
         let plan = Plan(
@@ -181,7 +181,7 @@ struct PlanPieceTests {
         #expect(plan.outcomes.first?.left == Spending(bytes: 40 * Self.mb, files: 2))
     }
 
-    @Test("a clock that nobody believes is named, where windows or quotas wait for it")
+    @Test("an untrusted clock is named if windows or quotas depend on it")
     func clock() throws {
         let trouble = Hold(.clock, since: Self.now, text: "the clock is not set")
         let quotas = [Quota(period: .day, bytes: 30 * Self.mb)]

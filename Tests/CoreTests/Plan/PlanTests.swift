@@ -41,7 +41,7 @@ struct PlanTests {
         Plan.Queue(folder: folder, destination: to, uploads: sizes.map { Plan.Upload(left: $0) }, rest: rest)
     }
 
-    @Test("what may go goes now, one after another at the rate that there is")
+    @Test("permitted uploads run now, one after another at the available rate")
     func plain() throws {
         var ends: [WallTime] = []
         let plan = Plan(Self.question([Self.queue([60_000_000, 60_000_000, 120_000_000])])) { ends.append($0.at) }
@@ -58,7 +58,8 @@ struct PlanTests {
     }
 
     @Test(
-        "a quota of what comes in ends a stretch when acknowledgements and answers use it up", arguments: [false, true])
+        "a quota of received bytes ends a period when acknowledgements and responses use it up",
+        arguments: [false, true])
     func received(isOfBoth: Bool) throws {
         let direction = isOfBoth ? Quota.Direction.both : .received
         let policy = PolicyRules(quotas: [Quota(period: .day, bytes: 30_000_000, direction: direction)])
@@ -73,7 +74,7 @@ struct PlanTests {
 
     private struct Unexpected: Error { let end: Plan.Step.End }
 
-    @Test("a small quota is kept to in every hour, whatever ends in the midst of one")
+    @Test("a small quota is kept in every hour, whatever ends within it")
     func smallQuota() throws {
         let rules = PolicyRules(windows: [Window(from: 0, to: 15 * 60)], quotas: [Quota(period: .hour, bytes: 1 << 20)])
         for (large, small) in [(3, 17), (4, 17), (3, 18), (1, 0), (5, 5)] {
@@ -96,7 +97,7 @@ struct PlanTests {
         }
     }
 
-    @Test("what is begun goes on where a quota of files lets nothing new begin, and is not counted once more")
+    @Test("started uploads continue when a quota of files admits no new one, and count once")
     func begun() throws {
         let rules = PolicyRules(quotas: [Quota(period: .day, files: 1)])
         var queue = Self.queue([1_000_000, 1_000_000, 1_000_000])
@@ -112,7 +113,7 @@ struct PlanTests {
             ])
     }
 
-    @Test("it waits for its window, stops when that closes, and goes on in the next one where it stopped")
+    @Test("an upload waits for its window, stops when it closes, and resumes in the next one")
     func window() throws {
         // Eight hours carry 28.8 GB.
         let plan = Plan(Self.question(policy: Self.night, [Self.queue([20 * Self.gb, 20 * Self.gb])]))
@@ -127,7 +128,7 @@ struct PlanTests {
         #expect(plan.outcomes.first?.ends == utc("2026-11-21T22:00:00").advanced(by: .seconds(11_200)))
     }
 
-    @Test("what a person lets off goes until that ends, and waits afterwards; a limit ends as well")
+    @Test("an exempted upload runs until the exception ends, and then waits; a limit ends as well")
     func exceptions() throws {
         var exempt = Self.queue([20 * Self.gb])
         // It is 20:00, and no other upload may be sent before 22:00.
@@ -148,7 +149,7 @@ struct PlanTests {
     }
 
     @Test(
-        "an upload that is let off its quota goes though that is used up, and counts; others wait for the next stretch")
+        "an upload exempt from its quota runs when that is used up, and counts; others wait for the next period")
     func quotaExcuse() throws {
         let quota = PolicyRules(quotas: [Quota(period: .day, bytes: Self.gb)])
         var exempt = Self.queue([2 * Self.gb])
@@ -161,7 +162,7 @@ struct PlanTests {
         #expect(others.waits.contains { $0.hold.kind == .quota })
     }
 
-    @Test("what does not fit is named with what is in its way, and when it would be sent")
+    @Test("files that do not fit are named with the obstacle and their later time")
     func late() throws {
         let plan = Plan(
             Self.question(
@@ -176,7 +177,7 @@ struct PlanTests {
         #expect(plan.steps.count == 1)
     }
 
-    @Test("a quota is filled to its last byte and no further, and is whole again in its next stretch")
+    @Test("a quota is filled to its last byte and no further, and restored in its next period")
     func quota() throws {
         let rules = PolicyRules(quotas: [Quota(period: .day, bytes: 5 * Self.gb)])
         let plan = Plan(Self.question(nas: rules, [Self.queue([4 * Self.gb, 4 * Self.gb, 4 * Self.gb])]))
@@ -190,7 +191,7 @@ struct PlanTests {
         #expect(plan.outcomes.first?.waits.first?.hold.kind == .quota)
     }
 
-    @Test("what an upload under way has reserved is there for it, and not used up")
+    @Test("the reservation of a running upload is available to it")
     func reserved() throws {
         let rules = PolicyRules(quotas: [Quota(period: .day, bytes: 5 * Self.gb)])
         var question = Self.question(nas: rules, [Self.queue([3 * Self.gb, 4 * Self.gb])])
@@ -202,7 +203,7 @@ struct PlanTests {
         #expect(Plan(question).steps.map(\.bytes) == [4 * Self.gb, 3 * Self.gb])
     }
 
-    @Test("what a quota of nothing or a bandwidth of nothing keeps never goes, whether the speed is known or not")
+    @Test("uploads under a zero quota or zero bandwidth never run, with a known rate or not")
     func nothing() throws {
         for rate in [nil, 1_000_000] as [Int64?] {
             for rules in [
@@ -218,7 +219,7 @@ struct PlanTests {
         }
     }
 
-    @Test("a quota of files lets so many begin")
+    @Test("a quota of files lets that many start")
     func files() throws {
         let rules = PolicyRules(quotas: [Quota(period: .day, files: 10)])
         let plan = Plan(
@@ -227,7 +228,7 @@ struct PlanTests {
         #expect(plan.outcomes.first?.ends.map { $0 < utc("2026-11-22T00:01:00") } == true)
     }
 
-    @Test("what has the higher priority goes first; folders of the same take turns; a pause with an end ends")
+    @Test("higher priority is first; folders of the same take turns; a pause with an end ends")
     func order() throws {
         var first: [Int] = []
         var question = Self.question(
@@ -242,7 +243,7 @@ struct PlanTests {
         #expect(plan.outcomes[2].waits.first?.length == .seconds(3600))
     }
 
-    @Test("limits share out what there is, and another limit counts when its time has come")
+    @Test("limits share the bandwidth, and another limit counts from its time")
     func limits() throws {
         let slow = PolicyRules(bandwidth: [.init(window: Window(from: 20 * 60, to: 21 * 60), limit: 100_000)])
         let plan = Plan(
@@ -255,7 +256,7 @@ struct PlanTests {
         #expect(plan.outcomes[1].ends == utc("2026-11-20T21:12:00").advanced(by: .milliseconds(Int64(left * 1000))))
     }
 
-    @Test("what nothing will let go is named, and so is what nobody knows the speed of")
+    @Test("uploads that can never run are named, and so are those with an unknown rate")
     func never() throws {
         var question = Self.question([Self.queue([1000]), Self.queue([1000], to: "cloud")], rate: nil)
         question.rates = Plan.Rates(destinations: ["nas": 1000])
@@ -270,7 +271,7 @@ struct PlanTests {
         #expect(plan.outcomes[1].left == Spending(bytes: 1000, files: 1))
     }
 
-    @Test("what is under way keeps its slot, and what is reserved for it counts once")
+    @Test("a running upload keeps its slot, and its reservation counts once")
     func underWay() throws {
         let rules = PolicyRules(quotas: [Quota(period: .day, bytes: Self.gb, files: 2)])
         var question = Self.question(
@@ -288,7 +289,7 @@ struct PlanTests {
         #expect(plan.outcomes.allSatisfy { $0.waits.isEmpty })
     }
 
-    @Test("a million files in 50 classes cost as little as a few thousand, and all of them are planned")
+    @Test("a million files in 50 classes cost as little as a few thousand, and all are planned")
     func million() throws {
         var question = Self.question(
             policy: Self.night, [], rate: 100_000_000, until: Self.now.advanced(by: .seconds(20 * 86_400)))

@@ -4,7 +4,7 @@ import Testing
 @testable import Core
 
 /// Rules that have to hold for every configuration and at every time. A failure names its seed.
-@Suite("Admission, whatever is configured")
+@Suite("Admission for any configuration")
 struct AdmissionRuleTests {
     private struct Case {
         let zone: TestZone
@@ -77,7 +77,7 @@ struct AdmissionRuleTests {
         }
     }
 
-    @Test("nothing goes that a rule forbids, and what no rule forbids goes while there are slots")
+    @Test("no upload runs against a rule, and permitted ones run while slots are free")
     func never() {
         for seed in 1...500 {
             let one = Case(seed: UInt64(seed))
@@ -93,7 +93,7 @@ struct AdmissionRuleTests {
         }
     }
 
-    @Test("the strictest counts: there is a hold for each place that is closed, and none for one that is open")
+    @Test("the strictest counts: each closed place has a hold, and an open one none")
     func strictest() {
         for seed in 1...500 {
             let one = Case(seed: UInt64(seed))
@@ -116,7 +116,7 @@ struct AdmissionRuleTests {
         }
     }
 
-    @Test("until the next change everything stays as it is, and then something is different")
+    @Test("until the next change the answer stays, and then it differs")
     func nextChange() {
         for seed in 1...150 {
             let one = Case(seed: UInt64(seed))
@@ -135,7 +135,7 @@ struct AdmissionRuleTests {
         }
     }
 
-    @Test("a hold says until when it stands: it is there before, and gone then")
+    @Test("a hold lasts until its stated end, and no longer")
     func until() {
         for seed in 1...300 {
             let one = Case(seed: UInt64(seed))
@@ -148,7 +148,7 @@ struct AdmissionRuleTests {
         }
     }
 
-    @Test("a clock that is not believed holds what depends on it, once, and nothing else")
+    @Test("an untrusted clock holds uploads that depend on it, once, and no others")
     func clock() {
         let trouble = Hold(.clock, since: WallTime(milliseconds: 0), text: "not set")
         for seed in 1...300 {
@@ -162,7 +162,7 @@ struct AdmissionRuleTests {
     }
 }
 
-@Suite("Bandwidth by the time")
+@Suite("Bandwidth by time")
 struct BandwidthRuleTests {
     private static let rules = PolicyRules(bandwidth: [
         .init(limit: 5_000_000), .init(window: Window(from: 8 * 60, to: 18 * 60), limit: 2_000_000),
@@ -177,7 +177,7 @@ struct BandwidthRuleTests {
     }
 
     @Test(
-        "the strictest of those whose time it is counts",
+        "the strictest limit of the present time counts",
         arguments: [
             ("07:59", 5_000_000), ("08:00", 2_000_000), ("12:30", 0), ("13:00", 2_000_000), ("18:00", 5_000_000),
         ])
@@ -186,7 +186,7 @@ struct BandwidthRuleTests {
         #expect(PolicyRules(bandwidth: [.init(limit: nil)]).limit(in: Self.inputs(at)) == nil)
     }
 
-    @Test("nothing a second is a hold, which says until when; another limit is a change and no hold")
+    @Test("zero bandwidth is a hold with an end; another limit is a change and no hold")
     func still() throws {
         let noon = try #require(Self.rules.holds("policy", in: Self.inputs("12:30")).first)
         #expect(noon.kind == .schedule)
@@ -197,7 +197,7 @@ struct BandwidthRuleTests {
         #expect(PolicyRules(bandwidth: [.init(limit: 0)]).holds("policy", in: Self.inputs("13:00")).first?.until == nil)
     }
 
-    @Test("with a clock that is not believed the lowest limit counts, whatever its time")
+    @Test("with an untrusted clock the lowest limit counts, whatever its time")
     func clock() {
         let trouble = Hold(.clock, since: WallTime(milliseconds: 0), text: "not set")
         #expect(Self.rules.limit(in: Self.inputs("20:00", trouble)) == 0)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Core
 
-@Suite("TransferRoom")
+@Suite("BatchLimits")
 struct BatchLimitsTests {
     private static let bundling = Bundling(largest: 100, files: 4, bytes: 250)
 
@@ -13,7 +13,7 @@ struct BatchLimitsTests {
         var isBegun: Bool
     }
 
-    @Test("whatever waits: no transfer too many, none too full, and none passed over", arguments: 0..<300)
+    @Test("for any queue: not too many transfers, none too large, and no file passed over", arguments: 0..<300)
     func holds(_ seed: UInt64) {
         var dice = Dice(seed: seed)
         let slots = Int.random(in: 1...5, using: &dice)
@@ -37,7 +37,7 @@ struct BatchLimitsTests {
         #expect(taken.filter { $0.size <= 100 && !$0.isBegun }.map(\.size).reduce(0, +) <= Int64(slots) * 250)
     }
 
-    @Test("a file of a folder with a limit of its own is taken alone, and only as the first")
+    @Test("a file of a folder with its own limit is taken alone, and only as the first")
     func counted() {
         func taken(_ folders: [String]) -> [Bool] {
             var room = BatchLimits(slots: 4, bundling: Self.bundling, counted: ["slow"])
@@ -51,7 +51,7 @@ struct BatchLimitsTests {
         #expect(taken(["f", "slow"]) == [true, false])
     }
 
-    @Test("a few small files go side by side, many in even bundles")
+    @Test("a few small files run in parallel, many in equal bundles")
     func even() {
         func lists(_ count: Int) -> [Int] {
             var room = BatchLimits(slots: 4, bundling: Self.bundling)

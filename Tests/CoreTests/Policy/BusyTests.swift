@@ -23,25 +23,25 @@ struct BusyTests {
             from: Admission.FolderState(name: "cam", rules: rules(folder), exempt: exempt), in: inputs)
     }
 
-    @Test("each of the three places holds alone, and says who is busy, since when, and where that is asked")
+    @Test("each of the three places holds alone, and names the busy source, since when, and its setting")
     func places() {
         let words = [Self.file: BusyAnswer.Answer.busy, Self.command: .free]
         #expect(
             holds(words, everywhere: Self.file) == [
-                Hold(.busy, since: Self.since, text: "`/run/recording` is there: `busy` of policy")
+                Hold(.busy, since: Self.since, text: "`/run/recording` exists: `busy` of policy")
             ])
         #expect(
             holds(words, everywhere: Self.command, remote: Self.file, folder: Self.command).map(\.text) == [
-                "`/run/recording` is there: `busy` of destinations.nas"
+                "`/run/recording` exists: `busy` of destinations.nas"
             ])
         #expect(
             holds([Self.file: .free, Self.command: .busy], everywhere: Self.file, folder: Self.command).map(\.text) == [
-                "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+                "`/bin/is-recording` reports busy: `busy` of folder cam"
             ])
         #expect(holds([Self.file: .free, Self.command: .free], everywhere: Self.file, folder: Self.command).isEmpty)
     }
 
-    @Test("who says neither counts as busy, with what it did and what to do; who was not asked holds as well")
+    @Test("an unclear answer counts as busy, with the problem and a remedy; an unchecked source holds as well")
     func unknown() {
         let broken = BusyAnswer.Answer.unknown(problem: "ended with exit status 3", remedy: "run it by hand")
         let held = holds([Self.command: broken], remote: Self.command)
@@ -58,14 +58,14 @@ struct BusyTests {
             ])
     }
 
-    @Test("no exception of a person's lets anything off, and nothing is held where nobody asks")
+    @Test("no exception lifts `busy`, and without it there is no hold")
     func exemptions() {
         let busy = [Self.file: BusyAnswer.Answer.busy]
         #expect(holds(busy, everywhere: Self.file, excusing: [.window, .quota, .metered]).count == 1)
         #expect(holds(busy).isEmpty)
     }
 
-    @Test("forbids every byte: removals at a destination as well, unless the folder alone is asked")
+    @Test("`busy` forbids every byte, including remote removals, unless only the folder sets it")
     func hardBlockers() {
         let inputs = Admission.PolicyInputs(
             now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil,

@@ -7,7 +7,7 @@ import Testing
 struct ExpiryTests {
     private static let now = WallTime(milliseconds: 1_795_161_600_000)
 
-    @Test("the shortest of the places counts, and none of them means never")
+    @Test("the shortest time of the places counts, and without any there is no expiry")
     func shortest() {
         func rules(_ days: Int?) -> PolicyRules { PolicyRules(expiresAfter: days.map { .seconds($0 * 86_400) }) }
         #expect(Expiry(rules(7), rules(nil), rules(3))?.limit == .seconds(3 * 86_400))
@@ -16,7 +16,7 @@ struct ExpiryTests {
     }
 
     @Test(
-        "an upload is due so long after it was found, and one of this run never before the run is as old",
+        "an upload expires that long after it was found, and one of this run not before the run is as old",
         arguments: 0..<200)
     func due(_ seed: UInt64) throws {
         var dice = Dice(seed: seed)

@@ -33,7 +33,7 @@ struct FolderRuleTests {
         Line(file: "*", path: "x/y", says: true), Line(file: "?", path: "\u{E4}", says: true),
     ]
 
-    @Test("an ignore file says what gitignore would", arguments: lines)
+    @Test("ignore files work like gitignore", arguments: lines)
     func ignoreFile(_ line: Line) {
         let rules = IgnoreRules(Array(line.file.utf8))
         let path = FilePath(line.path)
@@ -41,14 +41,14 @@ struct FolderRuleTests {
         #expect(verdict == line.says)
     }
 
-    @Test("an ignore file may hold names that are no text")
+    @Test("an ignore file may contain names that are no text")
     func ignoreBytes() {
         let rules = IgnoreRules([0xFF, 0x2A, 0x0A])
         #expect([0xFF, 0x61].withUnsafeBufferPointer { rules.verdict(on: $0, isFolder: false) } == true)
         #expect([0xFE, 0x61].withUnsafeBufferPointer { rules.verdict(on: $0, isFolder: false) } == nil)
     }
 
-    @Test("no damaged ignore file traps, whatever is in it")
+    @Test("no damaged ignore file traps")
     func damagedIgnoreFiles() {
         var dice = Dice(seed: 7)
         for _ in 0..<2_000 {
@@ -64,7 +64,7 @@ struct FolderRuleTests {
         }
     }
 
-    @Test("a marker's name is made from the file's, and back")
+    @Test("the name of a marker is derived from the file's, and back")
     func markers() throws {
         let whole = try #require(MarkerName("{name}.done"))
         #expect(whole.marker(of: "a.mp4") == "a.mp4.done")
@@ -87,7 +87,7 @@ struct FolderRuleTests {
         }
     }
 
-    @Test("markers are never taken, whatever include says")
+    @Test("markers are never taken, whatever include contains")
     func markersAreNoFiles() {
         let rules = NameRules(include: ["*.done", "*.mp4"], exclude: [], marker: MarkerName("{name}.done"))
         #expect(rules.takes("a.mp4"))
@@ -97,7 +97,7 @@ struct FolderRuleTests {
 
     static let day = Duration.seconds(86_400)
 
-    @Test("sizes and ages are told apart, and a clock that jumps never loses a file for good")
+    @Test("sizes and ages are distinguished, and a clock jump never loses a file for good")
     func limits() {
         let clocks = ManualClocks()
         func status(_ size: Int64 = 10, age: Duration = .zero) -> FileStatus {

@@ -6,7 +6,7 @@ import Testing
 @Suite("FolderTurns")
 struct FolderTurnsTests {
     @Test(
-        "whatever comes and goes: the highest priority goes first, and whoever waits sees no other folder of its priority go twice",
+        "for any sequence: the highest priority is first, and no waiting folder sees another of its priority run twice",
         arguments: 0..<300)
     func fair(_ seed: UInt64) {
         var dice = Dice(seed: seed)
@@ -45,7 +45,7 @@ struct FolderTurnsTests {
         }
     }
 
-    @Test("a turn goes on only while nothing of a higher priority waits")
+    @Test("a turn continues only while no higher priority waits")
     func again() {
         var turns = FolderTurns()
         let (a, b) = (
@@ -60,7 +60,8 @@ struct FolderTurnsTests {
     }
 
     @Test(
-        "numbers of a damaged disk keep their order, and the next turn has a number", arguments: [Int.max, Int.min, -1])
+        "numbers from a damaged disk keep their order, and the next turn has a number",
+        arguments: [Int.max, Int.min, -1])
     func damaged(_ number: Int) {
         var turns = FolderTurns(last: ["a": 7, "b": number, "c": 9])
         turns.took("d")
@@ -69,7 +70,7 @@ struct FolderTurnsTests {
         #expect(turns.next(offers.dropFirst(2))?.folder == "c")
     }
 
-    @Test("nobody had a turn: the oldest upload goes first")
+    @Test("without earlier turns, the oldest upload is first")
     func beginning() {
         let offers = [("a", "3"), ("b", "1"), ("c", "2")].map { FolderTurns.Offer(folder: $0.0, rank: 0, id: $0.1) }
         #expect(FolderTurns().next(offers)?.folder == "b")

@@ -2,12 +2,12 @@ import Testing
 
 @testable import Core
 
-@Suite("News of holds")
+@Suite("Log of holds")
 struct HoldLogTests {
     private func hold(_ kind: Hold.Kind) -> Hold { Hold(kind, since: WallTime(milliseconds: 0), text: "\(kind)") }
     private func at(_ seconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: seconds * 1_000_000_000) }
 
-    @Test("a hold is told when it begins and when it ends, and not in between; another reason is told anew")
+    @Test("a hold is logged at its start and end, and not in between; another reason is logged again")
     func once() {
         var news = HoldLog<String>()
         #expect(news.update(["a": nil, "b": nil], at: at(0)).isEmpty)
@@ -23,7 +23,7 @@ struct HoldLogTests {
         #expect(news.update(["a": nil, "b": nil], at: at(5)).isEmpty)
     }
 
-    @Test("what flaps is told more and more seldom, and its end only where its beginning was; after an hour it is new")
+    @Test("an alternating hold is logged less and less often, its end only after its start; after an hour it is new")
     func flapping() {
         var news = HoldLog<String>()
         var told: [Int] = []
@@ -40,7 +40,7 @@ struct HoldLogTests {
         #expect(news.update(["a": hold(.offline)], at: at(4_000))["a"] == .held(hold(.offline), times: 1))
     }
 
-    @Test("what has nothing left to wait ends without a word, and one that lasts for a day is not told again")
+    @Test("a hold without waiting uploads ends silently, and one that lasts a day is not logged again")
     func quiet() {
         var news = HoldLog<String>()
         _ = news.update(["a": hold(.quota)], at: at(0))

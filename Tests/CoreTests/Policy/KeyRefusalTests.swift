@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Refusals of a key")
 struct KeyRefusalTests {
-    @Test("the first says nothing while another upload can be tried, and is the key's where none can")
+    @Test("the first proves nothing while another upload can be tried, and blames the key if none can")
     func first() {
         var refusals = KeyRefusals()
         #expect(refusals.refuse("a", othersWait: true) == .unknown)
@@ -13,7 +13,7 @@ struct KeyRefusalTests {
         #expect(refusals.refuse("a", othersWait: false) == .key)
     }
 
-    @Test("two files with nothing accepted in between are refused for the key, and so is every next one")
+    @Test("two refused files without an accepted one in between blame the key, and so does every next one")
     func two() {
         var refusals = KeyRefusals()
         _ = refusals.refuse("a", othersWait: true)
@@ -26,7 +26,7 @@ struct KeyRefusalTests {
         #expect(!refusals.isDoubtful)
     }
 
-    @Test("a refusal is the file's own where another one was accepted after it, and only there")
+    @Test("a refusal blames the file if another was accepted after it, and only then")
     func own() {
         var refusals = KeyRefusals()
         refusals.accept()
@@ -43,7 +43,7 @@ struct KeyRefusalTests {
         #expect(refusals.refuse("b", othersWait: true) == .key)
     }
 
-    @Test("one that is over, or has another key, begins anew")
+    @Test("an upload that has ended, or with another key, starts again")
     func forgotten() {
         var refusals = KeyRefusals()
         _ = refusals.refuse("a", othersWait: true)

@@ -7,7 +7,7 @@ struct PowerTests {
     private static let now = WallTime(milliseconds: 1_795_161_600_000)
 
     @Test(
-        "runs on its battery when one is drained and nothing else is online; without one there is nothing to say",
+        "a machine runs on battery if one is discharging and no other supply is online; without a battery it does not",
         arguments: [
             ([Power.Supply](), Bool?.none, Int?.none), ([.outer(isOnline: false)], nil, nil),
             ([.outer(isOnline: true), .battery(isDraining: true, percent: 50)], false, 50),
@@ -23,7 +23,7 @@ struct PowerTests {
         #expect(power?.percent == percent)
     }
 
-    @Test("a level that wavers at the limit holds until it is two above, or until the machine is fed")
+    @Test("a level near the limit holds until two above it, or until mains power returns")
     func band() {
         var power: Power?
         func isHeld(_ percent: Int?, isFed: Bool = false) -> Bool {
@@ -52,7 +52,7 @@ struct PowerTests {
         #expect(!isHeld(30))
     }
 
-    @Test("holds what a rule of any of the three places forbids, and nothing where nobody knows of a battery")
+    @Test("a rule of any of the three places holds, and an unknown battery holds nothing")
     func holds() {
         let remote = Admission.DestinationState(
             name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(),

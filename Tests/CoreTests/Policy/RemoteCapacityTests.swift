@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@Suite("Room at a destination")
+@Suite("Free space at a destination")
 struct RemoteCapacityTests {
     static let now = WallTime(milliseconds: 1_000_000)
     static let clock = MonotonicTime(nanoseconds: 1_000_000_000_000)
@@ -18,7 +18,7 @@ struct RemoteCapacityTests {
         return room
     }
 
-    @Test("what is free follows from what is said, and what is not said is unknown")
+    @Test("free space follows from the reported values, and unreported ones are unknown")
     func left() {
         #expect(RemoteSpace(free: 5, used: 1, limit: 100).left == 5)
         #expect(RemoteSpace(used: 30, limit: 100).left == 70)
@@ -28,7 +28,7 @@ struct RemoteCapacityTests {
         #expect(RemoteSpace(.files, used: 3, limit: 25).left == 22)
     }
 
-    @Test("in words")
+    @Test("free space is described in words")
     func words() {
         #expect(
             RemoteSpace(free: 1_200_000_000, used: 8_800_000_000, limit: 10_000_000_000).words
@@ -39,7 +39,7 @@ struct RemoteCapacityTests {
         #expect(RemoteSpace().words == "")
     }
 
-    @Test("what is under way has its room first, and so has what begins")
+    @Test("running and starting uploads have their space first")
     func promised() {
         var room = room(RemoteSpace(free: 1000), underWay: [300, 200, -5])
         #expect(room.left == 500)
@@ -52,7 +52,7 @@ struct RemoteCapacityTests {
         #expect(self.room(RemoteSpace(free: .max), underWay: [.max, .max]).left == 0)
     }
 
-    @Test("where files are counted, one more fits or none does")
+    @Test("if files are counted, one more fits or none does")
     func files() {
         var room = room(RemoteSpace(.files, free: 2), underWay: [100])
         #expect(room.left == nil)
@@ -61,10 +61,10 @@ struct RemoteCapacityTests {
         room = waiting(0, in: room)
         #expect(
             room.hold(at: "nas", missing: 0, name: "a.mp4")?.text
-                == "2 files free at nas, and as many are under way, and a.mp4 needs one more")
+                == "2 files free at nas, and as many are being uploaded, and a.mp4 needs one more")
     }
 
-    @Test("it is asked before the first upload, when its answer is old, and when somebody may have made room")
+    @Test("space is queried before the first upload, when the answer is old, and when space may have been freed")
     func due() {
         #expect(RemoteCapacity().isDue(at: Self.clock))
         var room = room(RemoteSpace(free: 5))
@@ -74,14 +74,14 @@ struct RemoteCapacityTests {
         #expect(room.isDue(at: Self.clock))
     }
 
-    @Test("nobody wakes for a look while nothing waits for room")
+    @Test("no timer runs while no upload waits for space")
     func wakes() {
         let room = room(RemoteSpace(free: 5))
         #expect(room.nextCheck == nil)
         #expect(waiting(6, in: room).nextCheck == Self.clock.advanced(by: .seconds(300)))
     }
 
-    @Test("an upload that arrives makes no room; one that was given up may, and so may what was counted twice")
+    @Test("a completed upload frees no space; an abandoned one may, and so may a double count")
     func ends() {
         var room = waiting(900, in: room(RemoteSpace(free: 500)))
         room.ended(hasArrived: true)
@@ -96,7 +96,7 @@ struct RemoteCapacityTests {
         #expect(!room.isDue(at: Self.clock), "nothing waits")
     }
 
-    @Test("what does not fit is told why, since when, and when it is asked again; what fits is not held")
+    @Test("an upload that does not fit is held with reason, start and next query; one that fits is not held")
     func hold() {
         var room = waiting(900, in: room(RemoteSpace(free: 500)))
         let later = Self.now.advanced(by: .seconds(60))
@@ -116,7 +116,7 @@ struct RemoteCapacityTests {
         #expect(room.hold(at: "nas", missing: 900, name: "a") == nil)
     }
 
-    @Test("the time at which a quota begins anew is the one that is told")
+    @Test("the reset time of a remote quota is shown")
     func resets() {
         let tomorrow = Self.now.advanced(by: .seconds(86_400))
         let room = waiting(900, in: room(RemoteSpace(free: 0, resetsAt: tomorrow)))

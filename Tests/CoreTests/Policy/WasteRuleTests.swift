@@ -1,10 +1,10 @@
 import Core
 import Testing
 
-@Suite("what is too much to send in vain")
+@Suite("Limits of wasted bytes")
 struct WasteRuleTests {
     @Test(
-        "two whole sendings of a file are, and of a large one more than its size; what costs as little as its questions is not",
+        "two whole sendings of a file are too much, of a large one more than its size; the cost of requests is not",
         arguments: [
             (size: 0, sent: 1000, is: false), (1000, 10_000, false), (1000, 64_000, true), (300_000, 599_999, false),
             (300_000, 600_000, true), (4_000_000, 4_000_000, false), (4_000_000, 4_000_001, true),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Core
 
-@Suite("Quotas of what comes in")
+@Suite("Quotas of received bytes")
 struct QuotaDirectionTests {
     private static let now = utc("2026-11-20T10:00:00")
     private static let nas = QuotaState.Class("nas", from: "door", isMetered: true)
@@ -27,7 +27,7 @@ struct QuotaDirectionTests {
         #expect(book.lines.allSatisfy { $0.reserved == .none })
     }
 
-    @Test("what may be sent is never more than leaves room for all that may come back")
+    @Test("the sendable amount always leaves space for all possible responses")
     func room() throws {
         for limit: Int64 in [0, 1, 20_000, 294_912, 1_000_000, 5_000_000_000, .max] {
             for direction in Quota.Direction.allCases {
@@ -43,7 +43,7 @@ struct QuotaDirectionTests {
         #expect(Self.book([]).room(for: Self.nas).received(beside: 5) == .max)
     }
 
-    @Test("one that is used up is the same hold, with its direction in words")
+    @Test("an exhausted one is the same hold, with its direction in words")
     func hold() throws {
         for (direction, words) in [
             (Quota.Direction.received, "10 MB received a month over metered networks (`quotas`), 10.0 MB received"),
@@ -66,7 +66,7 @@ struct QuotaDirectionTests {
     }
 
     @Test(
-        "the last that is too little for a request with its answer counts as used up, and nothing can be reserved then")
+        "a rest too small for a request with its response counts as used up, and cannot be reserved")
     func rest() {
         var book = Self.book([Quota(period: .day, bytes: 1_000_000, direction: .both)])
         book.spend(Spending(bytes: 890_000), for: Self.nas, at: Self.now)
@@ -74,7 +74,7 @@ struct QuotaDirectionTests {
         #expect(book.holds(for: Self.nas).first?.text.contains("the 110 kB that are left are too little") == true)
     }
 
-    @Test("what a whole stretch leaves too little for never goes, and what it leaves enough for does")
+    @Test("an upload too large for a whole period never runs, and a smaller one does")
     func never() {
         for direction in Quota.Direction.allCases {
             for limit: Int64 in [300_000, 1_000_000, 1_000_015, 30_000_000] {
@@ -87,7 +87,7 @@ struct QuotaDirectionTests {
         }
     }
 
-    @Test("each quota that can never hold a piece is told, the one that holds the least of it first")
+    @Test("each quota too small for a part is reported, the smallest first")
     func neverOfSeveral() {
         let book = Self.book([
             Quota(period: .day, bytes: 3_000_000),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Core
 
-@Suite("Shares of quotas that are told")
+@Suite("Thresholds of quotas")
 struct QuotaMarksTests {
     private static let now = utc("2026-11-20T10:00:00")
     private static let nas = QuotaState.Class("nas", from: "door", isMetered: true)
@@ -15,7 +15,7 @@ struct QuotaMarksTests {
         return book
     }
 
-    @Test("80 and 100 percent of bytes and of files are told once each, with what was used and until when")
+    @Test("80 and 100 percent of bytes and of files are reported once each, with usage and end")
     func once() throws {
         var book = Self.book(Quota(period: .day, bytes: 1000, files: 10))
         var marks = QuotaMarks()
@@ -48,7 +48,7 @@ struct QuotaMarksTests {
         #expect(marks.take(book).isEmpty)
     }
 
-    @Test("one that both shares are reached of at once tells both, and what is reserved is no use")
+    @Test("reaching both thresholds at once reports both, and reservations do not count")
     func atOnce() {
         var book = Self.book(Quota(period: .day, bytes: 1000, direction: .received))
         var marks = QuotaMarks()
@@ -58,7 +58,7 @@ struct QuotaMarksTests {
         #expect(marks.take(book).map(\.threshold) == [80, 100])
     }
 
-    @Test("a restart tells nothing again")
+    @Test("a restart reports nothing again")
     func restart() throws {
         var book = Self.book(Quota(period: .day, bytes: 1000))
         book.spend(Spending(bytes: 850), for: Self.nas, at: Self.now)
@@ -69,7 +69,7 @@ struct QuotaMarksTests {
         #expect(after.take(book).isEmpty)
     }
 
-    @Test("a reload tells a share that is newly reached, once, and not one that was reached before as well")
+    @Test("a reload reports a newly reached threshold once, and no earlier one again")
     func reload() {
         var marks = QuotaMarks()
         var book = Self.book(Quota(period: .day, bytes: 1000))
@@ -92,7 +92,7 @@ struct QuotaMarksTests {
         #expect(marks.take(book).map(\.threshold) == [80])
     }
 
-    @Test("a rest that nothing can begin with is all of it, and a quota of nothing says nothing")
+    @Test("a rest too small to start with counts as everything, and a zero quota reports nothing")
     func rest() {
         var book = QuotaState(
             policy: PolicyRules(quotas: [Quota(period: .day, bytes: 10_000_000), Quota(period: .hour, bytes: 0)]),
@@ -103,7 +103,7 @@ struct QuotaMarksTests {
         #expect(marks.take(book).map(\.threshold) == [80, 100])
     }
 
-    @Test("what is remembered does not grow for ever")
+    @Test("the stored thresholds are bounded")
     func bounded() {
         var marks = QuotaMarks()
         var book = Self.book(Quota(period: .hour, bytes: 10))

@@ -4,7 +4,7 @@ import Testing
 @testable import Core
 
 /// Rules that have to hold for all quotas, all traffic and every change of the clock. A failure names its seed.
-@Suite("Quotas, whatever is configured")
+@Suite("Quotas for any configuration")
 struct QuotaRuleTests {
     /// A ledger that remembers everything, and the book that has to agree with it.
     private struct Play {
@@ -123,7 +123,7 @@ struct QuotaRuleTests {
         }
     }
 
-    @Test("with a clock that goes on, what is counted is what was spent, to the byte")
+    @Test("with a steady clock, usage is exact to the byte")
     func counted() {
         for seed in 1...300 {
             var play = Play(seed: UInt64(seed))
@@ -141,7 +141,7 @@ struct QuotaRuleTests {
     }
 
     @Test(
-        "a clock that jumps back grants nothing a second time: all counts that was spent since the last stretch began")
+        "a clock that jumps back grants no quota twice: usage since the last start of a period counts")
     func neverTwice() {
         for seed in 1...300 {
             var play = Play(seed: UInt64(seed))
@@ -168,7 +168,7 @@ struct QuotaRuleTests {
         }
     }
 
-    @Test("the strictest wins: there is a hold for each quota that is used up, and room for what the tightest leaves")
+    @Test("the strictest counts: each exhausted quota has a hold, and the tightest limits the amount")
     func strictest() {
         for seed in 1...300 {
             var play = Play(seed: UInt64(seed))
@@ -199,7 +199,7 @@ struct QuotaRuleTests {
         }
     }
 
-    @Test("a hold stands until the moment that it names, and no longer: before it nothing changes by itself")
+    @Test("a hold lasts until its stated end: before it nothing changes without an event")
     func until() {
         for seed in 1...400 {
             var play = Play(seed: UInt64(seed))

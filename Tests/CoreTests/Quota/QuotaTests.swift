@@ -25,7 +25,7 @@ struct QuotaTests {
         for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: .none, at: now) }
     }
 
-    @Test("what is used up is a hold with its place, its amounts and its end, and is none in the next stretch")
+    @Test("an exhausted quota is a hold with place, amounts and end, and none in the next period")
     func usedUp() throws {
         var book = Self.book(nas: [Self.daily])
         #expect(book.holds(for: Self.nas).isEmpty)
@@ -44,7 +44,7 @@ struct QuotaTests {
         #expect(book.room(for: Self.nas).bytes == 20_000_000_000)
     }
 
-    @Test("a quota of which too little is left to begin with says how much that is")
+    @Test("a quota with too little left to start states its rest")
     func tooLittle() throws {
         let quota = Quota(period: .hour, bytes: 1_000_000)
         var book = QuotaState(policy: PolicyRules(quotas: [quota]), destinations: [], least: Quota.least)
@@ -56,7 +56,7 @@ struct QuotaTests {
         )
     }
 
-    @Test("what is reserved counts until it is settled, and what was not sent of it is there again")
+    @Test("reservations count until settled, and unsent bytes are available again")
     func reserved() throws {
         var book = Self.book(policy: [Quota(period: .hour, bytes: 100)])
         book.open(1, Spending(bytes: 100), for: Self.nas, at: Self.now)
@@ -75,7 +75,7 @@ struct QuotaTests {
         #expect(book.holds(for: Self.nas, isStarting: false).count == 1)
     }
 
-    @Test("what is under way over the end of a stretch counts in the next one")
+    @Test("traffic that continues past the end of a period counts in the next one")
     func overTheEnd() throws {
         var book = Self.book(policy: [Quota(period: .hour, bytes: 100)])
         book.spend(Spending(bytes: 60), for: Self.nas, at: Self.now)
@@ -87,7 +87,7 @@ struct QuotaTests {
         #expect(book.room(for: Self.nas).bytes == 60)
     }
 
-    @Test("a quota of files holds what is to begin, and nothing that is under way")
+    @Test("a quota of files holds new uploads, and no running one")
     func files() throws {
         var book = Self.book(door: [Quota(period: .week(startsOn: .mon), files: 2)])
         book.open(1, Spending(bytes: 500, files: 1), for: Self.nas, at: Self.now)
@@ -102,7 +102,7 @@ struct QuotaTests {
         #expect(book.holds(for: .init("nas", from: nil, isMetered: false)).isEmpty)
     }
 
-    @Test("a quota of metered networks counts and holds nothing else")
+    @Test("a quota of metered networks counts and holds only those")
     func metered() {
         var book = Self.book(policy: [Quota(period: .month(startsOn: 15), bytes: 100, network: .metered)])
         let metered = QuotaState.Class("nas", from: "door", isMetered: true)
@@ -117,7 +117,7 @@ struct QuotaTests {
         #expect(book.holds(for: Self.nas).isEmpty)
     }
 
-    @Test("a quota of nothing holds always, and no change of the calendar ends it")
+    @Test("a zero quota always holds, and no calendar change ends it")
     func nothing() throws {
         var book = Self.book(nas: [Quota(period: .day, bytes: 0)])
         let hold = try #require(book.holds(for: Self.nas).first)
@@ -129,7 +129,7 @@ struct QuotaTests {
         #expect(book.holds(for: Self.nas) == [hold])
     }
 
-    @Test("what has not been read counts as used up")
+    @Test("unread usage counts as used up")
     func unread() throws {
         var book = QuotaState(policy: PolicyRules(quotas: [Self.daily]))
         #expect(book.room(for: Self.nas).bytes == 0)
@@ -147,7 +147,7 @@ struct QuotaTests {
         #expect(book.room(for: Self.nas).bytes == 19_999_999_995)
     }
 
-    @Test("what comes in while the ledger is read is not lost, whichever of the two was first")
+    @Test("bytes charged while the ledger is read are not lost, in either order")
     func meanwhile() throws {
         var book = Self.book(policy: [Self.daily])
         book.open(1, Spending(bytes: 40), for: Self.nas, at: Self.now)
@@ -161,7 +161,7 @@ struct QuotaTests {
         #expect(book.lines[0].spent?.bytes == 7)
     }
 
-    @Test("a clock that is wrong for a while, and then right again, grants nothing a second time")
+    @Test("a clock that is wrong for a while, and then right again, grants no quota twice")
     func backAndForth() throws {
         var book = Self.book(policy: [Self.daily])
         book.spend(Spending(bytes: 20_000_000_000), for: Self.nas, at: Self.now)
@@ -172,7 +172,7 @@ struct QuotaTests {
         #expect(book.room(for: Self.nas).bytes == 0)
     }
 
-    @Test("a clock that goes back within the stretch changes nothing; one that goes back before it has that read again")
+    @Test("a clock set back within the period changes nothing; one set back before it causes a new read")
     func clockGoesBack() {
         var book = Self.book(policy: [Quota(period: .hour, bytes: 50), Self.daily])
         book.spend(Spending(bytes: 50), for: Self.nas, at: Self.now)
@@ -185,7 +185,7 @@ struct QuotaTests {
         #expect(book.room(for: Self.nas).bytes == 0)
     }
 
-    @Test("after a reload the same quota goes on as it was, another is read, and what is under way stays reserved")
+    @Test("after a reload an unchanged quota continues, another is read, and reservations stay")
     func reload() {
         var book = Self.book(policy: [Self.daily], door: [Quota(period: .hour, bytes: 10)])
         book.spend(Spending(bytes: 5), for: Self.nas, at: Self.now)
@@ -203,7 +203,7 @@ struct QuotaTests {
         #expect(next.lines.map { $0.spent?.bytes } == [6, 6, 6])
     }
 
-    @Test("the tightest binds, and is named")
+    @Test("the tightest quota binds, and is named")
     func tightest() {
         let month = Quota(period: .month(startsOn: 1), bytes: 100)
         let book = Self.book(policy: [month], nas: [Self.daily], door: [Quota(period: .day, files: 9)])
@@ -217,7 +217,7 @@ struct QuotaTests {
                 == "20 GB a day over metered networks, 1 file a day over metered networks")
     }
 
-    @Test("rules with a quota depend on the clock, and one that is not believed holds them")
+    @Test("rules with a quota depend on the clock, and an untrusted one holds them")
     func clockTrouble() {
         let rules = PolicyRules(quotas: [Self.daily])
         #expect(!rules.isTimeless)

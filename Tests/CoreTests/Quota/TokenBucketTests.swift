@@ -14,7 +14,7 @@ struct TokenBucketTests {
         return Int64.random(in: scale...(2 * scale), using: &dice)
     }
 
-    @Test("whoever is always hungry gets the rate, to 2 % of a minute, however late it comes", arguments: 0..<40)
+    @Test("a constantly waiting taker gets the rate, within 2 % of a minute, however late it asks", arguments: 0..<40)
     func minute(_ seed: UInt64) {
         var dice = Dice(seed: seed)
         let rate = Self.anyRate(&dice)
@@ -37,7 +37,7 @@ struct TokenBucketTests {
         #expect(abs(Double(sent) / ideal - 1) <= 0.02, "rate \(rate): \(sent) of \(ideal)")
     }
 
-    @Test("no window has more than its rate and one burst, however the takers come", arguments: 0..<40)
+    @Test("no interval gets more than its rate and one burst, in any sequence of takers", arguments: 0..<40)
     func windows(_ seed: UInt64) {
         var dice = Dice(seed: seed)
         let rate = Self.anyRate(&dice)
@@ -59,7 +59,7 @@ struct TokenBucketTests {
         #expect(Double(bucket.burst) <= 0.02 * 60 * Double(rate))
     }
 
-    @Test("a rate that changes counts from that moment on", arguments: 0..<40)
+    @Test("a changed rate counts from that moment", arguments: 0..<40)
     func changes(_ seed: UInt64) {
         var dice = Dice(seed: seed)
         var now = Self.start
@@ -89,7 +89,7 @@ struct TokenBucketTests {
         #expect(Double(sent) >= ideal - least)
     }
 
-    @Test("the time to ask again is the first at which something goes", arguments: 0..<40)
+    @Test("the suggested time is the first at which bytes are available", arguments: 0..<40)
     func again(_ seed: UInt64) {
         var dice = Dice(seed: seed)
         var bucket = TokenBucket(rate: Self.anyRate(&dice), at: Self.start)
@@ -104,7 +104,7 @@ struct TokenBucketTests {
         #expect(bucket.take(upTo: wanted, at: again).count == min(wanted, bucket.piece))
     }
 
-    @Test("without a limit everything goes, with 0 nothing, until that changes")
+    @Test("without a limit everything passes, with 0 nothing, until that changes")
     func ends() {
         var bucket = TokenBucket(rate: nil, at: Self.start)
         #expect(bucket.take(upTo: 1 << 30, at: Self.start) == (1 << 30, nil))
@@ -116,7 +116,7 @@ struct TokenBucketTests {
         #expect(bucket.take(upTo: 1000, at: muchLater.advanced(by: .seconds(1))).count == 1000)
     }
 
-    @Test("what is given back may go again, and what was overdrawn is waited for")
+    @Test("returned bytes are available again, and overdrawn ones are waited for")
     func givesBack() {
         var bucket = TokenBucket(rate: 100_000, at: Self.start)
         bucket.spend(bucket.piece)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Usage")
 struct UsageTests {
-    @Test("days and months lie side by side and end with now, also where clocks are set", arguments: TestZone.all)
+    @Test("days and months are adjacent and end with now, also with clock changes", arguments: TestZone.all)
     func stretches(_ zone: TestZone) throws {
         for change in zone.changes {
             let now = change.advanced(by: .seconds(86_400))
@@ -19,7 +19,7 @@ struct UsageTests {
         #expect(UsageSum.stretches(of: .day, 0, upTo: utc("2026-11-20T10:00:00"), in: .utc).isEmpty)
     }
 
-    @Test("what is summed is what lies in a stretch, in all and by name, the most first")
+    @Test("the sum covers a period, in total and by name, the largest first")
     func sums() throws {
         var dice = Dice(seed: 11)
         let now = utc("2026-11-20T10:00:00")

@@ -84,7 +84,7 @@ struct StagingAdmissionTests {
         #expect(result.endsShortage && !space.isShort)
     }
 
-    @Test("files behind one that another worker examines are left, and a worker is woken after the decision")
+    @Test("files behind one that another worker examines stay, and a worker is woken after the decision")
     func left() {
         var space = admission(budget(free: 100))
         let files = [file(1, 150), file(2, 50)]
@@ -143,7 +143,7 @@ struct StagingAdmissionTests {
     }
 
     @Test(
-        "the space is never overbooked, no file is copied twice at once, and every file is copied in the end",
+        "space is never overbooked, no file is copied twice at once, and every file is copied in the end",
         arguments: 0..<200)
     func model(_ seed: UInt64) {
         var model = Model(dice: Dice(seed: seed))

@@ -94,13 +94,13 @@ private struct Source {
     }
 }
 
-@Suite("What docs/architecture says of the code")
+@Suite("Tables of docs/architecture")
 struct ArchitectureTests {
     static let folder: FilePath = "docs/architecture"
     /// What no daemon runs.
     private static let onlyTests: Set<FilePath> = ["TestKit", "TestTraits", "Benchmarks"]
 
-    @Test("the table of modules has those of Package.swift, each with what it imports")
+    @Test("the table of modules matches Package.swift, with the imports of each")
     func modules() throws {
         let package = try Page("Package.swift").text
         var declared: [String: Set<String>] = [:]
@@ -122,7 +122,7 @@ struct ArchitectureTests {
         for (name, imports) in declared { #expect(shown[name] == imports, "\(name)") }
     }
 
-    @Test("the table of threads has every name of a thread in the sources, and no other")
+    @Test("the table of threads has exactly the thread names of the sources")
     func threads() throws {
         let marks = [
             "startThread(\"", "OwnThread(name: \"", "onLongThread(named: \"", "threadName: \"",
@@ -143,7 +143,7 @@ struct ArchitectureTests {
         #expect(shown.count == found.count)
     }
 
-    @Test("the table of power cuts has every place where a test may end the process")
+    @Test("the table of power cuts has every crash point")
     func crashPoints() throws {
         var found: Set<String> = []
         for source in try Source.all(in: "Sources", except: Self.onlyTests) {
@@ -156,7 +156,7 @@ struct ArchitectureTests {
         #expect(page.text.contains("`committed`"))
     }
 
-    @Test("each suite of tests that proves a promise exists")
+    @Test("each suite that proves a promise exists")
     func proofs() throws {
         let page = try Page(Self.folder.appending("crash-safety.md"))
         let tests = Set(try Source.all(in: "Tests").flatMap { $0.words(behind: "struct ") })
@@ -208,7 +208,7 @@ struct ArchitectureTests {
         }
     }
 
-    @Test("the first page is read in a quarter of an hour")
+    @Test("the first page takes a quarter of an hour to read")
     func length() throws {
         let words = try Page(Self.folder.appending("README.md")).text.split(whereSeparator: \.isWhitespace)
         #expect(words.count <= 1_800)

@@ -5,7 +5,7 @@ import Testing
 /// Damaged values that people and machines write by hand: nothing traps, and an accepted value means exactly its text.
 @Suite("Fuzz: values", .timeLimit(.minutes(Fuzz.minutes)))
 struct ValueFuzzTests {
-    @Test("a glob matches as the slow and simple matcher does")
+    @Test("a glob matches like a slow and simple matcher")
     func globs() throws {
         // A small alphabet, so that patterns match names.
         let patterns = [
@@ -29,7 +29,7 @@ struct ValueFuzzTests {
         }
     }
 
-    @Test("a template that is taken gives back its pieces, and one that is not says where and why")
+    @Test("an accepted template returns its pieces, and a refused one the place and reason")
     func templates() throws {
         let seeds = [
             "/srv/done/{year}/{month}/{name}", "{folder}/{relative}", "{{{stem}}}-{recorded:%Y-%m-%d %H:%M}.{ext}",
@@ -80,7 +80,7 @@ struct ValueFuzzTests {
         }
     }
 
-    @Test("an id is taken in any case and in one form, and its successor is greater")
+    @Test("an id is accepted in any case with one form, and its successor is greater")
     func uploadIDs() throws {
         let seeds = ["01JQZX3M8F0000000000000000", "01jqzx3m8fzzzzzzzzzzzzzzzz", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"]
         let mutator = Mutator(seeds.map { Array($0.utf8) }, words: ["I", "ſ", "ß", "U", "Z", "0", "\0"], limit: 64)
@@ -98,7 +98,7 @@ struct ValueFuzzTests {
         }
     }
 
-    @Test("no moment is too far away to be printed, or to be moved")
+    @Test("no time is too far away to be printed or moved")
     func moments() throws {
         try Fuzz("moments", rounds: 1500).each(Mutator([[0x30]], words: [])) { round in
             let near = Int64.random(in: -1000...1000, using: &round.dice)
@@ -117,7 +117,7 @@ struct ValueFuzzTests {
         }
     }
 
-    @Test("a secret in a known place is never shown, and what was redacted stays as it is")
+    @Test("a secret in a known place is never shown, and redacted text stays unchanged")
     func redaction() throws {
         let secret = "Zq7canaryX9k2"
         let carriers = ["Authorization: Bearer ", "token=", "https://h/f?X-Amz-Signature=", "X-Api-Key: ", "?sig="]

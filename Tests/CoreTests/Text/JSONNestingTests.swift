@@ -1,10 +1,10 @@
 import Core
 import Testing
 
-@Suite("JSON that a decoder may be given")
+@Suite("JSON accepted by the decoder")
 struct JSONNestingTests {
     @Test(
-        "has at most 64 lists and objects in each other, wherever its texts have brackets",
+        "at most 64 nested lists and objects are accepted, wherever strings contain brackets",
         arguments: [
             String(repeating: "[", count: 64) + String(repeating: "]", count: 64),
             String(repeating: "[]", count: 1000), "\"" + String(repeating: "[", count: 1000) + "\"",
@@ -13,7 +13,7 @@ struct JSONNestingTests {
     func taken(_ text: String) throws { try checkJSON(text.utf8) }
 
     @Test(
-        "is no other",
+        "other nesting is refused",
         arguments: [
             String(repeating: "[", count: 65), String(repeating: "{\"a\":", count: 513),
             "\"\\\"\"" + String(repeating: "[", count: 513), "]]" + String(repeating: "[", count: 67),

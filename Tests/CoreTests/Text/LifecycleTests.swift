@@ -21,7 +21,7 @@ struct LifecycleTests {
         .removed: [.retriedFromCopy: .queued, .retriedFromSource: .staging],
     ]
 
-    @Test("follows every arrow of the table, and no other", arguments: UploadState.allCases, UploadEvent.allCases)
+    @Test("exactly the transitions of the table are possible", arguments: UploadState.allCases, UploadEvent.allCases)
     func arrow(_ state: UploadState, _ event: UploadEvent) {
         #expect(state.after(event) == Self.arrows[state]?[event])
     }
@@ -51,7 +51,7 @@ struct LifecycleTests {
         #expect(shown == Self.arrows)
     }
 
-    @Test("its diagram has the same arrows")
+    @Test("its diagram has the same transitions")
     func diagram() throws {
         let diagram = try Self.page().drop { $0 != "stateDiagram-v2" }.prefix { !$0.hasPrefix("```") }
         var shown: [UploadState: [UploadEvent: UploadState]] = [:]
@@ -69,13 +69,13 @@ struct LifecycleTests {
     }
 
     @Test(
-        "once completed, nothing that arrives later changes it but that it leaves its list",
+        "a completed upload changes only by leaving its list",
         arguments: UploadEvent.allCases)
     func completedIsFinal(_ event: UploadEvent) {
         #expect(UploadState.completed.after(event) == (event == .dismissed ? .removed : nil))
     }
 
-    @Test("reaches completed only through verified")
+    @Test("completed is reached only through verified")
     func onlyVerified() {
         for state in UploadState.allCases {
             for event in UploadEvent.allCases where state.after(event) == .completed { #expect(event == .verified) }
@@ -83,7 +83,7 @@ struct LifecycleTests {
     }
 
     @Test(
-        "lets source and copy go when all are over and one is completed",
+        "source and copy are released when all uploads have ended and one is completed",
         arguments: [
             ([UploadState.completed], ReleaseVerdict.release), ([.completed, .cancelled], .release),
             ([.completed, .failed], .keepBoth), ([.completed, .queued], .keepBoth), ([.cancelled], .dropCopy),
@@ -94,7 +94,7 @@ struct LifecycleTests {
         #expect(ReleaseVerdict(uploads: states) == verdict)
     }
 
-    @Test("keeps the source when one has expired, whatever the others have verified; and the copy while one needs it")
+    @Test("an expired upload keeps the source, whatever others have verified, and the copy while one needs it")
     func expired() {
         func verdict(_ states: [UploadState]) -> ReleaseVerdict { ReleaseVerdict(uploads: states, keepsSource: true) }
         #expect(verdict([.completed, .cancelled]) == .keepSource)
@@ -107,7 +107,7 @@ struct LifecycleTests {
 @Suite("Backoff")
 struct BackoffTests {
     @Test(
-        "doubles up to its ceiling, and luck takes at most half away",
+        "the wait doubles up to its ceiling, and jitter removes at most half",
         arguments: zip([1, 2, 3, 4, 9, 10, 1_000], [5, 10, 20, 40, 1_280, 1_800, 1_800]))
     func waits(after failures: Int, seconds: Int) {
         #expect(Backoff().wait(afterFailures: failures, jitter: 1) == .seconds(seconds))
@@ -117,7 +117,7 @@ struct BackoffTests {
 
 @Suite("UploadID")
 struct UploadIDTests {
-    @Test("sorts by time, then by order of making")
+    @Test("ids sort by time, then by creation order")
     func order() {
         let early = UploadID(time: WallTime(milliseconds: 1_000), chance: .max)
         let late = UploadID(time: WallTime(milliseconds: 1_001), chance: 0)
@@ -127,13 +127,14 @@ struct UploadIDTests {
         #expect(early.text.utf8.count == 26)
     }
 
-    @Test("spells the example of the ULID specification", arguments: [(Int64(1_469_918_176_385), "01ARYZ6S41")])
+    @Test("the example of the ULID specification is reproduced", arguments: [(Int64(1_469_918_176_385), "01ARYZ6S41")])
     func vector(_ time: Int64, _ head: String) {
         #expect(UploadID(time: WallTime(milliseconds: time), chance: 0).text.hasPrefix(head))
     }
 
     @Test(
-        "is read in any case and refused when it is none", arguments: ["", "01ARYZ6S41", "01ARYZ6S41U0000000000000I0"])
+        "an id is parsed in any case and refused when invalid",
+        arguments: ["", "01ARYZ6S41", "01ARYZ6S41U0000000000000I0"])
     func refused(_ text: String) {
         #expect(UploadID(text) == nil)
         let id = UploadID(time: WallTime(milliseconds: 5), chance: 77)
@@ -144,7 +145,7 @@ struct UploadIDTests {
 @Suite("WallTime")
 struct WallTimeTests {
     @Test(
-        "is written as RFC 3339 in UTC",
+        "time is written as RFC 3339 in UTC",
         arguments: [
             (Int64(0), "1970-01-01T00:00:00.000Z"), (1_763_625_600_000, "2025-11-20T08:00:00.000Z"),
             (951_827_696_789, "2000-02-29T12:34:56.789Z"), (-1, "1969-12-31T23:59:59.999Z"),
@@ -178,7 +179,7 @@ struct AdmissionTests {
     }()
 
     @Test(
-        "lets as many go as both limits leave",
+        "as many uploads run as both limits permit",
         arguments: [(3, 0, 2, 0, 2), (3, 2, 2, 0, 1), (1, 0, 2, 0, 1), (3, 1, 2, 1, 1), (10, 2, 5, 2, 3)])
     func slots(_ total: Int, _ running: Int, _ slots: Int, _ there: Int, _ free: Int) {
         let verdict = Admission(total: total).verdict(
@@ -186,13 +187,13 @@ struct AdmissionTests {
         #expect(verdict == .go(free))
     }
 
-    @Test("is busy, not held, when only slots are missing")
+    @Test("a class is busy, not held, if only slots are missing")
     func busy() {
         #expect(Admission(total: 3).verdict(for: Self.remote(running: 2), in: Self.inputs(running: 2)) == .busy)
         #expect(Admission(total: 3).verdict(for: Self.remote(), in: Self.inputs(running: 3)) == .busy)
     }
 
-    @Test("names every reason that stands in the way, not only the first")
+    @Test("every hold is named, not only the first")
     func reasons() {
         let verdict = Admission(total: 3).verdict(
             for: Self.remote(pause: Self.paused, health: Self.down), in: Self.inputs(everything: Self.paused))
@@ -203,7 +204,7 @@ struct AdmissionTests {
         #expect(holds.map(\.kind) == [.global, .global, .destination])
     }
 
-    @Test("tries a destination that was down with one upload, when the time has come")
+    @Test("a destination that was down is probed with one upload when its time has come")
     func probe() {
         let before = Self.inputs(at: Self.clock.advanced(by: .seconds(59)))
         let after = Self.inputs(at: Self.clock.advanced(by: .seconds(60)))
@@ -213,7 +214,7 @@ struct AdmissionTests {
         #expect(admission.verdict(for: Self.remote(slots: 4, running: 1, health: Self.down), in: after) == .busy)
     }
 
-    @Test("keeps the beginning of a trouble, and forgets it at the first success")
+    @Test("the start of a trouble is kept, and the first success clears it")
     func trouble() {
         var health = Self.down
         health.failed(
@@ -225,7 +226,7 @@ struct AdmissionTests {
         #expect(health.standing == nil)
     }
 
-    @Test("what a server asked for is waited for; an unnamed fault waits at most five minutes")
+    @Test("a delay that the server asks for is kept; otherwise the wait is at most five minutes")
     func waits() {
         func wait(_ remedy: Remedy, failures: Int = 1) -> Duration? {
             DestinationHealth.hold(for: remedy, failures: failures, backoff: Backoff(), jitter: 1)?.wait
@@ -241,7 +242,7 @@ struct AdmissionTests {
     }
 
     @Test(
-        "a destination without room is asked after five minutes, and then more and more seldom",
+        "a destination without space is queried after five minutes, and then less and less often",
         arguments: [(1, 3600, 300), (2, 3600, 600), (4, 3600, 2400), (30, 7200, 3600), (30, 1800, 1800), (1, 60, 60)])
     func patience(_ failures: Int, _ longest: Int, _ wait: Int) {
         let hold = DestinationHealth.hold(
@@ -250,7 +251,7 @@ struct AdmissionTests {
         #expect(hold?.wait == .seconds(wait))
     }
 
-    @Test("no room after a silence is a trouble of its own, and so is silence after no room")
+    @Test("lack of space after a silence is a new trouble, and so is the reverse")
     func kinds() {
         var health = Self.down
         let later = Self.now.advanced(by: .seconds(60))
@@ -269,7 +270,7 @@ struct AdmissionTests {
 @Suite("Template")
 struct TemplateTests {
     @Test(
-        "says what is wrong and where",
+        "a mistake is reported with its place",
         arguments: [
             ("{nmae}", 0, "no placeholder is called `{nmae}`; did you mean `{name}`?"),
             ("a{name", 1, "a `{` without its `}`; write `{{` for the brace itself"),
@@ -280,7 +281,7 @@ struct TemplateTests {
         #expect(throws: Template.Mistake(offset: offset, problem: problem)) { try Template(text) }
     }
 
-    @Test("puts values in as bytes, and doubled braces as braces")
+    @Test("values are inserted byte for byte, and doubled braces as one")
     func filled() throws {
         let made = try Template("/{{x}}/{folder}/{recorded:%Y}").filled { name, format in
             name == "folder" ? [0xFF] : Array((format ?? "").utf8)
@@ -288,7 +289,7 @@ struct TemplateTests {
         #expect(made == Array("/{x}/".utf8) + [0xFF] + Array("/%Y".utf8))
     }
 
-    @Test("in JSON no value ends the text that it stands in")
+    @Test("in JSON no value ends its string")
     func json() throws {
         let template = try Template("{{\"n\": \"{name}\"}}").inJSON
         let made = template.filled { _, _ in Array("a\",\"b\":\"\\\n".utf8) }
@@ -308,7 +309,7 @@ struct StoredIdentityTests {
     }
 
     @Test(
-        "is the same version over a remount, and another where anything known differs",
+        "the same version is recognised after a remount, and any known difference is another one",
         arguments: [
             (base, true), (with { $0.inode = nil }, true), (with { $0.born = nil }, true),
             // Copied to a new disk with its times: the same version as far as anybody can tell.

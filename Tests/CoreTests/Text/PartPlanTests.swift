@@ -2,7 +2,7 @@ import Core
 import TestKit
 import Testing
 
-@Suite("a plan of parts")
+@Suite("Plans of parts")
 struct PartPlanTests {
     private static let block: Int64 = 1000
 
@@ -11,7 +11,7 @@ struct PartPlanTests {
         (2 * block - 1, 2, 1), (2 * block, 2, 2), (2 * block + 1, 3, 2), (block * 5 / 2, 3, 2),
     ]
 
-    @Test("has as many parts as its rule says", arguments: counts)
+    @Test("the number of parts follows the rule", arguments: counts)
     func counting(_ row: (size: Int64, short: Int, merge: Int)) throws {
         let short = try #require(PartPlan(size: row.size, partSize: Self.block, rule: .short))
         let merge = try #require(PartPlan(size: row.size, partSize: Self.block, rule: .merge))
@@ -19,7 +19,7 @@ struct PartPlanTests {
         #expect(merge.count == row.merge)
     }
 
-    @Test("covers the file once, in order, whatever its size and its rule", arguments: PartPlan.Rule.allCases)
+    @Test("the parts cover the file once, in order, for any size and rule", arguments: PartPlan.Rule.allCases)
     func covers(_ rule: PartPlan.Rule) throws {
         var dice = Dice(seed: 7)
         for _ in 0..<2000 {
@@ -53,7 +53,7 @@ struct PartPlanTests {
         #expect(one[0].range == 0..<1500)
     }
 
-    @Test("is none for sizes that do not exist")
+    @Test("impossible sizes have no plan")
     func refuses() {
         #expect(PartPlan(size: -1, partSize: 1) == nil)
         #expect(PartPlan(size: 1, partSize: 0) == nil)

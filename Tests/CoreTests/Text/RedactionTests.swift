@@ -4,7 +4,7 @@ import Testing
 @Suite("Redaction")
 struct RedactionTests {
     @Test(
-        "takes secrets out",
+        "secrets are removed",
         arguments: [
             ("it has AccessKeySecret=abcSECRETabc of mine", "it has AccessKeySecret=*** of mine"),
             ("SecurityToken: CAIS+/x", "SecurityToken: ***"),
@@ -23,7 +23,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "leaves everything else",
+        "other text is kept",
         arguments: [
             "", "a.mp4", "code=http_503 key=cam1/0001", "https://nas.example:1080/files?page=2",
             "Basic settings are missing", "09:00: token expired", "mail ann@example.org",
@@ -32,7 +32,7 @@ struct RedactionTests {
         #expect(redacted(text) == text)
     }
 
-    @Test("escapes what acts on a terminal, and not what was escaped already")
+    @Test("terminal control characters are escaped, and not twice")
     func escapes() {
         #expect(printable("a\u{1B}[31mb\nc") == "a\\x1b[31mb\\x0ac")
         #expect(printable("gpj.\u{202E}4pm") == "gpj.\\xe2\\x80\\xae4pm")

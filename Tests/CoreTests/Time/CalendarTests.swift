@@ -16,7 +16,7 @@ struct CalendarTests {
         return WallTime(milliseconds: Int64.random(in: year, using: &dice))
     }
 
-    @Test("days are counted, and have their weekdays")
+    @Test("days are numbered, and have weekdays")
     func days() throws {
         #expect(CivilDay(number: 0).weekday == .thu)
         #expect(CivilDay(number: -1).weekday == .wed)
@@ -27,7 +27,7 @@ struct CalendarTests {
         #expect(CivilDay(year: 2028, month: 2, day: 29).map { "\($0 + 1)" } == "2028-03-01")
     }
 
-    @Test("a time of day is shown once, never, or twice, and it is that time then", arguments: TestZone.all)
+    @Test("a time of day occurs once, never, or twice, and is shown then", arguments: TestZone.all)
     func moments(_ zone: TestZone) throws {
         var dice = Dice(seed: 1)
         for _ in 0..<3000 {
@@ -52,7 +52,7 @@ struct CalendarTests {
         return zone.moments(day, middle % 86_400_000).count
     }
 
-    @Test("a day begins when its date is shown for the first time", arguments: TestZone.all)
+    @Test("a day starts when its date is shown for the first time", arguments: TestZone.all)
     func starts(_ zone: TestZone) throws {
         let first = try #require(CivilDay(year: 2026, month: 1, day: 1))
         for ahead in 0..<365 {
@@ -78,7 +78,7 @@ struct CalendarTests {
         }
     }
 
-    @Test("the next change of a window is where a clock that is watched sees it, no earlier and no later")
+    @Test("the next change of a window is where a clock shows it, no earlier and no later")
     func nextChange() {
         for seed in 1...200 {
             var dice = Dice(seed: UInt64(seed))
@@ -98,7 +98,7 @@ struct CalendarTests {
         }
     }
 
-    @Test("a window over midnight belongs to the day on which it begins, and a day that is left out begins none")
+    @Test("a window over midnight belongs to the day of its start, and an excluded day starts none")
     func overMidnight() throws {
         let friday = Window(days: [.fri], from: 22 * 60, to: 6 * 60)
         let open = Timetable(anyOf: [friday])
@@ -115,7 +115,7 @@ struct CalendarTests {
                 == utc("2026-12-04T22:00:00"))
     }
 
-    @Test("a day that is left out is the next change, however far away it is, and the last one however long ago")
+    @Test("an excluded day is the next change, however far, and the last one however long ago")
     func farAway() throws {
         var window = Window(from: 0, to: 1440)
         window.except = [try #require(CivilDay(year: 2027, month: 9, day: 1))]
@@ -128,7 +128,7 @@ struct CalendarTests {
         #expect(open.lastChange(upTo: utc("2028-03-01T00:00:00"), in: .utc) == utc("2027-09-02T00:00:00"))
     }
 
-    @Test("where clocks are set, a window goes by what they show")
+    @Test("at clock changes, a window follows the shown time")
     func clocksSet() {
         let early = Timetable(anyOf: [Window(from: 2 * 60, to: 2 * 60 + 30)])
         let zone = TestZone.berlin
@@ -144,7 +144,7 @@ struct CalendarTests {
         #expect(changes == ["2026-10-25T00:00", "2026-10-25T00:30", "2026-10-25T01:00", "2026-10-25T01:30"])
     }
 
-    @Test("what never closes never changes, and neither does what has no window")
+    @Test("an always open window never changes, and neither does a missing one")
     func always() {
         let always = Timetable(anyOf: [Window(from: 0, to: 1440)])
         #expect(always.value(at: utc("2026-11-20T00:00:00"), in: .utc))
@@ -161,7 +161,7 @@ struct CalendarTests {
         [.hour, .day, .week(startsOn: .mon), .week(startsOn: .sat)]
         + [1, 15, 28, 29, 30, 31].map { .month(startsOn: $0) }
 
-    @Test("periods lie side by side, and every moment is in one", arguments: TestZone.all)
+    @Test("periods are adjacent, and every moment is in one", arguments: TestZone.all)
     func partition(_ zone: TestZone) {
         for seed in 1...200 {
             var dice = Dice(seed: UInt64(seed))
@@ -180,7 +180,7 @@ struct CalendarTests {
     }
 
     @Test(
-        "a month begins on its day, or on its last where it has fewer",
+        "a month starts on its day, or on its last day if shorter",
         arguments: [
             (31, "2026-02-15", "2026-01-31", "2026-02-28"), (31, "2026-02-28", "2026-02-28", "2026-03-31"),
             (30, "2028-02-29", "2028-02-29", "2028-03-30"), (29, "2026-02-28", "2026-02-28", "2026-03-29"),
@@ -191,7 +191,7 @@ struct CalendarTests {
         #expect(interval == utc(from + "T00:00:00")..<utc(to + "T00:00:00"))
     }
 
-    @Test("days on which clocks are set have 23 and 25 hours, and the hour that comes twice is two")
+    @Test("days of clock changes have 23 and 25 hours, and the repeated hour counts as two")
     func lengths() {
         func hours(_ period: Period, _ at: String) -> Double {
             let interval = period.interval(around: utc(at), in: TestZone.berlin)

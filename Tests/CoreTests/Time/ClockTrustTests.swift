@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@Suite("The clock's trust")
+@Suite("Trust in the clock")
 struct ClockTrustTests {
     private static let made = utc("2026-11-01T00:00:00")
 
@@ -9,7 +9,7 @@ struct ClockTrustTests {
         MonotonicTime(nanoseconds: seconds * 1_000_000_000)
     }
 
-    @Test("a clock that shows a time before the program was made is not set, and is believed at once when it is")
+    @Test("a clock before the build time is unset, and trusted as soon as it is set")
     func unset() {
         var trust = ClockTrust(oldest: Self.made)
         let first = trust.evaluate(wall: utc("1970-01-01T00:01:00"), monotonic: Self.monotonic(60), isSynchronised: nil)
@@ -22,7 +22,7 @@ struct ClockTrustTests {
                 == nil)
     }
 
-    @Test("a clock that is set by more than a minute is believed when it has stayed so for one", arguments: [-61, 61])
+    @Test("a clock that jumps by more than a minute is trusted after a stable minute", arguments: [-61, 61])
     func jump(_ seconds: Int64) {
         var trust = ClockTrust(oldest: Self.made)
         let start = utc("2026-11-20T08:00:00")
@@ -40,7 +40,7 @@ struct ClockTrustTests {
                 == nil)
     }
 
-    @Test("small corrections and time that passes are no jump")
+    @Test("small corrections and passing time are no jump")
     func steady() {
         var trust = ClockTrust(oldest: Self.made)
         let start = utc("2026-11-20T08:00:00")
@@ -51,7 +51,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("what the system says of its clock counts, and nothing is concluded where it says nothing")
+    @Test("the system's statement about its clock counts, and without one nothing is assumed")
     func synchronised() {
         var trust = ClockTrust(oldest: Self.made)
         let now = utc("2026-11-20T08:00:00")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Time")
 struct TimeTests {
-    @Test("ends where its numbers end, and does not trap there")
+    @Test("time is limited to its range and does not trap")
     func ends() {
         let end = WallTime(milliseconds: .max)
         #expect(end.advanced(by: .seconds(Int64.max)) == end)
@@ -18,7 +18,7 @@ struct TimeTests {
     }
 
     @Test(
-        "durations count whole units, and stop at the most there is",
+        "durations count whole units, and stop at the maximum",
         arguments: [
             (Duration.seconds(0), Int64(0), Int64(0)),
             (.milliseconds(1500), 1500, 1_500_000_000),

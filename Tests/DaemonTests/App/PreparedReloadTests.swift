@@ -6,7 +6,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("New settings, compared with those in force")
+@Suite("Comparing new settings with those in force")
 struct PreparedReloadTests {
     private static func prepare(
         _ scene: ComponentScene, makes: @escaping (DestinationSettings) throws -> any Destination,
@@ -19,7 +19,7 @@ struct PreparedReloadTests {
             at: scene.clocks.wall(), make: makes)
     }
 
-    @Test("a destination whose remote is the same stays the same object")
+    @Test("a destination with the same remote keeps its object")
     func unchanged() async throws {
         let scene = try await ComponentScene()
         let prepared = Self.prepare(scene, makes: { _ in throw Unexpected() }) {
@@ -30,7 +30,7 @@ struct PreparedReloadTests {
         #expect(!prepared.view.changes.isEmpty)
     }
 
-    @Test("a destination with another value is made again, and counts as changed")
+    @Test("a destination with a changed value gets a new object and counts as changed")
     func changed() async throws {
         let scene = try await ComponentScene()
         let other = ScriptedRemote()
@@ -48,7 +48,7 @@ struct PreparedReloadTests {
         #expect(PreparedReload.changedDestinations(from: scene.house.setup, to: new) == ["nas", "attic"])
     }
 
-    @Test("a setting that is fixed while the daemon runs is an error, and nothing is made")
+    @Test("a changed setting that needs a restart is an error, and no object is created")
     func fixed() async throws {
         let scene = try await ComponentScene()
         let prepared = Self.prepare(scene, makes: { _ in throw Unexpected() }) {
@@ -72,7 +72,7 @@ struct PreparedReloadTests {
         #expect(prepared.view.errors.map(\.place) == ["s:1"])
     }
 
-    @Test("folders with another release_unsure are those that changed or are gone")
+    @Test("the changed folders are those whose release_unsure changed or that were removed")
     func releaseUnsure() async throws {
         let old = try await ComponentScene().house.settings
         var new = old

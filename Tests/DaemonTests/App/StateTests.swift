@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Life cycle")
 struct LifecycleTests {
-    @Test("requests are refused until the start is over, and a stop is not undone")
+    @Test("requests are refused until the start has finished, and a stop is final")
     func phases() throws {
         let lifecycle = Lifecycle(startedAt: WallTime(milliseconds: 0))
         #expect(lifecycle.isStarting)
@@ -25,7 +25,7 @@ struct LifecycleTests {
 
 @Suite("A state that cannot be written")
 struct StateHealthTests {
-    @Test("it is reported once, until a commit succeeds")
+    @Test("a state that cannot be written is reported once, until a commit succeeds")
     func once() async throws {
         let scene = try await ComponentScene()
         let health = scene.house.stateHealth
@@ -54,7 +54,7 @@ struct FirstWatchTests {
         #expect(try await firstWatch.find(in: settings) == ["door"])
     }
 
-    @Test("the scan of a folder that was watched before is not recorded")
+    @Test("the scan of a previously watched folder is not recorded")
     func known() async throws {
         let scene = try await ComponentScene()
         let firstWatch = FirstWatch(store: scene.store)
@@ -64,7 +64,7 @@ struct FirstWatchTests {
     }
 }
 
-@Suite("The end of a run that ends by itself")
+@Suite("End of a --once run")
 struct OnceRunTests {
     private static let last = MonotonicTime(nanoseconds: 100_000_000_000)
 
@@ -75,7 +75,7 @@ struct OnceRunTests {
         return OnceRun.mayProgress([state], by: last)
     }
 
-    @Test("a file that changes is given the time, and a file that is too young only if it is old enough by then")
+    @Test("a run waits for a changing file, and for a file that is too recent only if it reaches its age in time")
     func files() {
         #expect(!Self.mayProgress(settling: 0, young: 0, next: nil))
         #expect(Self.mayProgress(settling: 1, young: 0, next: nil))

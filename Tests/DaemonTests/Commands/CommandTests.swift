@@ -42,7 +42,7 @@ struct CommandTests {
         #expect(try await scene.store.read { try $0.pauses.all() }.isEmpty)
     }
 
-    @Test("a paused upload says so, until it is resumed")
+    @Test("a paused upload is shown as paused until it is resumed")
     func upload() async throws {
         let scene = try await ComponentScene()
         let id = try await scene.record("a.mp4")
@@ -51,7 +51,7 @@ struct CommandTests {
     }
 
     @Test(
-        "a selection that says two things is refused",
+        "a selection of two kinds is refused",
         arguments: [
             Selection(folder: "cam", destination: "nas"), Selection(ids: ["a"], all: true),
             Selection(all: true, folder: "cam"), Selection(folder: "cam", duration: 0),
@@ -63,7 +63,7 @@ struct CommandTests {
         }
     }
 
-    @Test("an exception for a folder is in force until its end, and can be taken back")
+    @Test("an exception for a folder lasts until its end and can be withdrawn")
     func allow() async throws {
         let scene = try await ComponentScene()
         let overrides = Self.overrides(scene)
@@ -77,7 +77,7 @@ struct CommandTests {
     }
 
     @Test(
-        "requests for exceptions are refused where they say too little or too much",
+        "requests for exceptions are refused if they say too little or too much",
         arguments: [
             AllowRequest(folder: "cam", kinds: [], duration: 60),
             AllowRequest(folder: "cam", kinds: ["weather"], duration: 60),
@@ -114,7 +114,7 @@ struct QueryTests {
             stagingHolds: scene.house.stagingHolds)
     }
 
-    @Test("a list is given page by page, newest first")
+    @Test("a list is returned in pages, newest first")
     func pages() async throws {
         let scene = try await ComponentScene()
         var ids: [String] = []
@@ -140,7 +140,7 @@ struct QueryTests {
         }
     }
 
-    @Test("copies that wait for the staging folder are found as waiting")
+    @Test("uploads whose copies wait for staging space are listed as waiting")
     func waiting() async throws {
         let scene = try await ComponentScene()
         let id = try await scene.record("a.mp4")

@@ -49,7 +49,7 @@ struct HandlerTests {
         return nil
     }
 
-    @Test("cancelled uploads leave their list by remove, and flush clears whole lists")
+    @Test("remove takes cancelled uploads off their list, and flush clears whole lists")
     func ended() async throws {
         let scene = try await ComponentScene()
         let commands = scene.handlers().commands
@@ -62,7 +62,7 @@ struct HandlerTests {
         #expect(await Self.code { _ = try await commands.flush(FlushRequest(list: "ongoing")) } == .badRequest)
     }
 
-    @Test("a retry without copy and source is refused")
+    @Test("retry without a copy and a source is refused")
     func retry() async throws {
         let scene = try await ComponentScene()
         let commands = scene.handlers().commands
@@ -71,7 +71,7 @@ struct HandlerTests {
         #expect(await Self.code { _ = try await commands.retry(Selection(ids: [id])) } == .sourceMissing)
     }
 
-    @Test("a path outside the configured folders is not added, nor one that is not absolute")
+    @Test("a path outside the configured folders and a relative path are not added")
     func add() async throws {
         let adder = try await ComponentScene().handlers().adder
         #expect(await Self.code { _ = try await adder.add(AddRequest(path: "/elsewhere/a")) } == .badRequest)
@@ -108,7 +108,7 @@ struct HandlerTests {
         #expect(numbers[.reloadSuccess]?[[]] == .whole(1))
     }
 
-    @Test("a plan is about the time to come, and about a year at most")
+    @Test("a plan covers the future, and at most one year")
     func plan() async throws {
         let scene = try await ComponentScene()
         let plan = scene.handlers().plan
@@ -118,7 +118,7 @@ struct HandlerTests {
         }
     }
 
-    @Test("the explanation of a path in no folder says so, and a name without an upload is refused")
+    @Test("why reports a path in no folder, and refuses a name without an upload")
     func why() async throws {
         let why = try await ComponentScene().handlers().why
         #expect(try await why.why("/elsewhere/a").answers.map(\.state) == ["outside"])
@@ -136,7 +136,7 @@ struct HandlerTests {
         #expect(await Self.code { _ = try await handlers.checks.tryHook("x") } == .notFound)
     }
 
-    @Test("without a source of settings, a reload is refused and counts as none")
+    @Test("reload without a source of settings is refused and not counted")
     func reload() async throws {
         let reloader = try await ComponentScene().handlers().reloader
         #expect(await Self.code { _ = try await reloader.reload() } == .unavailable)

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Daemon
 
-@Suite("what a remote says of an upload under way", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Names that a remote gives to an upload in progress", .timeLimit(.minutes(Patience.minutes(2))))
 struct NamedTests {
-    @Test("its name for it is shown while it runs and after a cancel, finds it, and proves nothing")
+    @Test("the remote name is shown during the upload and after a cancel, finds the upload, and verifies nothing")
     func shown() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.mediaID = "media-7"
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
@@ -24,30 +24,30 @@ struct NamedTests {
         try await scene.stop()
     }
 
-    @Test("its name for it is shown with a failure; once complete it stands beside what verified it")
+    @Test("the remote name is shown with a failure, and beside the verification after completion")
     func ends() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.mediaID = "media-7"
         scene.remote.when("opened") { _ in scene.remote.mediaID = "media-8" }
         let whole = try await scene.add("a.mp4")
-        try await scene.reachability(.completed, [whole])
+        try await scene.reach(.completed, [whole])
         let view = try await scene.daemon.show(whole).upload
         #expect(view.remote?.id == "media-7" && view.remote?.verifiedBy == "script")
         scene.remote.standard = .failNamed(.giveUp)
         let refused = try await scene.add("b.mp4")
-        try await scene.reachability(.failed, [refused])
+        try await scene.reach(.failed, [refused])
         let failed = try await scene.daemon.show(refused).upload
         #expect(failed.remote?.id == "media-8" && failed.remote?.verifiedBy == nil)
         try await scene.stop()
     }
 
-    @Test("a right that was renewed is an event of the upload, with its name at the remote")
+    @Test("a renewed authorization is an event of the upload, with its remote name")
     func credential() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.mediaID = "media-7"
         scene.remote.renew(CredentialRenewal(reason: .ending, until: WallTime(milliseconds: 60_000)))
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         var told: EventView?
         for await event in try await scene.daemon.events(since: 0) where event.type == "credential" {
             told = event

@@ -72,7 +72,7 @@ private struct NotRefused: Error {}
 
 @Suite("Operations", .timeLimit(.minutes(Patience.minutes(1))))
 struct OperationsTests {
-    @Test("a misspelt folder or destination is said so by every verb that takes one, with what was meant")
+    @Test("every command that takes a folder or destination reports a misspelt name and suggests the right one")
     func misspelt() async throws {
         try await Scene.run { scene in
             let daemon = scene.daemon
@@ -95,7 +95,7 @@ struct OperationsTests {
         }
     }
 
-    @Test("a pause is of one scope, and lasts some time")
+    @Test("a pause has one scope and a positive duration")
     func pauseScopes() async throws {
         try await Scene.run { scene in
             for selection in [
@@ -110,7 +110,7 @@ struct OperationsTests {
         }
     }
 
-    @Test("add: a destination twice is one upload, and a key is short and one upload's")
+    @Test("add with a repeated destination creates one upload, and a key is short and unique")
     func adding() async throws {
         try await Scene.run { scene in
             let path = try scene.file("front/one.bin")
@@ -130,7 +130,7 @@ struct OperationsTests {
         }
     }
 
-    @Test("add: what is no file below a folder, or has too much context, is refused and leaves nothing behind")
+    @Test("add refuses a path that is no file below a folder and too large a context, and leaves no record")
     func refusedAdding() async throws {
         try await Scene.run { scene in
             let path = try scene.file("front/one.bin")
@@ -151,7 +151,7 @@ struct OperationsTests {
         }
     }
 
-    @Test("list finds what waits, and what waits because a person said so")
+    @Test("the list can be filtered for waiting uploads and for paused ones")
     func waiting() async throws {
         try await Scene.run { scene in
             func ids(_ state: String) async throws -> [String] {
@@ -171,7 +171,7 @@ struct OperationsTests {
         }
     }
 
-    @Test("an upload is found by the whole names at the end of its path, as long as one file has them")
+    @Test("an upload is found by the last components of its path if only one file has them")
     func ends() async throws {
         try await Scene.run { scene in
             let name = FilePath(bytes: Array("front/day/cl".utf8) + [0xFF])

@@ -11,7 +11,7 @@ import Testing
 @testable import Store
 
 /// The result of a rebuild from folders, copies, answers and old rows.
-@Suite("rebuilding", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Rebuild", .timeLimit(.minutes(Patience.minutes(2))))
 struct RebuildTests {
     private static let held = Finding.held(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
 
@@ -78,7 +78,7 @@ struct RebuildTests {
         }
     }
 
-    @Test("takes what a scan takes, and does with it what the destination says")
+    @Test("rebuild accepts the files that a scan accepts, and follows the answer of the destination")
     func answers() async throws {
         let scene = try Scene(action: .delete)
         for name in ["held", "absent", "deep/held", "no.log", ".hidden", "half.part"] {
@@ -101,7 +101,7 @@ struct RebuildTests {
     }
 
     @Test(
-        "what nobody can tell waits, is sent, or counts as sent with its source kept",
+        "a file of unknown state waits, is uploaded, or counts as uploaded with its source kept",
         arguments: [
             (RebuildOptions.Undecided.hold, UploadState.failed), (.send, .staging), (.assumeSent, .completed),
         ])
@@ -117,7 +117,7 @@ struct RebuildTests {
         #expect(scene.remote.asked <= 2)
     }
 
-    @Test("a file that may have been there before the folder was watched is not sent unasked")
+    @Test("a file that may have existed before its folder was watched is not uploaded without a command")
     func existing() async throws {
         let scene = try Scene(existing: .skip)
         try scene.folder.write("cam/old", noise(50))
@@ -127,7 +127,7 @@ struct RebuildTests {
         #expect(try await scene.states() == ["old": .failed])
     }
 
-    @Test("the old rows tell what was sent when nobody else does; the source is kept then, and pauses are taken over")
+    @Test("rows of the old database count if no destination knows the file; sources are kept and pauses restored")
     func salvage() async throws {
         let scene = try Scene(action: .delete)
         for number in 0..<30 { try scene.folder.write(FilePath("cam/\(number)"), noise(50, seed: UInt64(number))) }
@@ -164,7 +164,7 @@ struct RebuildTests {
         #expect(pauses.map(\.name) == ["nas"])
     }
 
-    @Test("rows behind and before a damaged page still count")
+    @Test("rows before and after a damaged page are used")
     func partialSalvage() async throws {
         let scene = try Scene()
         let count = 400
@@ -184,7 +184,7 @@ struct RebuildTests {
         #expect(report.assumed["nas"] ?? 0 > count / 4, "\(report)")
     }
 
-    @Test("a copy without a word about itself finds its file by its content; one that finds none is kept")
+    @Test("a copy without attributes is matched to its file by content, and kept if no file matches")
     func looseCopies() async throws {
         let scene = try Scene()
         try scene.folder.write("cam/known", noise(50))
@@ -204,7 +204,7 @@ struct RebuildTests {
             } > 4)
     }
 
-    @Test("a source that a release had caught gets its name back, and its upload is not sent again")
+    @Test("a source that a release had renamed gets its name back, and is not uploaded again")
     func caught() async throws {
         let scene = try Scene(action: .delete)
         let source = try scene.folder.write("cam/clip.mp4", noise(50))
@@ -237,7 +237,7 @@ struct RebuildTests {
         #expect(upload?.context == ["who": "me"])
     }
 
-    @Test("an export tells of itself too: it is sent, and its source stays known and goes when that is verified")
+    @Test("an export is identified by its attributes: it is uploaded, and its source is released after verification")
     func exported() async throws {
         let scene = try Scene(action: .delete)
         let source = try scene.folder.write("cam/clip.mov", noise(50))
@@ -278,7 +278,7 @@ struct RebuildTests {
         #expect(scene.remote.contents == [Array(noise(50).prefix(20))])
     }
 
-    @Test("a start sets aside a copy that its database does not know, and sweeps none")
+    @Test("the start sets aside a copy without a database record, and deletes none")
     func strangeCopy() async throws {
         let scene = try Scene()
         scene.remote.find(.absent)
@@ -293,7 +293,7 @@ struct RebuildTests {
         #expect(try Files.read(place) == noise(70))
     }
 
-    @Test("a folder that is away stops it, unless it is forced")
+    @Test("an absent folder stops the rebuild unless it is forced")
     func away() async throws {
         let scene = try Scene()
         try scene.folder.write("staging/3", noise(50))

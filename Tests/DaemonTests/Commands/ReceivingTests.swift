@@ -9,7 +9,7 @@ import Testing
 @testable import Daemon
 
 /// Bytes that are handed over without a file, over a scripted remote.
-@Suite("bytes that are handed over", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Receiving bytes", .timeLimit(.minutes(Patience.minutes(1))))
 struct ReceivingTests {
     /// Returns pieces one after another.
     private func pieces(_ pieces: [[UInt8]], then end: (any Error)? = nil) -> @Sendable () async throws -> [UInt8]? {
@@ -23,9 +23,9 @@ struct ReceivingTests {
 
     private struct Cut: Error, Equatable {}
 
-    @Test("they are uploaded once, the copy goes only then, and there is no source to look for")
+    @Test("received bytes are uploaded once, their copy is removed only then, and no source is looked for")
     func once() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let reply = try await scene.daemon.receive(
             ReceiveRequest(name: "clip.mp4", context: ["trip": "alps"]), pieces([noise(1000), noise(500)]))
@@ -35,7 +35,7 @@ struct ReceivingTests {
         try await scene.isRunning(1)
         #expect(try scene.copies.count == 1)
         scene.remote.letGo()
-        try await scene.reachability(.completed, [made.id])
+        try await scene.reach(.completed, [made.id])
         try await eventually("the copy is gone") { try scene.copies.isEmpty }
         try await eventually("nothing is left to be done") {
             try await scene.daemon.show(made.id).upload.sourceState == "done"
@@ -43,9 +43,9 @@ struct ReceivingTests {
         try await scene.stop()
     }
 
-    @Test("while they come in `status` says how many are there")
+    @Test("status shows how many bytes have arrived so far")
     func coming() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let count = Mutex(0)
         let daemon = scene.daemon
         _ = try await daemon.receive(ReceiveRequest(name: "clip.mp4")) {
@@ -64,9 +64,9 @@ struct ReceivingTests {
         try await scene.stop()
     }
 
-    @Test("what does not come to its end leaves nothing behind", arguments: [0, 1, 3])
+    @Test("an incomplete reception leaves no file or record", arguments: [0, 1, 3])
     func cut(_ count: Int) async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         await #expect(throws: Cut()) {
             try await scene.daemon.receive(
                 ReceiveRequest(name: "a"), pieces(Array(repeating: noise(100_000), count: count), then: Cut()))
@@ -76,9 +76,9 @@ struct ReceivingTests {
         try await scene.stop()
     }
 
-    @Test("what the cache has no room for is refused, at once where the size is known, and gives its room back")
+    @Test("bytes that do not fit into staging are refused, early if the size is known, and their space is returned")
     func full() async throws {
-        let scene = try await AgentScene(cap: 1_000_000)
+        let scene = try await DaemonScene(cap: 1_000_000)
         for size in [nil, 2_000_000] as [Int64?] {
             let asked = Atomic(0)
             let error = try await #require(throws: Refusal.self) {
@@ -95,13 +95,13 @@ struct ReceivingTests {
         }
         let reply = try await scene.daemon.receive(
             ReceiveRequest(name: "fits"), pieces(Array(repeating: noise(100_000), count: 10)))
-        try await scene.reachability(.completed, reply.uploads.map(\.id))
+        try await scene.reach(.completed, reply.uploads.map(\.id))
         try await scene.stop()
     }
 
-    @Test("files and what comes in share the room: neither takes what the other was promised")
+    @Test("staged files and receptions share the space: neither uses the other's reservation")
     func shared() async throws {
-        let scene = try await AgentScene(cap: 1_000_000)
+        let scene = try await DaemonScene(cap: 1_000_000)
         let (gate, opener) = AsyncStream<Void>.makeStream()
         let isFirst = Atomic(true)
         async let reply = scene.daemon.receive(ReceiveRequest(name: "a", size: 900_000)) {
@@ -114,12 +114,12 @@ struct ReceivingTests {
         try await eventually("the file waits for room") { await scene.daemon.stager.isShort }
         #expect(try await scene.state(file) == .staging)
         opener.yield()
-        try await scene.reachability(.completed, try await reply.uploads.map(\.id) + [file])
+        try await scene.reach(.completed, try await reply.uploads.map(\.id) + [file])
         try await scene.stop()
     }
 
     @Test(
-        "what cannot be done is refused before a byte is read",
+        "an impossible request is refused before a byte is read",
         arguments: [
             (ReceiveRequest(name: ""), "1 to 255 bytes"),
             (ReceiveRequest(name: String(repeating: "a", count: 256)), "255"),
@@ -127,11 +127,11 @@ struct ReceivingTests {
             (ReceiveRequest(name: "a\nb"), "control character"),
             (ReceiveRequest(name: "a", to: ["naz"]), "did you mean `nas`"),
             (ReceiveRequest(name: "a", key: ""), "1 to 1024 bytes"),
-            (ReceiveRequest(name: "a", headers: ["X": "1"]), "`headers` cannot be for `nas`"),
-            (ReceiveRequest(name: "a", url: "http://x/"), "`url` cannot be for `nas`"),
+            (ReceiveRequest(name: "a", headers: ["X": "1"]), "`headers` cannot be used with `nas`"),
+            (ReceiveRequest(name: "a", url: "http://x/"), "`url` cannot be used with `nas`"),
         ])
     func refused(_ request: ReceiveRequest, _ words: String) async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let error = try await #require(throws: Refusal.self) {
             try await scene.daemon.receive(request) { throw Cut() }
         }
@@ -140,9 +140,9 @@ struct ReceivingTests {
         try await scene.stop()
     }
 
-    @Test("a key that is in use is refused before a byte is read")
+    @Test("a key in use is refused before a byte is read")
     func key() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let first = try await scene.daemon.receive(ReceiveRequest(name: "a", key: "k"), pieces([noise(10)]))
         let error = try await #require(throws: Refusal.self) {
@@ -153,9 +153,9 @@ struct ReceivingTests {
         try await scene.stop()
     }
 
-    @Test("one that is cancelled is kept among what was rescued, since there is no other; it cannot be begun again")
+    @Test("the copy of a cancelled reception is rescued, and retry is refused")
     func cancelled() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let content = noise(1000)
         let made = try #require(

@@ -10,9 +10,9 @@ import Testing
 
 @Suite("Reload", .timeLimit(.minutes(Patience.minutes(2))))
 struct ReloadTests {
-    @Test("a transfer goes on untouched while everything but its destination changes")
+    @Test("a transfer continues unchanged while settings other than its destination's change")
     func untouched() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)
@@ -34,15 +34,15 @@ struct ReloadTests {
             ])
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(scene.remote.began == ["a"])
         #expect(try await scene.daemon.reload().changes.isEmpty)
         try await scene.stop()
     }
 
-    @Test("a transfer to a destination that changed is stopped, and goes on from what was written down")
+    @Test("a transfer to a changed destination stops and resumes from its checkpoint")
     func changed() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)
@@ -50,16 +50,16 @@ struct ReloadTests {
         #expect(try await scene.daemon.reload().changes.map(\.words) == ["destination nas changed (token)"])
         try await eventually("it began again") { scene.remote.began.count == 2 }
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         // The object that the first attempt made, and no second one.
         #expect(scene.remote.objects == ["a"])
         #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0)
         try await scene.stop()
     }
 
-    @Test("uploads to a destination that was taken out wait and say so, and go on when it is back")
+    @Test("uploads to a removed destination wait with the reason and continue when it is back")
     func removed() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)
@@ -69,7 +69,7 @@ struct ReloadTests {
             for number in settings.folders.indices { settings.folders[number].uploadTo = ["other"] }
         }
         _ = try await scene.daemon.reload()
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         let hold = try #require(try await scene.daemon.show(id).upload.holds.first)
         #expect(hold.kind == "destination")
         #expect(hold.text.contains("destination nas is not in the configuration"))
@@ -77,14 +77,14 @@ struct ReloadTests {
         scene.written.edit { $0 = before }
         _ = try await scene.daemon.reload()
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(scene.remote.objects == ["a"])
         try await scene.stop()
     }
 
-    @Test("what only a restart can change is refused by its key, and nothing else is applied with it")
+    @Test("a setting that needs a restart is refused by its key, and nothing else of that reload is applied")
     func fixed() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let before = scene.daemon.house.settings
         scene.written.edit { settings in
             settings.state = "/elsewhere"
@@ -102,9 +102,9 @@ struct ReloadTests {
         try await scene.stop()
     }
 
-    @Test("a mistake, and a destination that cannot be made, leave the old in force, transfers included")
+    @Test("a configuration error or an unusable destination keeps the old settings and the running transfers")
     func refused() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let before = scene.daemon.house.settings
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
@@ -133,14 +133,14 @@ struct ReloadTests {
         #expect(unusable.errors.map(\.key) == ["destinations.new.bad"])
         #expect(scene.daemon.house.settings == before)
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(scene.remote.began == ["a"])
         try await scene.stop()
     }
 
-    @Test("a daemon that is leaving refuses, and the old stays")
+    @Test("a stopping daemon refuses a reload and keeps the old settings")
     func leaving() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let before = scene.daemon.house.settings
         scene.written.edit { settings in
             settings.folders.removeAll()
@@ -152,9 +152,9 @@ struct ReloadTests {
         try await scene.stop()
     }
 
-    @Test("many at once are done one after the other, the last written counts, and a transfer knows nothing of it")
+    @Test("simultaneous reloads run one after another, the last file is in force, and transfers are not affected")
     func many() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)
@@ -169,14 +169,14 @@ struct ReloadTests {
         }
         #expect(scene.daemon.house.settings == scene.written.settings)
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(scene.remote.began == ["a"])
         try await scene.stop()
     }
 
-    @Test("more slots are used at once; fewer let what runs go on")
+    @Test("additional slots are used at once; fewer slots let running transfers finish")
     func slots() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         scene.written.edit { $0.policy.total = 1 }
         _ = try await scene.daemon.reload()
@@ -184,7 +184,7 @@ struct ReloadTests {
         var ids = try await [scene.add("0")]
         try await scene.isRunning(1)
         for number in 1..<4 { ids.append(try await scene.add("\(number)")) }
-        try await scene.reachability(.queued, Array(ids[1...]))
+        try await scene.reach(.queued, Array(ids[1...]))
         #expect(scene.remote.running.count == 1)
         scene.written.edit { $0.policy.total = 3 }
         _ = try await scene.daemon.reload()
@@ -193,32 +193,32 @@ struct ReloadTests {
         _ = try await scene.daemon.reload()
         #expect(scene.remote.running.count == 3)
         scene.remote.letGo()
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(scene.remote.began.count == 4)
         try await scene.stop()
     }
 
-    @Test("another order sorts what waits already")
+    @Test("a changed order sorts uploads that already wait")
     func order() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         _ = try await scene.daemon.pause(Selection(all: true))
         var ids: [String] = []
         for size in [300, 100, 200] { ids.append(try await scene.add("\(size)", size: size)) }
-        try await scene.reachability(.queued, ids)
+        try await scene.reach(.queued, ids)
         scene.written.edit { settings in
             settings.policy.order = .smallestFirst
             settings.policy.total = 1
         }
         _ = try await scene.daemon.reload()
         _ = try await scene.daemon.resume(Selection(all: true))
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(scene.remote.began == ["100", "200", "300"])
         try await scene.stop()
     }
 
-    @Test("pauses and the hold of an unchanged destination are kept; a change to it lets it be tried at once")
+    @Test("pauses and the hold of an unchanged destination are kept; a change to the destination tries it at once")
     func holds() async throws {
-        let scene = try await AgentScene(retry: .seconds(3600))
+        let scene = try await DaemonScene(retry: .seconds(3600))
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a")
         try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
@@ -231,13 +231,13 @@ struct ReloadTests {
         scene.remote.standard = .take
         scene.written.edit { $0.destinations[0].values["url"] = .text("http://right/") }
         _ = try await scene.daemon.reload()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("a refused credential is read and tried again, although nothing else changed")
+    @Test("a refused credential is read and tried again even if no other setting changed")
     func credential() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .fail(.authenticate)
         let id = try await scene.add("a")
         try await eventually("the destination is held") {
@@ -245,7 +245,7 @@ struct ReloadTests {
         }
         scene.remote.standard = .take
         _ = try await scene.daemon.reload()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 }

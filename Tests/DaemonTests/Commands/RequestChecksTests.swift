@@ -25,7 +25,7 @@ struct RequestChecksTests {
     }
 
     @Test(
-        "malformed headers are refused before the destination is asked",
+        "malformed headers are refused before the destination checks them",
         arguments: [
             ["X Y": "1"], ["X-Y": "a\u{1}"], ["X-Y": " a"], ["X-Y": String(repeating: "a", count: 4097)],
             ["x-y": "1", "X-Y": "2"], Dictionary(uniqueKeysWithValues: (0..<17).map { ("X-\($0)", "1") }),
@@ -37,7 +37,7 @@ struct RequestChecksTests {
         } throws: { ($0 as? Refusal)?.code == .badRequest }
     }
 
-    @Test("a destination may object to a header and to an address")
+    @Test("a destination may refuse a header and an address")
     func objections() async throws {
         let checks = try await Self.checks()
         try checks.checkRequests(["X-Y": "1"], url: nil, for: [])

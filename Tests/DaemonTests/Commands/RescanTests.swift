@@ -11,14 +11,14 @@ import Testing
 @Suite("Rescan", .timeLimit(.minutes(Patience.minutes(1))))
 struct RescanTests {
     /// A daemon that takes up files in `cam`.
-    private func scene() async throws -> AgentScene {
-        try await AgentScene { settings in
+    private func scene() async throws -> DaemonScene {
+        try await DaemonScene { settings in
             settings.folders[0].watch.exclude = []
             settings.folders[0].watch.quietFor = .milliseconds(10)
         }
     }
 
-    private func uploads(_ scene: AgentScene, are count: Int) async throws {
+    private func uploads(_ scene: DaemonScene, are count: Int) async throws {
         try await eventually("\(count) uploads are completed") {
             try await scene.daemon.house.store.read { try $0.lists.tallies() }.filter { $0.state == .completed }.reduce(
                 0
@@ -34,7 +34,7 @@ struct RescanTests {
         try file.close(named: path)
     }
 
-    @Test("who waits for a look hears what it came across, also what no event had told of")
+    @Test("a caller that waits for a rescan gets its results, including files without an event")
     func counts() async throws {
         let scene = try await scene()
         let other = scene.folder.path.appending("other")
@@ -58,7 +58,7 @@ struct RescanTests {
         try await scene.stop()
     }
 
-    @Test("who does not wait is answered at once, and the folder is looked through all the same")
+    @Test("a caller that does not wait is answered at once, and the folder is scanned anyway")
     func atOnce() async throws {
         let scene = try await scene()
         let other = scene.folder.path.appending("other")
@@ -75,7 +75,7 @@ struct RescanTests {
         try await scene.stop()
     }
 
-    @Test("many who wait at the same time are all answered; a folder that is not there is said to be absent")
+    @Test("all callers that wait at the same time are answered; an absent folder is reported as absent")
     func together() async throws {
         let scene = try await scene()
         #expect(rmdir(scene.folder.path.appending("solo").display) == 0)
@@ -91,14 +91,14 @@ struct RescanTests {
         try await scene.stop()
     }
 
-    @Test("a folder that nobody knows is refused, with the nearest that there is")
+    @Test("an unknown folder is refused, with the nearest known name")
     func unknown() async throws {
         let scene = try await scene()
         await #expect(throws: Refusal.self) { try await scene.daemon.rescan(RescanRequest(folder: "camm", wait: true)) }
         try await scene.stop()
     }
 
-    @Test("who no longer waits, or a daemon that stops, ends the wait")
+    @Test("the wait ends when the caller leaves or the daemon stops")
     func cancelled() async throws {
         let scene = try await scene()
         let waiting = Task { try await scene.daemon.rescan(RescanRequest(wait: true)) }

@@ -7,34 +7,34 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("Lists and history, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Lists and history in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct RetentionTests {
-    private func list(_ scene: AgentScene, _ list: String) async throws -> [String] {
+    private func list(_ scene: DaemonScene, _ list: String) async throws -> [String] {
         var query = ListQuery()
         query.list = list
         return try await scene.daemon.list(query).uploads.map(\.id)
     }
 
     /// An upload that failed, with its copy.
-    private func fail(_ scene: AgentScene, _ name: String) async throws -> String {
+    private func fail(_ scene: DaemonScene, _ name: String) async throws -> String {
         scene.remote.set(.fail(.giveUp), for: FilePath(name))
         let id = try await scene.add(name)
-        try await scene.reachability(.failed, [id])
+        try await scene.reach(.failed, [id])
         return id
     }
 
     @Test(
-        "each list is kept for its own time, which only running counts for, and then nothing of it is shown but the history"
+        "each list has its own retention of running time, and afterwards only the history shows the upload"
     )
     func times() async throws {
         let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
-        let scene = try await AgentScene(clocks: clocks) { settings in
+        let scene = try await DaemonScene(clocks: clocks) { settings in
             settings.lists.completed.time = .seconds(10)
             settings.lists.failed.time = .seconds(60)
             settings.lists.history = .seconds(100)
         }
         let done = try await scene.add("done.mp4")
-        try await scene.reachability(.completed, [done])
+        try await scene.reach(.completed, [done])
         clocks.advance(by: .seconds(5))
         let failed = try await fail(scene, "failed.mp4")
         // The clock is set.
@@ -44,7 +44,7 @@ struct RetentionTests {
         #expect(view.expiresAt == clocks.wall().advanced(by: .seconds(5)).description)
         clocks.advance(by: .seconds(5))
         scene.daemon.house.historySignal.signal()
-        try await scene.reachability(.removed, [done])
+        try await scene.reach(.removed, [done])
         #expect(try await list(scene, "completed").isEmpty)
         #expect(try await list(scene, "failed") == [failed])
         #expect(try await list(scene, "history") == [done])
@@ -53,7 +53,7 @@ struct RetentionTests {
         #expect(try await scene.daemon.status().counts == Counts(failed: 1))
         clocks.advance(by: .seconds(55))
         scene.daemon.house.historySignal.signal()
-        try await scene.reachability(.removed, [failed])
+        try await scene.reach(.removed, [failed])
         #expect(try await scene.daemon.show(failed).upload.error?.code == "scripted")
         // Its source exists: the copy is not needed.
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
@@ -67,9 +67,11 @@ struct RetentionTests {
         try await scene.stop()
     }
 
-    @Test("the only copy of what was sent nowhere is kept", arguments: ["gone", "another file"], ["remove", "cancel"])
+    @Test(
+        "the only copy of a file that reached no destination is kept", arguments: ["gone", "another file"],
+        ["remove", "cancel"])
     func rescued(_ source: String, _ verb: String) async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let id = try await fail(scene, "clip.mp4")
         let path = scene.folder.path.appending("cam/clip.mp4")
         let content = try Files.read(path)
@@ -95,18 +97,18 @@ struct RetentionTests {
         try await scene.stop()
     }
 
-    @Test("an only copy that cannot be moved stays, says why, and keeps no other file from being released")
+    @Test("an only copy that cannot be moved stays with the reason, and delays no other release")
     func stuck() async throws {
-        let scene = try await AgentScene { $0.folders[0].afterUpload = .delete }
+        let scene = try await DaemonScene { $0.folders[0].afterUpload = .delete }
         let id = try await fail(scene, "clip.mp4")
         let shelf = try scene.folder.write("staging/rescued", [])
         try Files.remove(scene.folder.path.appending("cam/clip.mp4"))
         _ = try await scene.daemon.remove(Selection(ids: [id]))
         try await eventually("it is said") {
-            try await scene.daemon.show(id).upload.sourceState.contains("cannot be moved to a safe place")
+            try await scene.daemon.show(id).upload.sourceState.contains("to a safe place")
         }
         let other = try await scene.add("other.mp4")
-        try await scene.reachability(.completed, [other])
+        try await scene.reach(.completed, [other])
         try await eventually("the other is released") {
             try FileStatus.ifPresent(at: scene.folder.path.appending("cam/other.mp4")) == nil
         }
@@ -115,9 +117,9 @@ struct RetentionTests {
         try await scene.stop()
     }
 
-    @Test("what was dismissed is begun again from the history, under its own name, and may not be dismissed meanwhile")
+    @Test("a dismissed upload starts again from the history under its own name, and cannot be dismissed meanwhile")
     func again() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let id = try await fail(scene, "clip.mp4")
         _ = try await scene.daemon.remove(Selection(ids: [id]))
         #expect(try await scene.daemon.remove(Selection(ids: [id])).uploads.map(\.list) == ["history"])
@@ -131,9 +133,11 @@ struct RetentionTests {
             #expect(refusal == nil || refusal?.uploads.first?.generation == 2)
         }
         let refusal = await #expect(throws: Refusal.self) { try await scene.daemon.remove(Selection(ids: [id])) }
-        #expect(refusal?.code == .conflict && refusal?.message.contains("remove is for what is over") == true)
+        #expect(
+            refusal?.code == .conflict
+                && refusal?.message.contains("only an upload that has ended can be removed") == true)
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         _ = try await scene.daemon.remove(Selection(ids: [id]))
         let over = await #expect(throws: Refusal.self) { try await scene.daemon.retry(Selection(ids: [id])) }
         #expect(over?.code == .conflict && over?.message.contains("add --again") == true)
@@ -143,11 +147,11 @@ struct RetentionTests {
         try await scene.stop()
     }
 
-    @Test("a flush clears what is over, of one list, folder or destination or of all, and three that run go on")
+    @Test("flush clears ended uploads of a list, a folder, a destination or all, and running uploads continue")
     func flush() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let done = try await scene.add("done.mp4")
-        try await scene.reachability(.completed, [done])
+        try await scene.reach(.completed, [done])
         let failed = try await fail(scene, "failed.mp4")
         scene.remote.standard = .waitUploading
         let running = [try await scene.add("1"), try await scene.add("2"), try await scene.add("3")]
@@ -170,21 +174,21 @@ struct RetentionTests {
             #expect(refusal?.code == .badRequest)
         }
         scene.remote.letGo()
-        try await scene.reachability(.completed, running)
+        try await scene.reach(.completed, running)
         try await scene.stop()
     }
 
-    @Test("a reload counts for what is over already")
+    @Test("a reload applies new retention to uploads that have already ended")
     func reload() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks)
+        let scene = try await DaemonScene(clocks: clocks)
         let done = try await scene.add("done.mp4")
-        try await scene.reachability(.completed, [done])
+        try await scene.reach(.completed, [done])
         clocks.advance(by: .seconds(30))
         scene.written.edit { $0.lists.completed.time = .seconds(20) }
         let view = try await scene.daemon.reload()
         #expect(view.changes.map(\.words) == ["retention changed (completed)"])
-        try await scene.reachability(.removed, [done])
+        try await scene.reach(.removed, [done])
         try await scene.stop()
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("A check with the groups of the service")
+@Suite("Check with the groups of the service")
 struct ServiceGroupsTests {
     private func unit(_ text: String) throws -> ServiceUnit {
         let folder = TemporaryFolder()
@@ -13,7 +13,7 @@ struct ServiceGroupsTests {
         return try #require(ServiceUnit("sluice.service", in: [folder.path]))
     }
 
-    @Test("says what it lacks, to the service's user and to nobody else")
+    @Test("the check reports missing groups only to the service's user")
     func lacking() throws {
         let service = try unit("User=4242\nGroup=4242\nSupplementaryGroups=5001 5002")
         let found = try #require(ServiceGroups.finding(service, user: 4242, groups: [4242, 5001]))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("Events for readers, without a daemon")
+@Suite("Event cache, without a daemon")
 struct EventCacheTests {
     private static func streams(_ scene: ComponentScene) -> EventStreams {
         EventStreams(
@@ -28,7 +28,7 @@ struct EventCacheTests {
         #expect(event?.op?.id == second)
     }
 
-    @Test("a reader with a position that is not stored is told to begin again")
+    @Test("a reader whose position is no longer stored must start again")
     func reset() async throws {
         let scene = try await ComponentScene()
         _ = try await scene.record("a.mp4")
@@ -39,7 +39,7 @@ struct EventCacheTests {
         #expect(event?.seq == newest)
     }
 
-    @Test("events are made into views once for all readers")
+    @Test("events become views once for all readers")
     func shared() async throws {
         let scene = try await ComponentScene()
         let streams = Self.streams(scene)
@@ -54,7 +54,7 @@ struct EventCacheTests {
         streams.cache.forget(reader)
     }
 
-    @Test("nothing under way has no progress")
+    @Test("without running uploads there is no progress")
     func idle() async throws {
         let scene = try await ComponentScene()
         #expect(try await Self.streams(scene).cache.progress().isEmpty)

@@ -8,12 +8,13 @@ import Testing
 @testable import Daemon
 
 /// The number of policy evaluations.
-@Suite("Questions to the policy", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Policy evaluations", .timeLimit(.minutes(Patience.minutes(2))))
 struct EvaluationTests {
-    @Test("fifty classes that wait cost fifty questions a look, however many uploads they have; empty ones cost none")
+    @Test(
+        "fifty waiting classes cost fifty evaluations a cycle, however many uploads they have; empty classes cost none")
     func classes() async throws {
         let clocks = try Times.clocks(12)
-        let scene = try await AgentScene(clocks: clocks) { settings in
+        let scene = try await DaemonScene(clocks: clocks) { settings in
             let template = settings.folders[0]
             settings.folders = try (0..<60).map { number in
                 var folder = template
@@ -29,19 +30,19 @@ struct EvaluationTests {
         var ids: [String] = []
         for round in 0..<4 {
             for number in 0..<50 { ids.append(try await scene.add("\(round).mp4", in: "f\(number)")) }
-            try await scene.reachability(.queued, ids)
+            try await scene.reach(.queued, ids)
             #expect(try await questions(scene) == 50)
         }
         #expect(scene.remote.began.isEmpty)
         // The upload that waits for the earliest change is evaluated then, and not before.
         scene.goOn(clocks, to: try Times.local(22))
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(try await questions(scene) == 0)
         try await scene.stop()
     }
 
     /// The evaluations of one pass.
-    private func questions(_ scene: AgentScene) async throws -> Int {
+    private func questions(_ scene: DaemonScene) async throws -> Int {
         let (scheduler, signal) = (scene.daemon.scheduler, scene.daemon.house.schedulingSignal)
         try await eventually("the dispatcher waits") { signal.isWaiting }
         let before = await scheduler.cycles.evaluations

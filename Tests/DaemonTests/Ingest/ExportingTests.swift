@@ -21,24 +21,25 @@ struct ExportingTests {
 
     private func scene(
         _ script: String, program: String = "sh", after: SourceAction = .keep
-    ) async throws -> AgentScene {
-        try await AgentScene { settings in
+    ) async throws -> DaemonScene {
+        try await DaemonScene { settings in
             settings.folders[0].export = try Self.export(script, program: program)
             settings.folders[0].afterUpload = after
             settings.folders[0].name = try Template("{relative}")
         }
     }
 
-    private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
+    private func row(_ scene: DaemonScene, _ id: String) async throws -> UploadRow {
         try #require(try await scene.daemon.house.store.read { try $0.uploads.row(id) })
     }
 
-    @Test("what the command makes is sent under its own name and size, and the source goes when that is verified")
+    @Test(
+        "the output of the command is uploaded with its own name and size, and the source released after verification")
     func made() async throws {
         let scene = try await scene("head -c 700 \"$1\" > \"$2\"", after: .delete)
         let path = try scene.folder.write("cam/day 1/clip.mov", noise(2000))
         let id = try await scene.add(path)
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(scene.remote.objects == ["day 1/clip.mp4"])
         #expect(scene.remote.contents == [Array(noise(2000).prefix(700))])
         let row = try await row(scene, id)
@@ -54,7 +55,7 @@ struct ExportingTests {
         try await scene.stop()
     }
 
-    @Test("a source that changed behind the export is kept")
+    @Test("a source that changed after its export is kept")
     func changedLater() async throws {
         let scene = try await scene("cp \"$1\" \"$2\"", after: .delete)
         scene.remote.standard = .waitUploading
@@ -67,30 +68,30 @@ struct ExportingTests {
         try file.setModified(status.modified, named: path)
         try file.close(named: path)
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await eventually("the release is over") { try await row(scene, id).asset.sourceState == .kept }
         #expect(try FileStatus.ifPresent(at: path) != nil)
         try await scene.stop()
     }
 
-    @Test("one that fails says what the command said, and a retry makes it again")
+    @Test("a failed export shows the output of the command, and retry runs it again")
     func failed() async throws {
         let scene = try await scene(
             "test -e \"$(readlink -f \"$1\").ok\" && cp \"$1\" \"$2\" || {{ echo no such codec >&2; exit 7; }}")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
-        try await scene.reachability(.failed, [id])
+        try await scene.reach(.failed, [id])
         let failure = try #require(try await row(scene, id).failure)
         #expect(failure.code == "export_failed")
         #expect(failure.message.contains("status 7") && failure.message.contains("no such codec"))
         #expect(try scene.copies.isEmpty)
         try scene.folder.write("cam/clip.mov.ok", [])
         _ = try await scene.daemon.retry(Selection(ids: [id]))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("a command that is missing holds its folder's files and no others, and a reload that mends it lets them go")
+    @Test("a missing command holds only its own folder, and a reload that corrects it continues")
     func missing() async throws {
         let scene = try await scene("", program: "no-such-program-anywhere")
         let waits = try await scene.add("clip.mov", size: 2000)
@@ -100,16 +101,16 @@ struct ExportingTests {
         }
         #expect(try await scene.daemon.status().warnings.contains { $0.contains("no-such-program-anywhere") })
         let other = try await scene.add("other.mov", in: "solo")
-        try await scene.reachability(.completed, [other])
+        try await scene.reach(.completed, [other])
         let mended = try Self.export("cp \"$1\" \"$2\"")
         scene.written.edit { $0.folders[0].export = mended }
         _ = try await scene.daemon.reload()
-        try await scene.reachability(.completed, [waits])
+        try await scene.reach(.completed, [waits])
         #expect(try await scene.daemon.status().warnings.isEmpty)
         try await scene.stop()
     }
 
-    @Test("a long export is shown with its progress, lets copies pass, and a cancel kills it at once")
+    @Test("a long export shows progress, lets copies run, and stops at once on cancel")
     func cancelled() async throws {
         let scene = try await scene("echo $$ > \"$(readlink -f \"$1\").pid\"; echo 40%; exec sleep 600")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
@@ -122,7 +123,7 @@ struct ExportingTests {
         let events = try await scene.daemon.events.progress()
         #expect(events.map { $0.op?.id } == [id])
         let other = try await scene.add("other.mov", in: "solo")
-        try await scene.reachability(.completed, [other])
+        try await scene.reach(.completed, [other])
         let pid = Int32(
             String(decoding: try Files.read(FilePath(bytes: path.bytes + Array(".pid".utf8))).dropLast(), as: UTF8.self)
         )
@@ -133,7 +134,7 @@ struct ExportingTests {
         try await scene.stop()
     }
 
-    @Test("a stop of the daemon kills the command, and the next start makes the export again")
+    @Test("a stop of the daemon kills the export command, and the next start exports again")
     func stopped() async throws {
         let scene = try await scene("echo $$ > \"$(readlink -f \"$1\").pid\"; echo 40%; exec sleep 600")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
@@ -146,7 +147,7 @@ struct ExportingTests {
         #expect(kill(try #require(pid), 0) == -1)
     }
 
-    @Test("an export whose folder no longer says how waits, and says so")
+    @Test("an export whose folder no longer configures one waits with the reason")
     func settingGone() async throws {
         let scene = try await scene("", program: "no-such-program-anywhere")
         let id = try await scene.add("clip.mov", size: 2000)
@@ -154,7 +155,9 @@ struct ExportingTests {
         scene.written.edit { $0.folders[0].export = nil }
         _ = try await scene.daemon.reload()
         try await eventually("it says what is missing now") {
-            try await scene.daemon.show(id).upload.holds.contains { $0.text.contains("no `export` any more") }
+            try await scene.daemon.show(id).upload.holds.contains {
+                $0.text.contains("an `export`, which is no longer configured")
+            }
         }
         #expect(try await scene.state(id) == .staging)
         _ = try await scene.daemon.cancel(Selection(ids: [id]))

@@ -5,15 +5,15 @@ import Testing
 @testable import Daemon
 @testable import Store
 
-@Suite("What is over, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Ended uploads and past events in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct HindsightTests {
-    @Test("an event of some time ago does not show what holds its upload today; one that has just happened does")
+    @Test("an old event does not show the present hold of its upload, a recent one does")
     func events() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks)
+        let scene = try await DaemonScene(clocks: clocks)
         _ = try await scene.daemon.pause(Selection(destination: "nas"))
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         func events() async throws -> [EventView] {
             var found: [EventView] = []
             for await event in try await scene.daemon.events(since: 0) where event.op?.id == id {
@@ -28,7 +28,7 @@ struct HindsightTests {
         #expect(old.allSatisfy { $0.op?.holds.isEmpty == true && $0.op?.state == "queued" })
         #expect(try await scene.daemon.show(id).upload.holds.map(\.text) == ["destination nas is paused"])
         let other = try await scene.add("b.mp4")
-        try await scene.reachability(.queued, [other])
+        try await scene.reach(.queued, [other])
         var new: EventView?
         for await event in try await scene.daemon.events(since: 0)
         where event.op?.id == other && event.detail["to"] == "queued" {
@@ -39,19 +39,19 @@ struct HindsightTests {
         try await scene.stop()
     }
 
-    @Test("what was allowed to an upload ends with it, and what was allowed to others and to its folder stays")
+    @Test("an exception of an upload ends with it, and those of other uploads and of its folder stay")
     func exceptions() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         _ = try await scene.daemon.pause(Selection(destination: "nas"))
         var ids: [String] = []
         for name in ["a.mp4", "b.mp4"] { ids.append(try await scene.add(name)) }
-        try await scene.reachability(.queued, ids)
+        try await scene.reach(.queued, ids)
         _ = try await scene.daemon.allow(AllowRequest(ids: ids, kinds: ["quota", "window"], duration: 3600), by: "me")
         _ = try await scene.daemon.allow(AllowRequest(folder: "cam", kinds: ["quota"], duration: 3600), by: "me")
         _ = try await scene.daemon.pause(Selection(ids: [ids[1]]))
         #expect(try await scene.daemon.status().exceptions?.count == 5)
         _ = try await scene.daemon.resume(Selection(destination: "nas"))
-        try await scene.reachability(.completed, [ids[0]])
+        try await scene.reach(.completed, [ids[0]])
         try await eventually("what is over is not shown") {
             try await scene.daemon.status().exceptions?.map { $0.name ?? "" }.sorted()
                 == [ids[1], ids[1], "cam"].sorted()

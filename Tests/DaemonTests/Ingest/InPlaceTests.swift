@@ -10,11 +10,11 @@ import Testing
 @testable import Daemon
 
 /// Sources that are uploaded in place.
-@Suite("In place", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Uploads in place", .timeLimit(.minutes(Patience.minutes(1))))
 struct InPlaceTests {
     /// - Parameter watches: Whether the folder is watched too; if not, files are only added by hand.
-    private func scene(watches: Bool = false) async throws -> AgentScene {
-        try await AgentScene { settings in
+    private func scene(watches: Bool = false) async throws -> DaemonScene {
+        try await DaemonScene { settings in
             settings.staging.copy = .inPlace
             if watches { settings.folders[0].watch.exclude = [] }
             settings.folders[0].watch.quietFor = .milliseconds(50)
@@ -22,25 +22,25 @@ struct InPlaceTests {
     }
 
     /// The id of the first upload of a file that the watcher delivers.
-    private func taken(_ scene: AgentScene, _ path: FilePath) async throws -> String {
+    private func taken(_ scene: DaemonScene, _ path: FilePath) async throws -> String {
         try await eventually("it is taken") { try await uploads(scene, of: path).first?.upload.id }
     }
 
-    private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
+    private func row(_ scene: DaemonScene, _ id: String) async throws -> UploadRow {
         try #require(try await scene.daemon.house.store.read { try $0.uploads.row(id) })
     }
 
     /// All uploads of the file, oldest first.
-    private func uploads(_ scene: AgentScene, of path: FilePath) async throws -> [UploadRow] {
+    private func uploads(_ scene: DaemonScene, of path: FilePath) async throws -> [UploadRow] {
         try await scene.daemon.house.store.rows(UploadFilter()).filter { $0.asset.path == path }
             .sorted { $0.upload.id < $1.upload.id }
     }
 
-    @Test("nothing is copied, nothing counts as staged, and the source's own bytes are sent")
+    @Test("an upload in place copies no bytes, uses no staging space, and sends the source's bytes")
     func plain() async throws {
         let scene = try await scene()
         let id = try await scene.add("a.mp4", size: 3 << 20)
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(try scene.copies.isEmpty)
         #expect(try await scene.daemon.house.store.read { try $0.staging.totalBytes() } == 0)
         #expect(scene.remote.contents == [noise(3 << 20)])
@@ -48,9 +48,9 @@ struct InPlaceTests {
         try await scene.stop()
     }
 
-    @Test("a folder of its own setting is not ruled by the global one")
+    @Test("the setting of a folder overrides the global one")
     func perFolder() async throws {
-        let scene = try await AgentScene { settings in
+        let scene = try await DaemonScene { settings in
             settings.staging.copy = .copy
             settings.folders[0].copy = .inPlace
         }
@@ -61,12 +61,12 @@ struct InPlaceTests {
         #expect(try await row(scene, inPlace).asset.stagingMode == .inPlace)
         #expect(try scene.copies == [try await row(scene, copied).asset.stagedName])
         scene.remote.letGo()
-        try await scene.reachability(.completed, [inPlace, copied])
+        try await scene.reach(.completed, [inPlace, copied])
         try await scene.stop()
     }
 
     @Test(
-        "a source that changes while it is sent is given up at the remote, and comes back as a new version",
+        "a source that changes during its upload is removed at the remote and uploaded as a new version",
         arguments: ["opened", "sent"], [1000, 1004])
     func changed(_ moment: String, _ size: Int) async throws {
         let scene = try await scene(watches: true)
@@ -78,7 +78,7 @@ struct InPlaceTests {
         }
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
-        try await scene.reachability(.cancelled, [id])
+        try await scene.reach(.cancelled, [id])
         #expect(try await row(scene, id).failure?.code == "source_changed")
         try await eventually("the new version is there") {
             try await uploads(scene, of: path).last { $0.upload.id != id && $0.upload.state == .completed } != nil
@@ -93,10 +93,10 @@ struct InPlaceTests {
     }
 
     @Test(
-        "a version that replaces a source while it is sent or paused ends the old upload, also when it is released at once",
+        "a version that replaces the source of a running or paused upload ends it, even if released at once",
         arguments: [true, false])
     func superseded(_ isPaused: Bool) async throws {
-        let scene = try await AgentScene { settings in
+        let scene = try await DaemonScene { settings in
             settings.staging.copy = .inPlace
             settings.folders[0].watch.exclude = []
             settings.folders[0].watch.quietFor = .milliseconds(50)
@@ -115,7 +115,7 @@ struct InPlaceTests {
         let next = noise(700, seed: 77)
         try Files.rename(try scene.folder.write("next", next), to: path)
         // The old upload cannot continue: it is stopped.
-        try await scene.reachability(.cancelled, [id])
+        try await scene.reach(.cancelled, [id])
         #expect(try await row(scene, id).failure?.code == "source_changed")
         try await eventually("the new version is there, and released") {
             let last = try await uploads(scene, of: path).last
@@ -127,7 +127,8 @@ struct InPlaceTests {
         try await scene.stop()
     }
 
-    @Test("a change that keeps size and time is found by the content, a chmod is none", arguments: [true, false])
+    @Test(
+        "a change with the same size and time is detected by content, and chmod is no change", arguments: [true, false])
     func sameLook(_ isRewritten: Bool) async throws {
         let scene = try await scene(watches: true)
         scene.remote.when("opened") { order in
@@ -139,7 +140,7 @@ struct InPlaceTests {
         }
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
-        try await scene.reachability(isRewritten ? .cancelled : .completed, [id])
+        try await scene.reach(isRewritten ? .cancelled : .completed, [id])
         try await eventually("one version is there") {
             try await uploads(scene, of: path).last?.upload.state == .completed
         }
@@ -149,47 +150,47 @@ struct InPlaceTests {
         try await scene.stop()
     }
 
-    @Test("a source that is removed before it is sent fails by name")
+    @Test("a source that is removed before it is sent fails with its name")
     func removed() async throws {
         let scene = try await scene()
         _ = try await scene.daemon.pause(Selection(all: true))
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await scene.add(path)
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         try Files.remove(path)
         _ = try await scene.daemon.resume(Selection(all: true))
-        try await scene.reachability(.failed, [id])
+        try await scene.reach(.failed, [id])
         #expect(try await row(scene, id).failure?.code == "source_missing")
         #expect(scene.remote.objects.isEmpty)
         try await scene.stop()
     }
 
-    @Test("a source that goes when the remote has all of it is not given up there")
+    @Test("a source that is removed after the remote has all bytes is not given up")
     func removedAfter() async throws {
         let scene = try await scene()
         scene.remote.when("sent") { try? Files.remove($0.file.path) }
         let id = try await scene.add("a.mp4", size: 1000)
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(try await row(scene, id).upload.remote?.warnings.contains { $0.contains("was removed") } == true)
         try await scene.stop()
     }
 
-    @Test("a source that goes behind its last byte, before the remote has said so, is not given up there")
+    @Test("a source that is removed after its last byte, before the remote confirms it, is not given up")
     func removedAtTheEnd() async throws {
         let scene = try await scene()
         scene.remote.when("opened") { try? Files.remove($0.file.path) }
         let id = try await scene.add("a.mp4", size: 1000)
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(try await row(scene, id).upload.remote?.warnings.contains { $0.contains("was removed") } == true)
         try await scene.stop()
     }
 
-    @Test("a source whose disk is away holds its upload as absent, which is no failure")
+    @Test("a source whose disk is absent holds its upload as absent, without a failure")
     func away() async throws {
         let scene = try await scene()
         _ = try await scene.daemon.pause(Selection(all: true))
         let id = try await scene.add("a.mp4", size: 1000)
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         let cam = scene.folder.path.appending("cam")
         let elsewhere = scene.folder.path.appending("elsewhere")
         try Files.rename(cam, to: elsewhere)
@@ -204,27 +205,27 @@ struct InPlaceTests {
         #expect(scene.remote.objects.isEmpty)
         try Files.rename(elsewhere, to: cam)
         _ = try await scene.daemon.resume(Selection(ids: [id]))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(try await scene.daemon.show(id).upload.holds.isEmpty)
         try await scene.stop()
     }
 
-    @Test("small files of a bundling remote go alone, so that each is looked after")
+    @Test("small files in place are not bundled, so that each source is checked")
     func bundles() async throws {
         let scene = try await scene()
         scene.remote.takesTogether(Bundling(largest: 256 << 10, files: 32, bytes: 8 << 20))
         _ = try await scene.daemon.pause(Selection(all: true))
         var ids: [String] = []
         for number in 0..<5 { ids.append(try await scene.add("\(number).mp4", size: 500 + number)) }
-        try await scene.reachability(.queued, ids)
+        try await scene.reach(.queued, ids)
         _ = try await scene.daemon.resume(Selection(all: true))
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(scene.remote.bundles.isEmpty)
         #expect(scene.remote.objects.count == 5)
         try await scene.stop()
     }
 
-    @Test("a cancelled one leaves its source, and a retried one is digested again")
+    @Test("a cancelled upload keeps its source, and a retry computes its digest again")
     func cancelled() async throws {
         let scene = try await scene()
         scene.remote.standard = .waitUploading
@@ -232,12 +233,12 @@ struct InPlaceTests {
         let id = try await scene.add(path)
         try await scene.isRunning(1)
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
-        try await scene.reachability(.cancelled, [id])
+        try await scene.reach(.cancelled, [id])
         scene.remote.letGo()
         try await eventually("the asset is dropped") { try await row(scene, id).asset.state == .dropped }
         #expect(try Files.read(path) == noise(1000))
         _ = try await scene.daemon.retry(Selection(ids: [id]))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 }

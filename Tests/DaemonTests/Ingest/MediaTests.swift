@@ -7,18 +7,18 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("What recordings say of themselves")
+@Suite("Facts of recordings")
 struct RecordingTests {
     private func picture() throws -> [UInt8] {
         try Files.read(Repository.root.appending("Tests/Fixtures/media/whole/camera.jpg"))
     }
 
-    @Test("is shown once a recording is staged, and makes names where a template asks for it")
+    @Test("facts are shown for a staged recording and fill templates that use them")
     func shown() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let path = try scene.folder.write("cam/a.jpg", picture())
         let plain = try await scene.add(path)
-        try await scene.reachability(.completed, [plain])
+        try await scene.reach(.completed, [plain])
         let media = try await scene.daemon.show(plain).media
         #expect(media?.recordedAt == "2024-05-01T10:20:30.000Z")
         #expect(media?.camera == "Acme Still 5")
@@ -28,16 +28,16 @@ struct RecordingTests {
         scene.written.edit { $0.folders[0].name = named }
         _ = try await scene.daemon.reload()
         let id = try await scene.add(try scene.folder.write("cam/b.jpg", picture() + [0]))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(
             try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.name == "2024/Acme Still 5/48x64/b.jpg"
         )
         try await scene.stop()
     }
 
-    @Test("names the sidecars of a group as its video, also those that come later")
+    @Test("sidecars of a group get the name of their video, including late ones")
     func sidecars() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let template = try named
         scene.written.edit { $0.folders[0].name = template }
         _ = try await scene.daemon.reload()
@@ -53,7 +53,7 @@ struct RecordingTests {
     private var named: Template { get throws { try Template("{recorded:%Y}/{name}") } }
 
     /// A file of the folder `cam`, as the watcher would deliver it.
-    private func settled(_ name: FilePath, _ content: [UInt8], _ scene: AgentScene) throws -> SettledFile {
+    private func settled(_ name: FilePath, _ content: [UInt8], _ scene: DaemonScene) throws -> SettledFile {
         let status = try FileStatus(at: try scene.folder.write(FilePath("cam").appending(name), content))
         let identity = StoredIdentity(
             folder: "cam", relative: name, size: status.size, modified: status.modified, inode: nil, born: nil,
@@ -63,12 +63,12 @@ struct RecordingTests {
             settledBy: .lease)
     }
 
-    @Test("is nothing for other files, and for a picture that says nothing")
+    @Test("other files and pictures without facts have none")
     func nothing() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let text = try await scene.add(try scene.folder.write("cam/a.txt", picture()))
         let noise = try await scene.add("a.jpg")
-        try await scene.reachability(.completed, [text, noise])
+        try await scene.reach(.completed, [text, noise])
         for id in [text, noise] { #expect(try await scene.daemon.show(id).media == nil) }
         try await scene.stop()
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import Daemon
 @testable import Destinations
 
-@Suite("what `check` says of a destination on whose word sources go")
+@Suite("Checks of destinations whose answer lets sources be released")
 struct ReleaseDoubtTests {
     private func doubts(_ after: String, _ destination: String) throws -> [CheckFinding] {
         let text = """
@@ -25,7 +25,7 @@ struct ReleaseDoubtTests {
     static let byBody = "{type: chunked-form, preset: dropzone, url: 'https://a.example/u'}"
 
     @Test(
-        "an assumption and a refusal that is accepted are warned of",
+        "check warns of assumed completeness and of accepted refusals",
         arguments: ["gone: assume_complete", "final_error: accept"])
     func assumptions(_ setting: String) throws {
         let found = try doubts("{source: delete}", "{type: tus, url: 'https://a.example/u', \(setting)}")
@@ -33,7 +33,7 @@ struct ReleaseDoubtTests {
         #expect(try doubts("{source: delete}", "{type: tus, url: 'https://a.example/u'}").isEmpty)
     }
 
-    @Test("rules that count by status are warned of beside delete and move, and only there")
+    @Test("check warns of rules that compare only the status, and only with delete and move")
     func byStatus() throws {
         for after in ["{source: delete}", "{source: move, to: '/srv/done/{name}'}", "{source: keep, for: 30d}"] {
             let found = try doubts(after, Self.byStatus)

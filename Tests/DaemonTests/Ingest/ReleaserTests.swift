@@ -12,7 +12,7 @@ import Testing
 struct ReleaserTests {
     private static let content = noise(10_000)
 
-    @Test("a source whose disk is away is released when it is back; its copy does not wait for that")
+    @Test("a source on an absent disk is released when the disk is back; its copy does not wait for it")
     func away() async throws {
         let folder = TemporaryFolder()
         let house = try await Self.house(in: folder)
@@ -38,7 +38,7 @@ struct ReleaserTests {
         #expect(try await house.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
     }
 
-    @Test("a source that came back in another version is kept")
+    @Test("a source that came back as another version is kept")
     func changed() async throws {
         let folder = TemporaryFolder()
         let house = try await Self.house(in: folder)
@@ -56,7 +56,7 @@ struct ReleaserTests {
         #expect(try Files.read(path, limit: 1 << 20) == noise(10_000, seed: 2))
     }
 
-    @Test("sources that were put off are not read again before their time, however often the bell rings")
+    @Test("deferred sources are not read again before their time, however often releases are signalled")
     func putOff() async throws {
         let folder = TemporaryFolder()
         let house = try await Self.house(in: folder)

@@ -7,37 +7,37 @@ import Testing
 @testable import Daemon
 @testable import Store
 
-@Suite("Kept sources")
+@Suite("Retention of sources")
 struct SourceRetentionTests {
     private let clocks = ManualClocks()
 
-    private func scene(_ retention: Retention) async throws -> AgentScene {
-        let scene = try await AgentScene(clocks: clocks)
+    private func scene(_ retention: Retention) async throws -> DaemonScene {
+        let scene = try await DaemonScene(clocks: clocks)
         scene.written.edit { $0.folders[0].retention = retention }
         _ = try await scene.daemon.reload()
         return scene
     }
 
-    private func stands(_ name: String, _ scene: AgentScene) throws -> Bool {
+    private func stands(_ name: String, _ scene: DaemonScene) throws -> Bool {
         try FileStatus.ifPresent(at: scene.folder.path.appending(FilePath("cam/\(name)"))) != nil
     }
 
-    private func kept(_ id: String, _ scene: AgentScene) async throws {
+    private func kept(_ id: String, _ scene: DaemonScene) async throws {
         let asset = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.asset)
         try await eventually("the source of \(id) is kept") {
             try await scene.daemon.house.store.read { try $0.assets.find(asset) }?.sourceState == .kept
         }
     }
 
-    @Test("goes when its time is over since it was verified, not before")
+    @Test("a source is deleted when its time since verification has ended, not before")
     func time() async throws {
         let scene = try await scene(Retention(time: .seconds(3600)))
         let early = try await scene.add("early.mp4")
-        try await scene.reachability(.completed, [early])
+        try await scene.reach(.completed, [early])
         try await kept(early, scene)
         clocks.advance(by: .seconds(1800))
         let late = try await scene.add("late.mp4")
-        try await scene.reachability(.completed, [late])
+        try await scene.reach(.completed, [late])
         try await kept(late, scene)
         clocks.advance(by: .seconds(1799))
         #expect(try await going(scene).isEmpty)
@@ -52,7 +52,7 @@ struct SourceRetentionTests {
     }
 
     /// Names of the files that the rules release now.
-    private func going(_ scene: AgentScene) async throws -> [String] {
+    private func going(_ scene: DaemonScene) async throws -> [String] {
         let store = scene.daemon.house.store
         return try await scene.daemon.house.settings.folders[0].going(free: nil, on: nil, now: clocks.wall()) {
             (disk: String?, latest: WallTime?, limit: Int) in
@@ -60,29 +60,29 @@ struct SourceRetentionTests {
         }.map(\.path.name.display)
     }
 
-    @Test("an upload that is tried again keeps its source until it is verified anew")
+    @Test("a retried upload keeps its source until it is verified again")
     func again() async throws {
         let scene = try await scene(Retention(time: .seconds(3600)))
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await kept(id, scene)
         let other = try #require(
             await scene.daemon.add(
                 AddRequest(path: scene.folder.path.appending("cam/a.mp4").display, again: true)
             ).uploads.first)
         _ = other
-        try await scene.reachability(.completed, [other.id])
+        try await scene.reach(.completed, [other.id])
         clocks.advance(by: .seconds(3601))
         scene.daemon.house.retentionSignal.signal()
         try await eventually("it goes") { try !stands("a.mp4", scene) }
         try await scene.stop()
     }
 
-    @Test("a file that changed after it was verified stays, whatever its time")
+    @Test("a file that changed after verification is kept, whatever its age")
     func changed() async throws {
         let scene = try await scene(Retention(time: .seconds(3600)))
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await kept(id, scene)
         try scene.folder.write("cam/a.mp4", noise(300, seed: 9))
         clocks.advance(by: .seconds(3601))
@@ -97,11 +97,11 @@ struct SourceRetentionTests {
         try await scene.stop()
     }
 
-    @Test("nothing goes by a clock that jumped until it has held for an hour")
+    @Test("no source is deleted by a clock that jumped until it was stable for an hour")
     func jump() async throws {
         let scene = try await scene(Retention(time: .seconds(86_400)))
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await kept(id, scene)
         try await eventually("the room was looked at") { scene.daemon.house.retentionSignal.isWaiting }
         clocks.step(by: .seconds(400 * 86_400))
@@ -118,7 +118,7 @@ struct SourceRetentionTests {
         try await scene.stop()
     }
 
-    @Test("only as many go as give the room that is missing, the oldest first")
+    @Test("only as many sources are deleted as free the missing space, the oldest first")
     func enough() {
         func kept(_ sizes: [Int64]) -> [KeptSource] {
             sizes.enumerated().map {

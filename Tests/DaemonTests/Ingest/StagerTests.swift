@@ -78,7 +78,7 @@ private struct Scene {
 
 @Suite("Stager")
 struct StagerTests {
-    @Test("a file that can never fit fails by name, and those behind it do not wait for it")
+    @Test("a file that can never fit fails with its name and delays no other file")
     func tooLarge() async throws {
         let scene = try await Scene(cap: 10_000)
         let large = try await scene.record("large", size: 10_001)
@@ -88,7 +88,7 @@ struct StagerTests {
     }
 
     @Test(
-        "a cache without room for the next file says so once, whatever fits meanwhile, and needs none for what stays in place"
+        "a full staging folder is reported once, whatever fits meanwhile, and files in place need no space"
     )
     func shortage() async throws {
         let scene = try await Scene(cap: 10_000)
@@ -120,7 +120,7 @@ struct StagerTests {
         #expect(lines.count == 2, "\(lines)")
     }
 
-    @Test("of several that look at once none names a file that waits behind the first")
+    @Test("of several waiting files only the first is named")
     func first() async throws {
         let scene = try await Scene(cap: 10_000)
         let first = try await scene.record("first", size: 6_000)
@@ -142,7 +142,7 @@ struct StagerTests {
         }
     }
 
-    @Test("a cache that is short does not say so again for each file that comes and needs no room")
+    @Test("a full staging folder is not reported again for each file that needs no space")
     func shortOnce() async throws {
         let scene = try await Scene(cap: 10_000)
         _ = try await scene.record("first", size: 6_000)
@@ -162,7 +162,7 @@ struct StagerTests {
         #expect(lines.count == 1, "\(lines)")
     }
 
-    @Test("a source whose disk was taken out waits and says so, one that was removed fails")
+    @Test("a source on a removed disk waits with the reason, and a deleted source fails")
     func away() async throws {
         let scene = try await Scene()
         let away = try await scene.record("away", size: 10, fileSystem: "a card that is not there")
@@ -176,7 +176,7 @@ struct StagerTests {
         #expect(try await scene.state(away.upload) == .staging)
     }
 
-    @Test("a staging folder that somebody removed is made anew")
+    @Test("a deleted staging folder is created again")
     func folderRemoved() async throws {
         let scene = try await Scene()
         let file = try await scene.record("a", size: 10)

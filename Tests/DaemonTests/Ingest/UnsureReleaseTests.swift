@@ -137,7 +137,7 @@ struct UnsureReleaseTests {
 
     // MARK: Sources kept by earlier runs
 
-    @Test("a folder whose sources were kept is told of again at the next start, as long as one of them stands")
+    @Test("a folder with kept sources is reported again at the next start while one of them exists")
     func keptIsSaidAgain() async throws {
         let scene = try await Scene(.unknown(.notTold))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
@@ -152,7 +152,7 @@ struct UnsureReleaseTests {
         #expect(scene.house.unsureReleases.all.isEmpty)
     }
 
-    @Test("a source that was kept goes when the kernel says by now that nobody has it open")
+    @Test("a kept source is released when the kernel reports that no process has it open")
     func keptGoesWhenKnown() async throws {
         let scene = try await Scene(.unknown(.notTold))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
@@ -161,7 +161,7 @@ struct UnsureReleaseTests {
         #expect(try !scene.stands)
     }
 
-    @Test("a source that was kept goes when release_unsure of its folder lets it")
+    @Test("a kept source is released when release_unsure of its folder permits it")
     func keptGoesWhenSet() async throws {
         let scene = try await Scene(.unknown(.notTold))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
@@ -174,13 +174,13 @@ struct UnsureReleaseTests {
 
     // MARK: It is unknown which programs have it open
 
-    @Test("on a disk of this machine it stays for good with the reason, is not sent again, and status names the remedy")
+    @Test("on a local disk it stays for good with the reason, is not uploaded again, and status names the remedy")
     func keeps() async throws {
         let scene = try await Scene(.unknown(.notTold))
         try await scene.release(until: "it is judged") { try await scene.isOver() }
         let source = try await scene.source()
         #expect(source.state == .kept)
-        #expect(source.note?.contains("does not say whether it is open for writing") == true)
+        #expect(source.note?.contains("does not report whether it is open for writing") == true)
         #expect(try scene.stands)
         #expect(try await scene.isKnown)
         #expect(scene.handedBack.withLock { $0.isEmpty })
@@ -189,7 +189,7 @@ struct UnsureReleaseTests {
         #expect(said.count == 1 && said[0].contains("folder cam") && said[0].contains("CAP_LEASE"))
     }
 
-    @Test("on a file system of others it goes after ten minutes, which a restart and a clock that is set do not change")
+    @Test("on a shared file system it is released after ten minutes, unaffected by a restart or a clock change")
     func waits() async throws {
         let scene = try await Scene(.unknown(.elsewhere))
         func isWaiting() async throws -> Bool {
@@ -210,7 +210,7 @@ struct UnsureReleaseTests {
         #expect(try !scene.stands)
     }
 
-    @Test("runs that end before that time are one wait, as of a timer")
+    @Test("runs that end before that time add up to one wait, as with a timer")
     func once() async throws {
         let scene = try await Scene(.unknown(.elsewhere))
         try await scene.release(until: "it waits") { try await scene.source().note != nil }
@@ -226,7 +226,7 @@ struct UnsureReleaseTests {
         #expect(try !scene.stands)
     }
 
-    @Test("what changed in that time is taken up as a new version, also with the same size and time")
+    @Test("a source that changed in that time is uploaded as a new version, even with the same size and time")
     func changesInTime() async throws {
         let scene = try await Scene(.unknown(.elsewhere), .after(.seconds(60)))
         try await scene.release(until: "it waits") { try await scene.source().note != nil }
@@ -238,7 +238,7 @@ struct UnsureReleaseTests {
         #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])
     }
 
-    @Test("a folder may say what becomes of it", arguments: [WriterSearch.Doubt.elsewhere, .notTold])
+    @Test("a folder may configure what happens to it", arguments: [WriterSearch.Doubt.elsewhere, .notTold])
     func configured(_ doubt: WriterSearch.Doubt) async throws {
         let deleting = try await Scene(.unknown(doubt), .delete)
         try await deleting.release(until: "it is released") { try await deleting.source().state == .released }
@@ -248,7 +248,7 @@ struct UnsureReleaseTests {
         #expect(try keeping.stands)
     }
 
-    @Test("what waits is judged by what a reload says, and status forgets the folder")
+    @Test("waiting releases follow a reloaded configuration, and status drops the folder's warning")
     func reloaded() async throws {
         let scene = try await Scene(.unknown(.elsewhere))
         let releaser = Releaser(house: scene.house, writers: scene.writers) { _, _ in }
@@ -265,7 +265,7 @@ struct UnsureReleaseTests {
         #expect(scene.house.unsureReleases.all.isEmpty)
     }
 
-    @Test("`move` asks as `delete` does")
+    @Test("move applies the same check as delete")
     func moves() async throws {
         let scene = try await Scene(
             .unknown(.notTold), action: .move(to: try Template("/nowhere/that/is/{name}")))
@@ -273,7 +273,7 @@ struct UnsureReleaseTests {
         #expect(try scene.stands)
     }
 
-    @Test("so does a source whose time is over after it was kept for a while")
+    @Test("a source whose retention time ended gets the same check")
     func keptForAWhile() async throws {
         let scene = try await Scene(.unknown(.notTold), action: .keep)
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
@@ -285,7 +285,7 @@ struct UnsureReleaseTests {
     }
 
     @Test(
-        "a file that is open is never released, whatever the folder says",
+        "an open file is never released, whatever the folder configures",
         arguments: [ReleaseUnsure.delete, .after(.seconds(1))])
     func open(_ unsure: ReleaseUnsure) async throws {
         let scene = try await Scene(.somebody, unsure, settledBy: .marker)
@@ -299,7 +299,7 @@ struct UnsureReleaseTests {
     }
 
     @Test(
-        "a granted lease is certain, whatever rung had accepted the file",
+        "a granted lease is certain, whatever rung accepted the file",
         arguments: [SettledBy.quiet, .closed, .added])
     func certain(_ rung: SettledBy) async throws {
         let scene = try await Scene(.nobody, .keep, settledBy: rung)
@@ -307,7 +307,7 @@ struct UnsureReleaseTests {
     }
 
     @Test(
-        "a marker is certain, and the rung of a container only where that has an end and is whole",
+        "a marker is certain, a container check only for a complete container with an end",
         arguments: [true, false])
     func vouched(_ isWhole: Bool) async throws {
         let marked = try await Scene(.unknown(.notTold), settledBy: .marker)
@@ -322,7 +322,7 @@ struct UnsureReleaseTests {
 
     // MARK: It is another version
 
-    @Test("other bytes with the same size and time are handed back, and the old version stops nothing")
+    @Test("different bytes with the same size and time are a new version, and the old version delays nothing")
     func rewritten() async throws {
         let scene = try await Scene(.nobody)
         try scene.rewrite()
@@ -337,7 +337,7 @@ struct UnsureReleaseTests {
         #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])
     }
 
-    @Test("a file of which only the permissions changed is no new version")
+    @Test("a file with only changed permissions is no new version")
     func permissions() async throws {
         let scene = try await Scene(.nobody)
         let file = try Descriptor.open(scene.path, for: .reading)
@@ -347,7 +347,7 @@ struct UnsureReleaseTests {
         #expect(try await scene.isKnown)
     }
 
-    @Test("so is a version that has the place of one that was cancelled; the copy of that is kept")
+    @Test("a version in place of a cancelled one is a new version, and the copy of the cancelled one is kept")
     func cancelled() async throws {
         let scene = try await Scene(.nobody, isCancelled: true)
         try scene.rewrite()

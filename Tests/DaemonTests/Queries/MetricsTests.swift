@@ -14,26 +14,26 @@ struct MetricsTests {
         return number
     }
 
-    @Test("what happened is counted where it happened, by destination, result and reason")
+    @Test("results are counted by destination, result and reason")
     func counts() async throws {
-        let scene = try await AgentScene(cap: 1_000_000)
+        let scene = try await DaemonScene(cap: 1_000_000)
         var view = try await scene.daemon.metrics()
         #expect(number(view, .uploads, "nas", "completed") == 0)
         #expect(number(view, .files, "cam") == 0)
         #expect(view.numbers[.lastSuccess] == nil)
         #expect(view.numbers[.durations] == nil)
         let good = try await scene.add("good", size: 5000)
-        try await scene.reachability(.completed, [good])
+        try await scene.reach(.completed, [good])
         scene.remote.set(.fail(.giveUp), for: "bad")
         let bad = try await scene.add("bad", size: 70)
-        try await scene.reachability(.failed, [bad])
+        try await scene.reach(.failed, [bad])
         scene.remote.standard = .waitUploading
         let cancelled = try await scene.add("c", size: 30)
         try await scene.isRunning(1)
         _ = try await scene.daemon.cancel(Selection(ids: [cancelled]))
-        try await scene.reachability(.cancelled, [cancelled])
+        try await scene.reach(.cancelled, [cancelled])
         let running = try await scene.add("d", in: "solo", size: 40)
-        try await scene.reachability(.uploading, [running])
+        try await scene.reach(.uploading, [running])
         view = try await scene.daemon.metrics()
         #expect(number(view, .uploads, "nas", "completed") == 1)
         #expect(number(view, .uploads, "nas", "failed") == 1)
@@ -61,12 +61,12 @@ struct MetricsTests {
 
     private struct NoHistogram: Error {}
 
-    @Test("what waits is told by what holds it, and a pause of everything shows")
+    @Test("waiting uploads are counted by hold, and a pause of everything is shown")
     func holds() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         _ = try await scene.daemon.pause(Selection())
         let ids = [try await scene.add("a"), try await scene.add("b", in: "solo")]
-        try await scene.reachability(.queued, ids)
+        try await scene.reach(.queued, ids)
         let view = try await scene.daemon.metrics()
         #expect(number(view, .held, "nas", "global") == 2)
         #expect(number(view, .paused) == 1)
@@ -75,9 +75,9 @@ struct MetricsTests {
         try await scene.stop()
     }
 
-    @Test("quotas show what counts for them and what they allow; a reload that was refused shows until one is applied")
+    @Test("quotas show usage and limit; a refused reload is shown until one is applied")
     func quotasAndReloads() async throws {
-        let scene = try await AgentScene { settings in
+        let scene = try await DaemonScene { settings in
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000, files: 9)])
         }
         func view() async throws -> MetricsView { try await scene.daemon.metrics() }
@@ -96,10 +96,10 @@ struct MetricsTests {
         try await scene.stop()
     }
 
-    @Test("a quota whose day is over shows what counts today, though nobody has looked since")
+    @Test("a daily quota shows today's usage after midnight, even without a scheduler cycle")
     func rollover() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks) { settings in
+        let scene = try await DaemonScene(clocks: clocks) { settings in
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000)])
         }
         let account = SpendingAccount(destination: "nas", folder: nil, network: .unmetered)
@@ -115,9 +115,9 @@ struct MetricsTests {
         try await scene.stop()
     }
 
-    @Test("each number belongs to a metric of the table, whose names follow Prometheus' conventions")
+    @Test("each value belongs to a metric of the table, and names follow Prometheus' conventions")
     func names() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let view = try await scene.daemon.metrics()
         #expect(Set(view.numbers.keys).isSubset(of: Metric.all))
         #expect(Set(Metric.all).count == Metric.all.count)
@@ -128,7 +128,7 @@ struct MetricsTests {
         try await scene.stop()
     }
 
-    @Test("the manual lists each metric with its kind and its labels, and no others")
+    @Test("the manual lists exactly the existing metrics with their types and labels")
     func manual() throws {
         let top = Repository.root
         let text = String(decoding: try Files.read(top.appending("docs/operations.md")), as: UTF8.self)
@@ -143,7 +143,7 @@ struct MetricsTests {
         #expect(listed.count == known.count)
     }
 
-    @Test("only what arrived otherwise than it was sent is a failure of verification")
+    @Test("only content that arrived different counts as a verification failure")
     func verification() {
         func failure(_ code: String, _ http: Int? = nil) -> Failure {
             Failure(.transient, code: code, message: "", http: http, at: WallTime(milliseconds: 0), retryable: true)
@@ -160,9 +160,9 @@ struct MetricsTests {
         metrics: { view in Array("\(view.numbers.count > 10)\n".utf8) }, status: { Array("\($0.pid)\n".utf8) },
         event: { Array("\($0.seq)\n".utf8) })
 
-    @Test("files are written only when configured, where and as often as the last reload says, and readable for all")
+    @Test("files are written only if configured, where and as often as the last reload says, and readable for all")
     func files() async throws {
-        let scene = try await AgentScene(reporting: Self.reporting)
+        let scene = try await DaemonScene(reporting: Self.reporting)
         let (text, status) = (scene.folder.path.appending("a.prom"), scene.folder.path.appending("s.json"))
         try await eventually("nobody wakes for it") { scene.daemon.house.metricsSignal.isWaiting }
         scene.written.edit {
@@ -186,9 +186,9 @@ struct MetricsTests {
         try await scene.stop()
     }
 
-    @Test("a folder that cannot be written is a warning while it is so, and holds nothing")
+    @Test("a folder that cannot be written is a warning, and holds no upload")
     func unwritable() async throws {
-        let scene = try await AgentScene(reporting: Self.reporting) { _ in }
+        let scene = try await DaemonScene(reporting: Self.reporting) { _ in }
         let text = scene.folder.path.appending("none/a.prom")
         scene.written.edit { $0.metrics = MetricsSettings(textfile: text, every: .milliseconds(20)) }
         _ = try await scene.daemon.reload()
@@ -197,7 +197,7 @@ struct MetricsTests {
         }
         #expect(number(try await scene.daemon.metrics(), .troubles) == 1)
         let id = try await scene.add("a")
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try Files.makeFolders(text.parent)
         try await eventually("it is written, and nothing is said any more") {
             let isThere = try FileStatus.ifPresent(at: text) != nil

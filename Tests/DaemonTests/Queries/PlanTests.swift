@@ -8,14 +8,14 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("Plan, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Plans in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct PlanTests {
-    @Test("what waits for its window is planned for when that opens, and ends when it really ends")
+    @Test("an upload that waits for its window is planned for its opening, and ends at the predicted time")
     func agrees() async throws {
         let clocks = try Times.clocks(12)
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
+        let scene = try await DaemonScene(clocks: clocks) { $0.policy.rules = Times.night }
         let ids = [try await scene.add("a.mp4", size: 3000), try await scene.add("b.mp4", size: 5000)]
-        try await scene.reachability(.queued, ids)
+        try await scene.reach(.queued, ids)
         let plan = try await scene.daemon.plan(PlanQuery(rate: 100))
         let step = try #require(plan.steps.first)
         #expect(plan.steps.count == 1)
@@ -28,11 +28,11 @@ struct PlanTests {
         try await scene.stop()
     }
 
-    @Test("where nobody knows a rate it says so and asks for one; what is known is taken from the ledger")
+    @Test("an unknown rate is reported and requested; a known one comes from the ledger")
     func rates() async throws {
         let clocks = try Times.clocks(12)
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
-        try await scene.reachability(.queued, [try await scene.add("a.mp4", size: 3000)])
+        let scene = try await DaemonScene(clocks: clocks) { $0.policy.rules = Times.night }
+        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 3000)])
         let unknown = try await scene.daemon.plan(PlanQuery())
         #expect(unknown.steps.isEmpty)
         #expect(unknown.rates == [PlanRateView(destination: "nas", source: "unknown")])
@@ -59,11 +59,11 @@ struct PlanTests {
         try await scene.stop()
     }
 
-    @Test("a clock that is not believed is named, and no end is told until it is")
+    @Test("an untrusted clock is named, and no end is predicted until it is trusted")
     func clock() async throws {
         let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
-        try await scene.reachability(.queued, [try await scene.add("a.mp4", size: 3000)])
+        let scene = try await DaemonScene(clocks: clocks) { $0.policy.rules = Times.night }
+        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 3000)])
         let plan = try await scene.daemon.plan(PlanQuery(rate: 100))
         let queue = try #require(plan.queues.first)
         #expect(queue.obstacles.map(\.kind) == ["clock"])
@@ -73,17 +73,17 @@ struct PlanTests {
         try await scene.stop()
     }
 
-    @Test("an end that is past, or years away, is refused")
+    @Test("an end in the past or years away is refused")
     func refused() async throws {
         let clocks = try Times.clocks(12)
-        let scene = try await AgentScene(clocks: clocks)
+        let scene = try await DaemonScene(clocks: clocks)
         for until in [try Times.local(12), try Times.local(12).advanced(by: .seconds(400 * 86_400))] {
             await #expect(throws: Refusal.self) { try await scene.daemon.plan(PlanQuery(until: until)) }
         }
         try await scene.stop()
     }
 
-    @Test("a speed is that of the minutes in which something went, and stays known")
+    @Test("the rate counts only minutes with traffic, and is kept")
     func speed() {
         let clocks = ManualClocks()
         let live = LiveUploads(clocks: clocks)
@@ -100,7 +100,7 @@ struct PlanTests {
         #expect(live.speed(to: "cloud") == nil)
     }
 
-    @Test("what the destination had before is no speed")
+    @Test("bytes that the destination had before count for no rate")
     func kept() {
         let clocks = ManualClocks()
         let live = LiveUploads(clocks: clocks)

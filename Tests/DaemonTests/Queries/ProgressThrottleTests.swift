@@ -4,7 +4,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("Progress, as a reader is told of it")
+@Suite("Throttled progress events")
 struct ProgressThrottleTests {
     private static func at(_ milliseconds: Int64) -> MonotonicTime {
         MonotonicTime(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000)
@@ -14,7 +14,7 @@ struct ProgressThrottleTests {
         (0..<count).map { .init(id: "\($0)", sent: sent, total: total) }
     }
 
-    @Test("small changes wait for a second, larger ones do not, and none is told twice")
+    @Test("small changes wait for a second, larger ones do not, and no change is reported twice")
     func changes() {
         var throttle = ProgressThrottle()
         #expect(throttle.due(Self.running(1, sent: 0), now: Self.at(0)) == ["0"])
@@ -30,7 +30,7 @@ struct ProgressThrottleTests {
         #expect(throttle.due(Self.running(1, sent: 0), now: Self.at(1_503)) == ["0"])
     }
 
-    @Test("of many at once some are told at a time, and each has its turn")
+    @Test("of many simultaneous changes some are reported at a time, and each gets its turn")
     func many() {
         var throttle = ProgressThrottle()
         var counts: [String: Int] = [:]

@@ -38,7 +38,7 @@ struct ShownStateTests {
         #expect(search.parts == [search.filter])
     }
 
-    @Test("paused uploads are not those that a rule holds")
+    @Test("paused uploads are not those that a policy rule holds")
     func paused() {
         var search = Self.search("paused")
         #expect(search.parts.first?.classes == [])
@@ -46,7 +46,7 @@ struct ShownStateTests {
         #expect(search.parts.first?.classes == [Self.door])
     }
 
-    @Test("states that depend on no hold are searched in one part")
+    @Test("states that depend on no hold are searched in one query")
     func others() {
         #expect(Self.search("settling").parts.map(\.isUnsettled) == [true])
         #expect(Self.search("uploading").parts == [Self.search("uploading").filter])

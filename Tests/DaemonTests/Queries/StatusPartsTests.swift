@@ -14,7 +14,7 @@ struct StatusWarningsTests {
         return state
     }
 
-    @Test("folders with one path report its troubles once")
+    @Test("folders with the same path report its troubles once")
     func folders() {
         var more = Self.state("b", "/b", troubles: ["unreadable"])
         more.moreTroubles = 3
@@ -38,7 +38,7 @@ struct StatusWarningsTests {
         #expect(warnings.first?.hasPrefix("3 uploads") == true)
     }
 
-    @Test("an absent folder is the reason for all its files")
+    @Test("an absent folder explains the wait of all its files")
     func absence() {
         var state = Self.state("a", "/a", troubles: [])
         #expect([state].absence(of: "a") == nil)
@@ -57,14 +57,14 @@ struct RateEstimateTests {
             spending: Spending(bytes: bytes))
     }
 
-    @Test("a measurement counts unless an hour was faster")
+    @Test("a measured rate counts unless an hour was faster")
     func measured() {
         #expect(RateEstimate(measured: 10, used: nil).view(of: "nas").source == "measured")
         #expect(RateEstimate(measured: 10, used: 20).view(of: "nas").rate == 20)
         #expect(RateEstimate(measured: nil, used: nil).view(of: "nas").source == "unknown")
     }
 
-    @Test("the busiest hour counts, with all traffic to the destination in it")
+    @Test("the busiest hour counts, including all traffic to the destination")
     func bestHour() {
         let best = RateEstimate.bestHours([Self.row(1, 200 << 20), Self.row(2, 150 << 20), Self.row(2, 150 << 20)])
         let expected = Int64(300 << 20) / (100 + Plan.overhead) * 100 / 3600

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("Finding uploads by what a person types")
+@Suite("Finding uploads by user input")
 struct UploadFinderTests {
     @Test("an id, its prefix, a key, a path and the end of a path find the upload")
     func references() async throws {

@@ -29,7 +29,7 @@ struct UploadViewBuilderTests {
         Failure(kind, code: code, message: "it failed", at: now, retryable: true)
     }
 
-    @Test("a queued upload is waiting exactly while something holds it")
+    @Test("a queued upload is shown as waiting exactly while it has a hold")
     func waiting() async throws {
         let row = try await Self.row(.queued)
         #expect(Self.builder().view(row, UploadViewBuilder.Facts()).state == "queued")
@@ -41,7 +41,7 @@ struct UploadViewBuilderTests {
         #expect(Self.builder().viewWithoutHolds(row, facts).state == "queued")
     }
 
-    @Test("a hold on a class holds an upload only since the upload exists")
+    @Test("a hold on a class holds an upload only since the upload was created")
     func holdSince() async throws {
         var row = try await Self.row(.queued)
         row.upload.createdAt = Self.now
@@ -50,7 +50,7 @@ struct UploadViewBuilderTests {
         #expect(Self.builder().view(row, facts).holds.map(\.since) == [Self.now.description])
     }
 
-    @Test("an upload that has begun is not held by a hold that spares those")
+    @Test("a started upload is not held by a hold that spares started uploads")
     func begun() async throws {
         var row = try await Self.row(.queued)
         row.upload.isBegun = true
@@ -59,7 +59,7 @@ struct UploadViewBuilderTests {
         #expect(Self.builder().view(row, facts).holds.map(\.kind) == ["power"])
     }
 
-    @Test("a pause of a person comes first, and a state that cannot be written last")
+    @Test("a manual pause comes first, and an unwritable state last")
     func order() async throws {
         var row = try await Self.row(.queued)
         row.upload.pausedAt = Self.now
@@ -75,7 +75,7 @@ struct UploadViewBuilderTests {
     }
 
     @Test(
-        "the wait for the next attempt has the kind of the failure",
+        "the wait for the next attempt has the kind of its failure",
         arguments: [
             (failure(.transient), "backoff"), (failure(.quota), "quota"),
             (failure(.transient, Failure.wastedOnMetered), "metered"),
@@ -90,7 +90,7 @@ struct UploadViewBuilderTests {
         #expect(view.holds.map(\.kind) == [kind])
         #expect(view.nextAttemptAt == clocks.wall().advanced(by: .seconds(60)).description)
         // The rule is named only where it decides.
-        #expect(view.holds.first?.text.contains("the next attempt waits by") == (kind == "backoff"))
+        #expect(view.holds.first?.text.contains("the next attempt follows") == (kind == "backoff"))
     }
 
     @Test("an upload that can never be sent has no next attempt")
@@ -104,7 +104,7 @@ struct UploadViewBuilderTests {
         #expect(Self.builder(clocks).viewWithoutHolds(row, facts).nextAttemptAt == nil)
     }
 
-    @Test("the trouble of a destination explains more than the wait of one upload")
+    @Test("the trouble of a destination is shown instead of the wait of one upload")
     func destinationTrouble() async throws {
         let clocks = ManualClocks()
         var row = try await Self.row(.queued)
@@ -144,7 +144,7 @@ struct UploadViewBuilderTests {
         #expect(Self.builder().view(row, UploadViewBuilder.Facts()).error == nil)
     }
 
-    @Test("an attempt that pauses after its parts is held by the pause alone")
+    @Test("an upload that pauses after its running parts is held by the pause alone")
     func pausing() async throws {
         var row = try await Self.row(.uploading)
         row.upload.pausedAt = Self.now
@@ -170,7 +170,7 @@ struct UploadViewBuilderTests {
         #expect(Self.builder(clocks).view(row, UploadViewBuilder.Facts()).expiresAt == nil)
     }
 
-    @Test("words of a newer program are shown as they are")
+    @Test("states of a newer program are shown unchanged")
     func unknown() async throws {
         var row = try await Self.row(.queued)
         row.upload.unknown.state = "floating"
@@ -182,7 +182,7 @@ struct UploadViewBuilderTests {
         #expect(view.explanation == nil)
     }
 
-    @Test("a state that needs no other facts explains itself")
+    @Test("a state that needs no further facts explains itself")
     func explanation() async throws {
         var row = try await Self.row(.failed)
         row.failure = Self.failure(.permanent)

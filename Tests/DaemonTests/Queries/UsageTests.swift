@@ -9,15 +9,15 @@ import Testing
 
 @Suite("Usage in the daemon", .timeLimit(.minutes(Patience.minutes(1))))
 struct UsageTests {
-    @Test("what was sent is shown by day and month, told apart as asked, and beside it how the quotas stand")
+    @Test("usage is shown by day and month, grouped as requested, together with the quotas")
     func usage() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks) { settings in
+        let scene = try await DaemonScene(clocks: clocks) { settings in
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000, files: 9)])
             settings.folders[0].policy.rules = PolicyRules(quotas: [Quota(period: .hour, bytes: 50, network: .metered)])
         }
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         let store = scene.daemon.house.store
         let account = SpendingAccount(destination: "old", folder: nil, network: .unmetered)
         let metered = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
@@ -62,10 +62,10 @@ struct UsageTests {
         try await scene.stop()
     }
 
-    @Test("what a transfer has sent counts in status and usage while it runs, and once when it is over")
+    @Test("a running transfer counts in status and usage while it runs, and once after it ended")
     func underWay() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks)
+        let scene = try await DaemonScene(clocks: clocks)
         let ledger = scene.daemon.house.ledger
         func sent() async throws -> [Int64] {
             let (status, usage) = (try await scene.daemon.status(), try await scene.daemon.usage(UsageQuery()))
@@ -90,9 +90,9 @@ struct UsageTests {
         try await scene.stop()
     }
 
-    @Test("taking a limit back says which was taken back, and an empty list where there was none")
+    @Test("removing a limit returns the removed one, or an empty list")
     func limits() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let daemon = scene.daemon
         let set = try await daemon.limit(LimitRequest(rate: 1000, duration: 60), by: "anna")
         #expect(set.ended == nil && set.exceptions.map(\.rate) == [1000])
@@ -106,10 +106,10 @@ struct UsageTests {
         try await scene.stop()
     }
 
-    @Test("once a day the upkeep makes days of hours that are long ago")
+    @Test("daily maintenance merges old hours into days")
     func upkeep() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks)
+        let scene = try await DaemonScene(clocks: clocks)
         let store = scene.daemon.house.store
         let account = SpendingAccount(destination: "nas", folder: "cam", network: .any)
         let hour = Period.hour.interval(around: clocks.wall(), in: .local).lowerBound
@@ -126,9 +126,9 @@ struct UsageTests {
         try await scene.stop()
     }
 
-    @Test("what nobody knows is refused, with what was meant")
+    @Test("unknown names are refused with a suggestion")
     func refused() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         func message(_ change: (inout UsageQuery) -> Void) async throws -> String {
             var query = UsageQuery()
             change(&query)
@@ -139,7 +139,7 @@ struct UsageTests {
         #expect(try await message { $0.folder = "garden" } == "no folder is called `garden`")
         #expect(
             try await message { $0.by = "day" }
-                == "nothing is told apart by `day`; there are: destination, folder, network")
+                == "cannot group by `day`; there are: destination, folder, network")
         #expect(try await message { $0.days = 401 } == "days is `401`; it must be from 0 to 400")
         #expect(try await message { $0.months = -1 } == "months is `-1`; it must be from 0 to 13")
         try await scene.stop()

@@ -9,27 +9,27 @@ import Watch
 
 @Suite("Why, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct WhyTests {
-    @Test("of a file on a server that is gone an answer comes all the same", .enabled(if: DeadDisk.isPossible))
+    @Test("a file on an unreachable server gets an answer", .enabled(if: DeadDisk.isPossible))
     func silent() async throws {
         let folder = TemporaryFolder()
         let dead = try DeadDisk(at: folder.path.appending("nas"))
-        let scene = try await AgentScene {
+        let scene = try await DaemonScene {
             $0.folders[0].watch.path = folder.path.appending("nas/cam")
             $0.folders[0].watch.exclude = []
         }
         let path = folder.path.appending("nas/cam/a.mp4").display
         let answer = try #require(try await scene.daemon.why(path).answers.first)
         #expect(answer.state == "unknown")
-        #expect(answer.text == "its disk does not answer")
+        #expect(answer.text == "its disk does not respond")
         dead.release()
         try await scene.stop()
     }
 
-    @Test("a check waits for no disk that is known not to answer", .enabled(if: DeadDisk.isPossible))
+    @Test("a check does not wait for a disk that is known not to respond", .enabled(if: DeadDisk.isPossible))
     func silentCheck() async throws {
         let folder = TemporaryFolder()
         let dead = try DeadDisk(at: folder.path.appending("nas"))
-        let scene = try await AgentScene {
+        let scene = try await DaemonScene {
             $0.folders[0].watch.path = folder.path.appending("nas/cam")
         }
         try await eventually("it is known", within: .seconds(50)) {
@@ -43,9 +43,9 @@ struct WhyTests {
         try await scene.stop()
     }
 
-    @Test("what is known to be silent is not asked, though it would answer by now")
+    @Test("a file system that is known to hang is not accessed, even if it would respond by now")
     func notAsked() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let (settings, request) = (scene.daemon.house.settings, CheckRequest(folder: "cam"))
         let asked = await LocalChecks.all(settings, request, silent: [])
         #expect(asked.findings.map(\.verdict) == [.ok])
@@ -55,9 +55,9 @@ struct WhyTests {
         try await scene.stop()
     }
 
-    @Test("of a folder that is watched it says so, how it stands, and what holds what comes from it")
+    @Test("a watched folder is described with its condition and the holds of its files")
     func folder() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let path = scene.folder.path.appending("cam")
         let answer = try await eventually("it is looked through") {
             let answer = try await scene.daemon.why(path.display).answers.first
@@ -77,16 +77,16 @@ struct WhyTests {
     }
 
     @Test(
-        "of an upload that waits for its next attempt outside a window both are told, each with its key and what it says"
+        "an upload that waits for its next attempt outside a window shows both holds, each with its key and value"
     )
     func backoffBehindWindow() async throws {
         let clocks = try Times.clocks(23)
-        let scene = try await AgentScene(retry: .seconds(86_400), clocks: clocks) { $0.policy.rules = Times.night }
+        let scene = try await DaemonScene(retry: .seconds(86_400), clocks: clocks) { $0.policy.rules = Times.night }
         scene.remote.standard = .fail(.again(after: nil))
         let id = try await scene.add("a.mp4")
         func holds() async throws -> [HoldView] { try await scene.daemon.why(id).answers.first?.holds ?? [] }
         let own = try await eventually("it has failed") { try await holds().first { $0.kind == "backoff" } }
-        #expect(own.text.hasSuffix("; the next attempt waits by `retry: {first: 1d, max: 4d}`"), "\(own.text)")
+        #expect(own.text.hasSuffix("; the next attempt follows `retry: {first: 1d, max: 4d}`"), "\(own.text)")
         scene.goOn(clocks, to: try Times.local(23).advanced(by: .seconds(36_000)))
         try await eventually("the window is closed") {
             let kinds = try await holds().map(\.kind)
@@ -95,9 +95,9 @@ struct WhyTests {
         try await scene.stop()
     }
 
-    @Test("a file that waits for its marker in a folder that is gone waits for the folder")
+    @Test("a file that waits for its marker in an absent folder waits for the folder")
     func absent() async throws {
-        let scene = try await AgentScene {
+        let scene = try await DaemonScene {
             $0.folders[0].watch.exclude = []
             $0.folders[0].watch.marker = MarkerName("{name}.done")
         }

@@ -6,11 +6,11 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("Why something waits: its key, what that says, and the time left", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Reasons for waits: key, value, and remaining time", .timeLimit(.minutes(Patience.minutes(2))))
 struct WhyWaitsTests {
     /// A daemon that watches its folder `cam`, and has scanned it.
-    private func watching(_ shape: (inout FolderSettings) -> Void) async throws -> (AgentScene, FilePath) {
-        let scene = try await AgentScene {
+    private func watching(_ shape: (inout FolderSettings) -> Void) async throws -> (DaemonScene, FilePath) {
+        let scene = try await DaemonScene {
             $0.folders[0].watch.exclude = []
             shape(&$0.folders[0])
         }
@@ -21,7 +21,7 @@ struct WhyWaitsTests {
         return (scene, cam)
     }
 
-    private func hold(of path: FilePath, _ scene: AgentScene, _ kind: String) async throws -> HoldView {
+    private func hold(of path: FilePath, _ scene: DaemonScene, _ kind: String) async throws -> HoldView {
         try await eventually("it waits") {
             try await scene.daemon.why(path.display).answers.first?.holds.first { $0.kind == kind }
         }
@@ -34,7 +34,7 @@ struct WhyWaitsTests {
         return (until.milliseconds - since.milliseconds) / 1000
     }
 
-    @Test("a file that has to be quiet names `settle.quiet_for` and when that is over")
+    @Test("a file that must be quiet names `settle.quiet_for` and its end")
     func quiet() async throws {
         let (scene, cam) = try await watching { $0.watch.quietFor = .seconds(3600) }
         try Files.replace(cam.appending("a.mp4"), with: [1])
@@ -42,11 +42,11 @@ struct WhyWaitsTests {
         #expect(hold.text.hasSuffix(": `settle.quiet_for: 1h`"), "\(hold.text)")
         #expect((3600...3602).contains(try length(hold)), "\(hold)")
         let answer = try #require(try await scene.daemon.why(cam.appending("a.mp4").display).answers.first)
-        #expect(answer.state == "settling" && answer.text == "it settles: \(hold.text)")
+        #expect(answer.state == "settling" && answer.text == "it is settling: \(hold.text)")
         try await scene.stop()
     }
 
-    @Test("a file that is too young names `min_age` and when it is old enough, however seldom it is looked at")
+    @Test("a file that is too recent names `min_age` and its end, however rarely it is checked")
     func age() async throws {
         let (scene, cam) = try await watching { $0.watch.limits.minAge = .seconds(7200) }
         try Files.replace(cam.appending("a.mp4"), with: [1])
@@ -54,7 +54,7 @@ struct WhyWaitsTests {
             let hold = try await scene.daemon.why(cam.appending("a.mp4").display).answers.first?.holds.first
             return hold?.text.contains("min_age") == true ? hold : nil
         }
-        #expect(hold.text == "it is too young: `min_age: 2h`")
+        #expect(hold.text == "it is too recent: `min_age: 2h`")
         #expect((7198...7202).contains(try length(hold)), "\(hold)")
         try await scene.stop()
     }
@@ -67,12 +67,12 @@ struct WhyWaitsTests {
             let hold = try await scene.daemon.why(cam.appending("a.mp4").display).answers.first?.holds.first
             return hold?.text.contains("marker") == true ? hold : nil
         }
-        #expect(hold.text == "a.mp4.done is not there yet: `settle.marker: \"{name}.done\"`")
+        #expect(hold.text == "its marker a.mp4.done does not exist yet: `settle.marker: \"{name}.done\"`")
         #expect(hold.until == nil)
         try await scene.stop()
     }
 
-    @Test("a file that a program has open names `settle.writers` and when that is asked again")
+    @Test("a file that a program has open names `settle.writers` and the time of the next check")
     func writer() async throws {
         let (scene, cam) = try await watching { _ in }
         let path = cam.appending("a.mp4")
@@ -80,9 +80,9 @@ struct WhyWaitsTests {
         try file.write([1, 2, 3], named: path)
         let hold = try await eventually("it is open", within: .seconds(30)) {
             let hold = try await scene.daemon.why(path.display).answers.first?.holds.first
-            return hold?.text.hasPrefix("somebody has it open") == true ? hold : nil
+            return hold?.text.hasPrefix("another process has it open") == true ? hold : nil
         }
-        #expect(hold.text.contains("`settle.writers: lease`; it is asked again"), "\(hold.text)")
+        #expect(hold.text.contains("`settle.writers: lease`; the check is repeated"), "\(hold.text)")
         #expect(hold.until != nil)
         try file.close(named: path)
         try await scene.stop()
@@ -96,7 +96,7 @@ struct WhyWaitsTests {
         }
         try Files.replace(cam.appending("a.mp4"), with: [1])
         let hold = try await hold(of: cam.appending("a.mp4"), scene, "gathering")
-        #expect(hold.text == "waits for what may still come of its group: `group.wait: 1h`")
+        #expect(hold.text == "waits for further files of its group: `group.wait: 1h`")
         #expect((3599...3602).contains(try length(hold)), "\(hold)")
         try await scene.stop()
         let (other, place) = try await watching {
@@ -113,11 +113,11 @@ struct WhyWaitsTests {
         try await other.stop()
     }
 
-    @Test("an upload that finds no room in staging names the key and what it allows")
+    @Test("an upload without staging space names the key and its value")
     func staging() async throws {
-        let scene = try await AgentScene(cap: 1000)
+        let scene = try await DaemonScene(cap: 1000)
         _ = try await scene.daemon.pause(Selection(destination: "nas"))
-        try await scene.reachability(.queued, [try await scene.add("a.mp4", size: 600)])
+        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 600)])
         let id = try await scene.add("b.mp4", size: 600)
         let hold = try await eventually("it waits for room") {
             try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == "disk" }
@@ -127,24 +127,24 @@ struct WhyWaitsTests {
     }
 
     @Test(
-        "a destination that is held names `retry` and when it is tried again; one that refuses the credential its keys")
+        "a held destination names `retry` and the next attempt; one that refuses the credential names its keys")
     func destination() async throws {
         let cases: [(Remedy, String, String)] = [
             (
                 .holdDestination(after: nil), "destination",
-                "; the next try waits by `retry: {first: 10m, max: 40m}`, 5m apart at most"
+                "; the next attempt follows `retry: {first: 10m, max: 40m}`, 5m apart at most"
             ),
-            (.misconfigured, "destination", "; the next try waits by `retry: {first: 10m, max: 40m}`"),
-            (.rateLimit(after: nil), "rate_limit", "; the next try waits by `retry: {first: 10m, max: 40m}`"),
-            (.rateLimit(after: .seconds(60)), "rate_limit", "; the destination named the time of the next try"),
+            (.misconfigured, "destination", "; the next attempt follows `retry: {first: 10m, max: 40m}`"),
+            (.rateLimit(after: nil), "rate_limit", "; the next attempt follows `retry: {first: 10m, max: 40m}`"),
+            (.rateLimit(after: .seconds(60)), "rate_limit", "; the destination set the time of the next attempt"),
             (
                 .noRoom(after: nil), "quota",
-                "; the next try waits for 5m at first, 40m at most (`retry: {first: 10m, max: 40m}`)"
+                "; the next attempt waits for 5m at first, 40m at most (`retry: {first: 10m, max: 40m}`)"
             ),
             (.authenticate, "auth", "; `headers.Authorization`, `token` of destinations.nas are read again every 15m"),
         ]
         for (remedy, kind, words) in cases {
-            let scene = try await AgentScene(retry: .seconds(600)) {
+            let scene = try await DaemonScene(retry: .seconds(600)) {
                 $0.destinations[0].values = [
                     "token": .secret(.literal("t")), "password": .secret(.literal("p")),
                     "headers": .map(["Authorization": .literal("x"), "X-Trace": .literal("y")]),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("pauses behind a part", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Pauses that take effect after the running part", .timeLimit(.minutes(Patience.minutes(3))))
 struct AfterPartTests {
     enum Scope: CaseIterable, Sendable { case one, folder, destination, all }
 
@@ -19,8 +19,8 @@ struct AfterPartTests {
     }
 
     /// An upload whose second part of four is being sent.
-    private func begun() async throws -> (scene: AgentScene, id: String) {
-        let scene = try await AgentScene()
+    private func begun() async throws -> (scene: DaemonScene, id: String) {
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitParts
         let id = try await scene.add("a.mp4", size: 400)
         try await eventually("the first part goes") { scene.remote.parts == [0] }
@@ -30,7 +30,7 @@ struct AfterPartTests {
     }
 
     /// Waits until policy has been evaluated again, more than once.
-    private func status(_ scene: AgentScene) async throws {
+    private func status(_ scene: DaemonScene) async throws {
         for _ in 0..<2 {
             let before = await scene.daemon.scheduler.cycles.count
             scene.daemon.house.schedulingSignal.signal()
@@ -38,11 +38,13 @@ struct AfterPartTests {
         }
     }
 
-    private func holds(_ scene: AgentScene, _ id: String) async throws -> [String] {
+    private func holds(_ scene: DaemonScene, _ id: String) async throws -> [String] {
         try await scene.daemon.show(id).upload.holds.map(\.kind)
     }
 
-    @Test("what is on its way arrives, nothing new begins, and it goes on from there", arguments: Scope.allCases)
+    @Test(
+        "the running part is completed, no new part starts, and the upload resumes from there",
+        arguments: Scope.allCases)
     func ends(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
         let reply = try await scene.daemon.pause(Self.selection(scope, id, afterPart: true))
@@ -54,7 +56,7 @@ struct AfterPartTests {
         // It is held already, and shown so.
         #expect(try await holds(scene, id) == [scope == .one ? "operator" : "global"])
         scene.remote.step()
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         try await status(scene)
         #expect(scene.remote.parts == [0, 1] && scene.remote.began == ["a.mp4"])
         #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 200)
@@ -71,7 +73,7 @@ struct AfterPartTests {
     }
 
     @Test(
-        "resumed before the part has arrived, the attempt goes on as if nothing had been said",
+        "resumed before the part is complete, the attempt continues as if it had not been paused",
         arguments: Tier.sample(Scope.allCases))
     func resumed(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
@@ -85,43 +87,43 @@ struct AfterPartTests {
         try await scene.stop()
     }
 
-    @Test("a second pause of something else stands when the first is taken back")
+    @Test("a second pause of another scope stays when the first is withdrawn")
     func two() async throws {
         let (scene, id) = try await begun()
         _ = try await scene.daemon.pause(Self.selection(.all, id, afterPart: true))
         _ = try await scene.daemon.pause(Self.selection(.one, id, afterPart: true))
         _ = try await scene.daemon.resume(Self.selection(.all, id))
         scene.remote.step()
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         #expect(scene.remote.parts == [0, 1])
         #expect(try await holds(scene, id) == ["operator"])
         try await scene.stop()
     }
 
-    @Test("a pause without it cuts what was to arrive", arguments: Scope.allCases)
+    @Test("a pause without this option stops the running part", arguments: Scope.allCases)
     func cut(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
         _ = try await scene.daemon.pause(Self.selection(scope, id, afterPart: true))
         try await status(scene)
         _ = try await scene.daemon.pause(Self.selection(scope, id))
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 100)
         try await scene.stop()
     }
 
-    @Test("what policy forbids meanwhile is cut at once")
+    @Test("a policy hold during that time stops the part at once")
     func forbidden() async throws {
         let (scene, id) = try await begun()
         _ = try await scene.daemon.pause(Self.selection(.all, id, afterPart: true))
         try await status(scene)
         #expect(try await scene.state(id) == .uploading)
         _ = try await scene.daemon.limit(LimitRequest(rate: 0, duration: 600), by: "test")
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 100)
         try await scene.stop()
     }
 
-    @Test("a pause that ends by itself before the part has arrived takes its wish back")
+    @Test("a pause that ends before the part is complete is withdrawn with its option")
     func elapsed() async throws {
         let (scene, id) = try await begun()
         var selection = Self.selection(.all, id, afterPart: true)
@@ -136,7 +138,7 @@ struct AfterPartTests {
         try await scene.stop()
     }
 
-    @Test("a stop in between leaves it paused where it stood")
+    @Test("a stop of the daemon in between leaves the upload paused at its position")
     func stopped() async throws {
         let (scene, id) = try await begun()
         _ = try await scene.daemon.pause(Self.selection(.one, id, afterPart: true))
@@ -145,9 +147,9 @@ struct AfterPartTests {
         #expect(upload.pausedAt != nil && upload.acked == 100 && upload.state == .queued)
     }
 
-    @Test("of files that go together those that are not on their way wait, together and alone")
+    @Test("of bundled files, those not being sent wait, together and alone")
     func together() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
         scene.remote.standard = .waitUploading
         let long = try await scene.add("long.mp4", size: 2000)
@@ -159,17 +161,17 @@ struct AfterPartTests {
         _ = try await scene.daemon.pause(Selection(all: true, afterPart: true))
         scene.remote.letGo()
         // It is sent in one request: it completes.
-        try await scene.reachability(.completed, [long])
+        try await scene.reach(.completed, [long])
         let bundled = Set(scene.remote.bundles.flatMap(\.self).map(\.display))
         let left = try await ids.asyncCompactMap { id in
             try await scene.daemon.house.store.read { try $0.uploads.row(id) }.flatMap {
                 bundled.contains($0.asset.path.name.display) ? id : nil
             }
         }
-        try await scene.reachability(.queued, left)
+        try await scene.reach(.queued, left)
         #expect(scene.remote.began == began)
         _ = try await scene.daemon.resume(Selection(all: true))
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(Set(scene.remote.objects).count == 4 && scene.remote.objects.count == 4)
         try await scene.stop()
     }

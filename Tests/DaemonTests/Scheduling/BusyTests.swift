@@ -7,7 +7,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("What is known of the sources of `busy`")
+@Suite("BusyStates: the sources of `busy`")
 struct BusyBookTests {
     private let command = BusySource.command(["/bin/ask"])
     private let file = BusySource.file("/run/recording")
@@ -21,7 +21,7 @@ struct BusyBookTests {
         return book
     }
 
-    @Test("a command is asked only while something waits for its word, every 30 s, and never twice at once")
+    @Test("a command runs only while an upload waits for it, every 30 s, and never twice at once")
     func rhythm() {
         var book = book(command)
         #expect(book.due([], at: at(0)).isEmpty)
@@ -43,7 +43,7 @@ struct BusyBookTests {
         #expect(book.nextCheck(at: at(40)) == nil)
     }
 
-    @Test("what a command has said counts for nothing later, when something waits anew")
+    @Test("the result of a command does not count later, when an upload waits again")
     func old() {
         var book = book(command)
         _ = book.due([command], at: at(0))
@@ -60,7 +60,7 @@ struct BusyBookTests {
         #expect(book.words(at: at(46))[command] == BusyAnswer(.free, since: later))
     }
 
-    @Test("a file of which the kernel tells is looked at once and then when something happened; nothing is scheduled")
+    @Test("a file with change events is checked once and then after each event, without a schedule")
     func files() {
         var book = book(file)
         #expect(!book.hasPolled)
@@ -80,7 +80,7 @@ struct BusyBookTests {
         #expect(book.filesChanged(unheard: [:]).ask.keys.contains(file))
     }
 
-    @Test("a file of which nobody tells is asked as a command is, and that is said once")
+    @Test("a file without change events is checked like a command, and this is logged once")
     func silent() {
         var book = book(file)
         _ = book.due([], at: at(0))
@@ -97,7 +97,7 @@ struct BusyBookTests {
         #expect(book.nextCheck(at: at(70)) == .seconds(20))
     }
 
-    @Test("a file that could not be looked at is looked at again, though nothing is told of it")
+    @Test("a file that could not be checked is checked again, even without an event")
     func unreadable() {
         var book = book(file)
         _ = book.due([], at: at(0))
@@ -111,7 +111,7 @@ struct BusyBookTests {
     }
 
     @Test(
-        "of two places that ask the same command the shorter times count, and a source that nobody names is forgotten")
+        "if two places use the same command, the shorter times count; an unused source is dropped")
     func rules() {
         var book = BusyStates()
         book.add([
@@ -130,7 +130,7 @@ struct BusyBookTests {
     }
 }
 
-@Suite("Busy, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("`busy` in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct BusyDaemonTests {
     /// A source that gives a test's answers, and counts the questions.
     private final class Camera: Sendable {
@@ -161,14 +161,14 @@ struct BusyDaemonTests {
     private let camera = Camera()
     private static let command = BusyRule(.command(["/bin/is-recording"]), every: .milliseconds(20))
 
-    private func scene(_ shape: (inout Settings) throws -> Void) async throws -> AgentScene {
-        let scene = try await AgentScene(shape)
+    private func scene(_ shape: (inout Settings) throws -> Void) async throws -> DaemonScene {
+        let scene = try await DaemonScene(shape)
         await scene.daemon.scheduler.use(camera.status)
         return scene
     }
 
     @Test(
-        "what is under way stops when the camera records, and nothing begins; no attempt is used, and it goes on alone")
+        "when the camera records, running uploads stop and none starts, without using an attempt, and continue later")
     func pause() async throws {
         let scene = try await scene { $0.folders[0].policy.rules = PolicyRules(busy: Self.command) }
         scene.remote.standard = .waitUploading
@@ -176,15 +176,15 @@ struct BusyDaemonTests {
         try await scene.isRunning(1)
         camera.answer = .busy
         try await scene.isRunning(0)
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         let view = try await scene.daemon.show(id).upload
         #expect(view.state == "waiting" && view.holds.map(\.kind) == ["busy"] && view.attempt == 0)
-        let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+        let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
         #expect(try await scene.daemon.why(id).answers.first?.text == text)
         #expect(try await scene.daemon.status().folders.first?.hold?.text == text)
         let other = try await scene.add("b.mp4", in: "solo")
         scene.remote.letGo()
-        try await scene.reachability(.completed, [other])
+        try await scene.reach(.completed, [other])
         #expect(try await scene.state(id) == .queued)
         // An unknown state holds uploads as well, and is reported as unknown.
         camera.answer = .unknown(problem: "hangs", remedy: "kick it")
@@ -193,13 +193,13 @@ struct BusyDaemonTests {
                 == "`/bin/is-recording` hangs, which counts as busy; kick it: `busy` of folder cam"
         }
         camera.answer = .free
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(scene.remote.objects.count == 2)
         #expect(camera.most == 1)
         try await scene.stop()
     }
 
-    @Test("nobody is asked while nothing could go, and nothing is shown for it")
+    @Test("no source is checked and no hold shown while no upload could run")
     func asleep() async throws {
         let scene = try await scene { settings in
             settings.policy.rules = PolicyRules(busy: Self.command)
@@ -208,7 +208,7 @@ struct BusyDaemonTests {
         let scheduler = scene.daemon.scheduler
         let held = try await scene.add("a.mp4", in: "solo")
         let sent = try await scene.add("b.mp4")
-        try await scene.reachability(.completed, [sent])
+        try await scene.reach(.completed, [sent])
         try await eventually("nothing is scheduled") {
             let isAsking = await scheduler.busy.states.isAsking
             return try await scheduler.nextDeadline() == nil && !isAsking
@@ -229,11 +229,11 @@ struct BusyDaemonTests {
         try await eventually("it waits") { try await scene.daemon.show(late).upload.holds.map(\.kind) == ["busy"] }
         #expect(scene.remote.began.count == 1)
         camera.answer = .free
-        try await scene.reachability(.completed, [late])
+        try await scene.reach(.completed, [late])
         try await scene.stop()
     }
 
-    @Test("what is to be removed at the destination waits too, with an empty queue, and goes by itself")
+    @Test("remote removals wait too, even with an empty queue, and continue by themselves")
     func removal() async throws {
         let scene = try await scene { $0.destinations[0].policy.rules = PolicyRules(busy: Self.command) }
         scene.remote.standard = .waitUploading
@@ -242,7 +242,7 @@ struct BusyDaemonTests {
         camera.answer = .busy
         try await scene.isRunning(0)
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
-        try await scene.reachability(.cancelled, [id])
+        try await scene.reach(.cancelled, [id])
         let asked = camera.asked
         try await eventually("the camera is asked for the removal") { camera.asked > asked + 2 }
         #expect(scene.remote.objects.count == 1)
@@ -252,11 +252,11 @@ struct BusyDaemonTests {
         try await scene.stop()
     }
 
-    @Test("a file holds from the moment in which it appears; an idle daemon schedules no look for it")
+    @Test("a file holds uploads from the moment it appears, and an idle daemon schedules no check")
     func file() async throws {
         let folder = TemporaryFolder()
         let mark = folder.path.appending("run/recording")
-        let scene = try await AgentScene { $0.policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
+        let scene = try await DaemonScene { $0.policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
         let scheduler = scene.daemon.scheduler
         try await eventually("it was looked at") { await scheduler.snapshot.inputs.busy[.file(mark)]?.isFree == true }
         #expect(try await scheduler.nextDeadline() == nil)
@@ -265,29 +265,29 @@ struct BusyDaemonTests {
         try await scene.isRunning(1)
         try folder.write("run/recording", [])
         try await scene.isRunning(0)
-        let text = "`\(mark.display)` is there: `busy` of policy"
+        let text = "`\(mark.display)` exists: `busy` of policy"
         try await eventually("it is told") { try await scene.daemon.why(id).answers.first?.text == text }
         #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.letGo()
         try Files.remove(mark)
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(scene.remote.objects.count == 1)
         try await scene.stop()
     }
 
     @Test(
-        "a file on a server that is gone counts as busy and keeps nobody else waiting; when the server is given up it goes on",
+        "a file on an unreachable server counts as busy without blocking others; uploads continue once it is given up",
         .enabled(if: DeadDisk.isPossible))
     func deadServer() async throws {
         let dead = try DeadDisk()
         let mark = dead.path.appending("recording")
-        let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
+        let scene = try await DaemonScene { $0.folders[0].policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
         let id = try await scene.add("a.mp4")
         let other = try await scene.add("b.mp4", in: "solo")
-        try await scene.reachability(.completed, [other])
+        try await scene.reach(.completed, [other])
         try await eventually("it is told") {
             try await scene.daemon.why(id).answers.first?.text
-                == "`\(mark.display)` cannot be looked at, since its disk does not answer, which counts as busy; look at the "
+                == "`\(mark.display)` cannot be checked because its disk does not respond, which counts as busy; check the "
                 + "server that it is on: `busy` of folder cam"
         }
         dead.release()
@@ -295,12 +295,12 @@ struct BusyDaemonTests {
         try await scene.stop()
     }
 
-    @Test("a reload puts another `busy` in force: what it holds stops, what it does not is left alone")
+    @Test("a reload applies another `busy`: transfers it holds stop, others are not affected")
     func reload() async throws {
         let folder = TemporaryFolder()
         try folder.write("recording", [])
         let (here, nowhere) = (folder.path.appending("recording"), folder.path.appending("nothing"))
-        let scene = try await AgentScene { _ in }
+        let scene = try await DaemonScene { _ in }
         await scene.daemon.scheduler.use(busyPatience: .seconds(60))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
@@ -315,21 +315,21 @@ struct BusyDaemonTests {
         scene.remote.letGo()
         scene.written.edit { $0.policy.rules.busy = nil }
         #expect(try await scene.daemon.reload().applied)
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("a plan takes what is busy as it is, and what was not asked for free")
+    @Test("a plan assumes present busy states, and treats unchecked sources as free")
     func plan() async throws {
         let scene = try await scene { $0.folders[0].policy.rules = PolicyRules(busy: Self.command) }
         camera.answer = .busy
         let id = try await scene.add("a.mp4")
-        let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+        let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
         try await eventually("it waits") { try await scene.daemon.why(id).answers.first?.text == text }
         let planned = await scene.daemon.scheduler.planned.inputs
         #expect(planned.busy[Self.command.source]?.answer == .busy)
         camera.answer = .free
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await eventually("its word is over") { await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty }
         #expect(await scene.daemon.scheduler.planned.inputs.busy[Self.command.source]?.isFree == true)
         try await scene.stop()

@@ -94,8 +94,8 @@ struct CorrectedSecretTests {
 
     private func scene(
         _ place: Place, _ server: Server, _ file: FilePath, _ clocks: ManualClocks
-    ) async throws -> AgentScene {
-        try await AgentScene(clocks: clocks) { settings in
+    ) async throws -> DaemonScene {
+        try await DaemonScene(clocks: clocks) { settings in
             var values = place.values
             let secret = SecretSource.file(file)
             switch place.key {
@@ -127,7 +127,7 @@ struct CorrectedSecretTests {
     enum Next { case resume, probe }
 
     @Test(
-        "the next try and `resume` take what stands there by then", arguments: Tier.sample(places, 4),
+        "the next attempt and `resume` read the corrected secret", arguments: Tier.sample(places, 4),
         [Next.resume, .probe])
     func corrected(_ place: Place, _ next: Next) async throws {
         let temporary = TemporaryFolder()
@@ -158,13 +158,13 @@ struct CorrectedSecretTests {
         try await scene.stop()
     }
 
-    @Test("a secret that nobody has refused is read once")
+    @Test("a secret that was not refused is read once")
     func once() async throws {
         let temporary = TemporaryFolder()
         let log = temporary.path.appending("log")
         let server = try FakeServer { $0.reply(500) }
         defer { server.stop() }
-        let scene = try await AgentScene { settings in
+        let scene = try await DaemonScene { settings in
             let words = ["sh", "-c", "echo read >> \(log.display); echo a-token"]
             settings.destinations = [
                 DestinationSettings(

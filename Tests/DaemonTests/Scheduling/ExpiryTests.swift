@@ -7,34 +7,34 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("Uploads that are too old, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Expiry in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct ExpiryTests {
     private static let week = PolicyRules(expiresAfter: .seconds(7 * 86_400))
 
-    private func goOn(_ scene: AgentScene, _ clocks: ManualClocks, by time: Duration) async throws {
+    private func goOn(_ scene: DaemonScene, _ clocks: ManualClocks, by time: Duration) async throws {
         try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
         clocks.advance(by: time)
         scene.daemon.house.schedulingSignal.signal()
     }
 
     @Test(
-        "what has waited for too long ends as expired, keeps its source, loses its copy, and a retry sends it after all"
+        "an upload that waited too long expires, keeps its source, loses its copy, and can be retried"
     )
     func ends() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks) { settings in
+        let scene = try await DaemonScene(clocks: clocks) { settings in
             settings.policy.rules = Self.week
             settings.folders[0].afterUpload = .delete
         }
         _ = try await scene.daemon.pause(Selection(all: true))
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 1))
         let left = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(left <= .seconds(1))
         #expect(try await scene.state(id) == .queued)
         try await goOn(scene, clocks, by: .seconds(1))
-        try await scene.reachability(.cancelled, [id])
+        try await scene.reach(.cancelled, [id])
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
         let view = try await scene.daemon.show(id).upload
         #expect(view.state == "expired" && view.list == "cancelled")
@@ -44,7 +44,7 @@ struct ExpiryTests {
         }
         let why = try #require(try await scene.daemon.why(id).answers.first)
         #expect(why.text.hasPrefix("it was found at 2026-11-20T08:00:00.000Z, which is longer ago than expires_after"))
-        #expect(why.text.hasSuffix("`sluice retry \(id)` sends it after all"))
+        #expect(why.text.hasSuffix("`sluice retry \(id)` queues it again"))
         var query = ListQuery()
         query.state = "expired"
         #expect(try await scene.daemon.list(query).uploads.map(\.id) == [id])
@@ -52,16 +52,16 @@ struct ExpiryTests {
         #expect(try FileStatus.ifPresent(at: source) != nil)
         _ = try await scene.daemon.resume(Selection(all: true))
         _ = try await scene.daemon.retry(Selection(ids: [id]))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await eventually("its source goes as it should") { try FileStatus.ifPresent(at: source) == nil }
         #expect(scene.remote.objects == ["a.mp4"])
         try await scene.stop()
     }
 
-    @Test("what is under way goes on to its end, however old it gets")
+    @Test("a running upload finishes, however old it gets")
     func underWay() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks) { $0.folders[0].policy.rules = Self.week }
+        let scene = try await DaemonScene(clocks: clocks) { $0.folders[0].policy.rules = Self.week }
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
@@ -69,14 +69,14 @@ struct ExpiryTests {
         try await eventually("the dispatcher waits again") { scene.daemon.house.schedulingSignal.isWaiting }
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("a source that has expired for one destination stays, though another has it and it was to be deleted")
+    @Test("a source that expired for one destination is kept, even if another has it and it would be deleted")
     func other() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks) { settings in
+        let scene = try await DaemonScene(clocks: clocks) { settings in
             var cloud = settings.destinations[0]
             (cloud.name, cloud.policy.rules) = ("cloud", Self.week)
             settings.destinations.append(cloud)
@@ -87,9 +87,9 @@ struct ExpiryTests {
         _ = try await scene.add("a.mp4")
         let uploads = try await scene.daemon.house.store.read { try $0.uploads.of(1) }
         let ids = Dictionary(uploads.map { ($0.destination, $0.id) }, uniquingKeysWith: { $1 })
-        try await scene.reachability(.completed, [try #require(ids["nas"])])
+        try await scene.reach(.completed, [try #require(ids["nas"])])
         try await goOn(scene, clocks, by: .seconds(7 * 86_400))
-        try await scene.reachability(.cancelled, [try #require(ids["cloud"])])
+        try await scene.reach(.cancelled, [try #require(ids["cloud"])])
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
         #expect(try FileStatus.ifPresent(at: scene.folder.path.appending("cam/a.mp4")) != nil)
         try await eventually("that is recorded") {
@@ -98,13 +98,13 @@ struct ExpiryTests {
         try await scene.stop()
     }
 
-    @Test("a clock that is not believed makes nothing old, and is asked again when it is")
+    @Test("an untrusted clock expires nothing, and expiry is checked again when it is trusted")
     func clock() async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.week }
+        let scene = try await DaemonScene(clocks: clocks) { $0.policy.rules = Self.week }
         _ = try await scene.daemon.pause(Selection(all: true))
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         // The run is old enough, and then the clock is set.
         try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 30))
         try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
@@ -113,7 +113,7 @@ struct ExpiryTests {
         try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
         #expect(try await scene.state(id) == .queued)
         try await goOn(scene, clocks, by: .seconds(61))
-        try await scene.reachability(.cancelled, [id])
+        try await scene.reach(.cancelled, [id])
         try await scene.stop()
     }
 }

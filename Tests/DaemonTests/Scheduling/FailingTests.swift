@@ -8,12 +8,12 @@ import Testing
 @testable import Daemon
 
 /// Uploads that keep failing: which failures count, when they end, and what they may cost.
-@Suite("uploads that keep failing", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Uploads that keep failing", .timeLimit(.minutes(Patience.minutes(2))))
 struct FailingTests {
     private func scene(
         _ retry: Backoff, clocks: any Clocks = SystemClocks(), remote: ScriptedRemote = ScriptedRemote()
-    ) async throws -> AgentScene {
-        try await AgentScene(clocks: clocks, remote: remote) { settings in
+    ) async throws -> DaemonScene {
+        try await DaemonScene(clocks: clocks, remote: remote) { settings in
             settings.policy.retry = retry
             // A rule that makes the daemon inspect the cost of networks.
             if remote.site.isFolder { settings.policy.rules.metered = .limit(1_000_000_000) }
@@ -23,7 +23,7 @@ struct FailingTests {
     private static let quick = Backoff(first: .milliseconds(1), ceiling: .milliseconds(2), attempts: 3)
 
     @Test(
-        "what the network or the service does uses no attempt, however often it happens",
+        "failures of the network or the service use no attempt, however often they happen",
         arguments: Tier.sample(
             [Remedy.again(after: nil), .holdDestination(after: .zero), .rateLimit(after: .zero), .misconfigured], 2))
     func noAttempt(_ remedy: Remedy) async throws {
@@ -33,16 +33,16 @@ struct FailingTests {
         try await eventually("it is tried again and again") { scene.remote.began.count > 12 }
         #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0)
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("a refusal of the file uses one, and the last one ends it")
+    @Test("a refusal of the file uses one attempt, and the last attempt ends the upload")
     func attempts() async throws {
         let scene = try await scene(Self.quick)
         scene.remote.standard = .fail(.refused(after: nil))
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.failed, [id])
+        try await scene.reach(.failed, [id])
         #expect(scene.remote.began.count == 3)
         let failure = try #require(try await scene.daemon.house.store.read { try $0.failures.of(id) }.last?.failure)
         #expect(failure.message.hasSuffix("(attempt 3 of 3)"), "\(failure)")
@@ -51,7 +51,7 @@ struct FailingTests {
 
     /// Advances the clocks in steps until a condition holds.
     private func goOn(
-        _ scene: AgentScene, _ clocks: ManualClocks, by step: Duration, until isSo: () async throws -> Bool
+        _ scene: DaemonScene, _ clocks: ManualClocks, by step: Duration, until isSo: () async throws -> Bool
     ) async throws {
         while try await !isSo() {
             try await eventually("the dispatcher waits, and nothing runs") {
@@ -65,7 +65,7 @@ struct FailingTests {
     }
 
     @Test(
-        "`give_up_after` ends what fails for so long, whatever the cause is, and a retry begins it again",
+        "`give_up_after` ends an upload that fails that long, whatever the cause, and a retry starts it again",
         arguments: Tier.sample(
             [Remedy.again(after: nil), .holdDestination(after: nil), .refused(after: nil), .authenticate], 2))
     func givesUp(_ remedy: Remedy) async throws {
@@ -87,7 +87,7 @@ struct FailingTests {
         try await scene.stop()
     }
 
-    @Test("a clock that jumps ahead is no time in which anything failed")
+    @Test("a forward clock jump does not count as time of failing")
     func jump() async throws {
         let clocks = ManualClocks()
         let scene = try await scene(
@@ -103,7 +103,7 @@ struct FailingTests {
     }
 
     @Test(
-        "over a metered network a file goes no third time in a day that was lost twice, until a person lets it or a day has passed"
+        "a file wasted twice in a day over a metered network waits until it is allowed or the day has passed"
     )
     func metered() async throws {
         let clocks = ManualClocks()
@@ -119,7 +119,7 @@ struct FailingTests {
         #expect(scene.remote.began.count == 2)
         let text = try await hold()?.text ?? ""
         #expect(
-            text.contains("within a day 3.0 MB were sent of this file of 1.5 MB")
+            text.contains("3.0 MB of this file of 1.5 MB were sent within a day")
                 && text.contains("allow \(id) --metered"),
             "\(text)")
         // For hours nothing is sent, for any reason that wakes the dispatcher.
@@ -147,7 +147,7 @@ struct FailingTests {
         try await scene.stop()
     }
 
-    @Test("where it costs nothing it goes again, later each time by a second for each MB that was sent in vain")
+    @Test("over an unmetered network it is sent again, each time later by a second for each wasted MB")
     func wastes() async throws {
         let clocks = ManualClocks()
         let scene = try await scene(Backoff(first: .milliseconds(100), ceiling: .seconds(10)), clocks: clocks)
@@ -173,14 +173,14 @@ struct FailingTests {
         try await scene.stop()
     }
 
-    @Test("what was learned of the size of requests is there after a restart, and not for another server")
+    @Test("the learned request size survives a restart, and does not apply to another server")
     func requestSizes() async throws {
         let (folder, remote) = (TemporaryFolder(), ScriptedRemote())
         let size = RequestSize(most: 1 << 20, failed: 2 << 20, patience: 64)
         remote.learn(size)
         try await run(folder, remote) { scene in
             let store = scene.daemon.house.store
-            try await scene.reachability(.completed, [try await scene.add("a.mp4")])
+            try await scene.reach(.completed, [try await scene.add("a.mp4")])
             try await eventually("it is kept") {
                 try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == size
             }
@@ -189,11 +189,11 @@ struct FailingTests {
         remote.learn(nil)
         try await run(folder, remote) { scene in
             let store = scene.daemon.house.store
-            try await scene.reachability(.completed, [try await scene.add("b.mp4")])
+            try await scene.reach(.completed, [try await scene.add("b.mp4")])
             #expect(remote.requestSize == size)
             // A forgotten size stays forgotten.
             remote.learn(nil)
-            try await scene.reachability(.completed, [try await scene.add("c.mp4")])
+            try await scene.reach(.completed, [try await scene.add("c.mp4")])
             try await eventually("it is not kept") {
                 try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == nil
             }
@@ -202,11 +202,11 @@ struct FailingTests {
 
     /// A run of the daemon.
     private func run(
-        _ folder: TemporaryFolder, _ remote: ScriptedRemote, _ body: (AgentScene) async throws -> Void
+        _ folder: TemporaryFolder, _ remote: ScriptedRemote, _ body: (DaemonScene) async throws -> Void
     ) async throws {
         // The last run's store releases its lock when it has no owner any more, which is soon.
-        let scene = try await eventually("the state is free") { () -> AgentScene? in
-            do { return try await AgentScene(folder: folder, remote: remote) } catch is StateLocked { return nil }
+        let scene = try await eventually("the state is free") { () -> DaemonScene? in
+            do { return try await DaemonScene(folder: folder, remote: remote) } catch is StateLocked { return nil }
         }
         try await body(scene)
         try await scene.stop()

@@ -7,9 +7,9 @@ import Testing
 
 @Suite("Uploads that are refused with 401 or 403", .timeLimit(.minutes(Patience.minutes(2))))
 struct KeyRefusalSceneTests {
-    @Test("one of many waits alone, is never failed, and the others go on past it at once")
+    @Test("one refused upload of many waits alone, does not fail, and the others continue at once")
     func one() async throws {
-        let scene = try await AgentScene(retry: .milliseconds(20))
+        let scene = try await DaemonScene(retry: .milliseconds(20))
         scene.remote.set(.refuseKey, for: "bad")
         let bad = try await scene.add("bad")
         try await eventually("it is refused") { scene.remote.began.contains("bad") }
@@ -17,28 +17,28 @@ struct KeyRefusalSceneTests {
         for number in 0..<5 {
             // No hold of fifteen minutes delays them.
             others.append(try await scene.add("\(number)"))
-            try await scene.reachability(.completed, others)
+            try await scene.reach(.completed, others)
             let before = scene.remote.began.count { $0 == "bad" }
             _ = try await scene.daemon.retry(Selection(ids: [bad]))
             try await eventually("it is refused once more") {
                 scene.remote.began.count { $0 == "bad" } > before
             }
         }
-        try await scene.reachability(.queued, [bad])
+        try await scene.reach(.queued, [bad])
         #expect(try await scene.daemon.house.store.read { try $0.uploads.find(bad) }?.attempt == 0)
         scene.remote.letGo()
         _ = try await scene.daemon.resume(Selection(all: true))
-        try await scene.reachability(.completed, [bad])
+        try await scene.reach(.completed, [bad])
         try await scene.stop()
     }
 
-    @Test("a key that is revoked with a thousand queued holds the destination after two, and none is failed")
+    @Test("a key revoked with a thousand uploads queued holds the destination after two refusals, and none fails")
     func revoked() async throws {
-        let scene = try await AgentScene(retry: .milliseconds(20))
+        let scene = try await DaemonScene(retry: .milliseconds(20))
         scene.remote.standard = .waitOpening
         var ids: [String] = []
         for number in 0..<1000 { ids.append(try await scene.add("\(number)")) }
-        try await scene.reachability(.queued, Array(ids.suffix(900)))
+        try await scene.reach(.queued, Array(ids.suffix(900)))
         let running = scene.remote.began.count
         scene.remote.refuseAll()
         try await eventually("the destination is held") {
@@ -49,25 +49,25 @@ struct KeyRefusalSceneTests {
         for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.state != .failed) }
         scene.remote.letGo()
         _ = try await scene.daemon.reload()
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         try await scene.stop()
     }
 
     @Test(
-        "what was refused for its own sake tries no key while another upload may go, and does where all others are held",
+        "an upload refused alone does not probe the key while another may run, but does if all others are held",
         arguments: [false, true])
     func probe(othersAreHeld: Bool) async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(retry: .seconds(1), clocks: clocks)
+        let scene = try await DaemonScene(retry: .seconds(1), clocks: clocks)
         func tried(_ name: FilePath) -> Int { scene.remote.began.count { $0 == name } }
         scene.remote.set(.refuseKey, for: "bad")
         let bad = try await scene.add("bad")
         try await eventually("it is refused") { tried("bad") == 1 }
-        try await scene.reachability(.completed, [try await scene.add("good")])
+        try await scene.reach(.completed, [try await scene.add("good")])
         _ = try await scene.daemon.retry(Selection(ids: [bad]))
         try await eventually("it is refused for its own sake") { tried("bad") == 2 }
-        try await scene.reachability(.queued, [bad])
+        try await scene.reach(.queued, [bad])
         scene.remote.standard = .refuseKey
         for name in ["one", "two"] { _ = try await scene.add(name, in: "solo") }
         try await eventually("the destination is held") {
@@ -88,18 +88,18 @@ struct KeyRefusalSceneTests {
     }
 
     @Test(
-        "two that were each refused for its own sake, and wait alone, are tried again, by the clock and by a person",
+        "two uploads that were refused alone are retried, by time and by command",
         arguments: [false, true])
     func both(byHand: Bool) async throws {
         let clocks = ManualClocks()
-        let scene = try await AgentScene(retry: .seconds(1), clocks: clocks)
+        let scene = try await DaemonScene(retry: .seconds(1), clocks: clocks)
         func tried(_ name: FilePath) -> Int { scene.remote.began.count { $0 == name } }
         var bad: [String] = []
         for name in ["bad", "worse"] {
             scene.remote.set(.refuseKey, for: FilePath(name))
             bad.append(try await scene.add(name))
             try await eventually("it is refused") { tried(FilePath(name)) == 1 }
-            try await scene.reachability(.completed, [try await scene.add("good \(name)")])
+            try await scene.reach(.completed, [try await scene.add("good \(name)")])
         }
         // With nothing accepted in between: the key may be at fault.
         _ = try await scene.daemon.retry(Selection(ids: bad))

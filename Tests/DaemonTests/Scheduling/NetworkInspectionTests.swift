@@ -6,14 +6,14 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("A look at what rules name")
+@Suite("Names in network rules")
 struct MisnamedRuleTests {
-    @Test("a rule that is a slip away from an interface of this machine is a warning of `check`, with its place")
+    @Test("check warns of a rule whose name is close to an existing interface, with its place in the file")
     func misnamed() async throws {
         // A machine with only the loopback interface gives no result.
         let there = try Links.all().map(\.name).first { $0.hasPrefix("eth") }
         let written = there.map { "teh" + $0.dropFirst(3) } ?? "garage"
-        let scene = try await AgentScene {
+        let scene = try await DaemonScene {
             $0.destinations[0].policy.rules.networks = [
                 NetworkRule(interface: "lo", isMetered: false), NetworkRule(interface: written, isMetered: true),
             ]
@@ -27,10 +27,10 @@ struct MisnamedRuleTests {
     }
 }
 
-@Suite("A look at the ways")
+@Suite("Routes to destinations")
 struct NetworkInspectionTests {
     @Test(
-        "what a person says of the way to a folder counts, whatever the table of mounts says",
+        "the configured cost of a mounted folder overrides the mount table",
         arguments: [Metered.metered, .unmetered, nil])
     func folder(_ cost: Metered?) throws {
         let folder = TemporaryFolder()

@@ -7,10 +7,11 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("Power, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Power in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct PowerTests {
     @Test(
-        "on its battery what is under way stops and nothing begins, uses no attempt, and goes on when it is fed again")
+        "on battery, running uploads stop and no new upload starts, without using an attempt"
+    )
     func pause() async throws {
         let folder = TemporaryFolder()
         func battery(_ isFed: Bool) throws {
@@ -20,7 +21,7 @@ struct PowerTests {
             ] { try folder.write(FilePath(name), Array("\(value)\n".utf8)) }
         }
         try battery(true)
-        let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
+        let scene = try await DaemonScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
         await scene.daemon.scheduler.use(PowerMonitor(PowerSupplies(root: folder.path)))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
@@ -30,25 +31,25 @@ struct PowerTests {
         try battery(false)
         scene.daemon.house.schedulingSignal.signal()
         try await scene.isRunning(0)
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         let view = try await scene.daemon.show(id).upload
         #expect(view.state == "waiting" && view.holds.map(\.kind) == ["power"] && view.attempt == 0)
         let why = try await scene.daemon.why(id).answers.first?.text
         #expect(why == "the machine runs on its battery: `on_battery: pause` of folder cam")
         let other = try await scene.add("b.mp4", in: "solo")
         scene.remote.letGo()
-        try await scene.reachability(.completed, [other])
+        try await scene.reach(.completed, [other])
         #expect(try await scene.state(id) == .queued)
         try battery(true)
         scene.daemon.house.schedulingSignal.signal()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         // No upload waits, so the supply is not read.
         #expect(try await scene.daemon.scheduler.nextPowerCheck() == nil)
         try await scene.stop()
     }
 
     @Test(
-        "what the kernel tells of a battery is looked at, at once",
+        "a change of the power supply is evaluated at once",
         .enabled(if: geteuid() == 0, "only root can have the kernel tell of a device: run the tests as root"))
     func news() async throws {
         let folder = TemporaryFolder()
@@ -59,7 +60,7 @@ struct PowerTests {
             ] { try folder.write(FilePath(name), Array("\(value)\n".utf8)) }
         }
         try charger(true)
-        let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
+        let scene = try await DaemonScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
         // Memory devices replace batteries, which not every machine has.
         await scene.daemon.scheduler.use(PowerMonitor(PowerSupplies(root: folder.path), eventsOf: "mem"))
         scene.remote.standard = .waitUploading
@@ -71,7 +72,7 @@ struct PowerTests {
             try await scene.isRunning(isOnline ? 1 : 0)
         }
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 }

@@ -17,7 +17,7 @@ struct RestartTests {
         let folder = TemporaryFolder()
         let isReloaded: Bool
         let remotes: [String: ScriptedRemote]
-        let written: AgentScene.Written
+        let written: DaemonScene.Written
         private var daemon: Daemon?
         private var running: Task<Void, any Error>?
 
@@ -28,7 +28,7 @@ struct RestartTests {
             remotes["down"]?.standard = .fail(.holdDestination(after: nil))
             self.remotes = remotes
             for name in ["a", "b", "c"] { try Files.makeFolders(folder.path.appending(FilePath(name))) }
-            written = AgentScene.Written(try settings(folder.path))
+            written = DaemonScene.Written(try settings(folder.path))
         }
 
         func start() async throws {
@@ -154,7 +154,7 @@ struct RestartTests {
         }
     }
 
-    @Test("after any change of the configuration both look the same", arguments: 0..<4)
+    @Test("after any configuration change, reload and restart lead to the same state", arguments: 0..<4)
     func same(_ number: Int) async throws {
         var dice = Dice(seed: UInt64(4000 + number))
         let first = Self.settings(&dice)

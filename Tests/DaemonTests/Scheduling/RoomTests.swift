@@ -8,25 +8,25 @@ import Testing
 
 @testable import Daemon
 
-@Suite("Room at destinations", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Free space at destinations", .timeLimit(.minutes(Patience.minutes(1))))
 struct RoomTests {
     /// Long waits, so that uploads continue only because of a test's actions.
-    private func scene(_ space: RemoteSpace?, retry: Duration = .seconds(600)) async throws -> AgentScene {
-        let scene = try await AgentScene(retry: retry)
+    private func scene(_ space: RemoteSpace?, retry: Duration = .seconds(600)) async throws -> DaemonScene {
+        let scene = try await DaemonScene(retry: retry)
         scene.remote.tell(space)
         return scene
     }
 
-    private func hold(_ scene: AgentScene, _ id: String) async throws -> HoldView? {
+    private func hold(_ scene: DaemonScene, _ id: String) async throws -> HoldView? {
         try await scene.daemon.show(id).upload.holds.first
     }
 
-    @Test("what does not fit waits and says why, and what fits goes")
+    @Test("files that do not fit wait with the reason, and files that fit are uploaded")
     func passed() async throws {
         let scene = try await scene(RemoteSpace(free: 1000))
         let large = try await scene.add("large.mp4", size: 5000)
         let small = try await scene.add("small.mp4", size: 400)
-        try await scene.reachability(.completed, [small])
+        try await scene.reach(.completed, [small])
         let hold = try #require(try await self.hold(scene, large))
         #expect(hold.kind == "quota")
         #expect(hold.text.contains("1.0 kB free at nas"), "\(hold.text)")
@@ -42,25 +42,25 @@ struct RoomTests {
         #expect(scene.remote.looks == 1, "what arrives makes no room, so nobody asks again")
         scene.remote.tell(RemoteSpace(free: 10_000))
         _ = try await scene.daemon.resume(Selection(destination: "nas"))
-        try await scene.reachability(.completed, [large])
+        try await scene.reach(.completed, [large])
         #expect(scene.remote.objects.count == 2)
         #expect(try await scene.daemon.status().destinations.first?.hold == nil)
         try await scene.stop()
     }
 
-    @Test("one that nobody gets to, to ask for its room, is held for that, and no upload tries the same")
+    @Test("a destination that cannot be asked for its space is held, and no upload tries it too")
     func unreachable() async throws {
-        let scene = try await AgentScene(retry: .seconds(600))
+        let scene = try await DaemonScene(retry: .seconds(600))
         scene.remote.hideSpace()
         let id = try await scene.add("a.mp4", size: 100)
         let hold = try await eventually("it waits for its destination") { try await self.hold(scene, id) }
         #expect(hold.kind == "destination")
-        #expect(hold.text.hasPrefix("nobody answers there; the next try waits by `retry: {"), "\(hold.text)")
+        #expect(hold.text.hasPrefix("nobody answers there; the next attempt follows `retry: {"), "\(hold.text)")
         #expect(scene.remote.began.isEmpty)
         try await scene.stop()
     }
 
-    @Test("what only waits for a word of the destination is asked about, and the room there is not")
+    @Test("free space is queried only for uploads that wait for nothing else")
     func looks() async throws {
         let scene = try await scene(RemoteSpace(free: 1000), retry: .milliseconds(1))
         scene.remote.standard = .failAfterWord(.pending(after: .milliseconds(2)))
@@ -73,7 +73,7 @@ struct RoomTests {
         try await scene.stop()
     }
 
-    @Test("it is asked again by itself, and what waits goes as soon as there is room")
+    @Test("free space is queried again without a command, and waiting uploads start as soon as it suffices")
     func again() async throws {
         let scene = try await scene(RemoteSpace(free: 10), retry: .milliseconds(10))
         let id = try await scene.add("a.mp4", size: 100)
@@ -82,22 +82,22 @@ struct RoomTests {
         #expect(scene.remote.began.isEmpty)
         #expect(try await scene.daemon.house.store.read { try $0.failures.of(id) }.isEmpty, "nothing has failed")
         scene.remote.tell(RemoteSpace(free: 100))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("what says nothing of its room is not asked for every file, and everything goes")
+    @Test("a destination that reports no free space is not queried for every file, and all files are uploaded")
     func silent() async throws {
         let scene = try await scene(nil)
         var ids: [String] = []
         for number in 0..<10 { ids.append(try await scene.add("\(number).mp4")) }
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(scene.remote.looks == 1)
         #expect(try await scene.daemon.status().destinations.first?.space == nil)
         try await scene.stop()
     }
 
-    @Test("what is under way has its room first")
+    @Test("running uploads reserve their space first")
     func promised() async throws {
         let scene = try await scene(RemoteSpace(free: 1000))
         scene.remote.standard = .waitUploading
@@ -108,13 +108,13 @@ struct RoomTests {
         #expect(try await hold(scene, second)?.text.contains("700 B of that for running uploads") == true)
         // Its space had been reserved from the beginning.
         scene.remote.letGo()
-        try await scene.reachability(.completed, [first, second])
+        try await scene.reach(.completed, [first, second])
         try await scene.stop()
     }
 
-    @Test("a destination that refuses for room is held as a whole, uses no attempt, and is tried with one at a time")
+    @Test("a destination that refuses for lack of space is held, uses no attempt, and is probed by one upload")
     func refused() async throws {
-        let scene = try await AgentScene(retry: .milliseconds(10))
+        let scene = try await DaemonScene(retry: .milliseconds(10))
         scene.remote.standard = .fail(.noRoom(after: nil))
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number).mp4")) }
@@ -127,13 +127,13 @@ struct RoomTests {
             #expect(try await scene.daemon.show(id).upload.attempt == 0)
         }
         scene.remote.standard = .take
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(scene.remote.objects.count == 4)
         #expect(await scene.daemon.scheduler.hold(of: "nas") == nil)
         try await scene.stop()
     }
 
-    @Test("after a refusal, what it says of its room tells more than that")
+    @Test("after a refusal, the reported free space takes precedence")
     func refusedThenAsked() async throws {
         let scene = try await scene(RemoteSpace(free: 1000), retry: .milliseconds(10))
         scene.remote.standard = .fail(.noRoom(after: nil))
@@ -149,13 +149,13 @@ struct RoomTests {
         #expect(scene.remote.began.count == tried)
         scene.remote.standard = .take
         scene.remote.tell(RemoteSpace(free: 100))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("the time that the server names is the one that is waited for and told")
+    @Test("a time that the server names is kept and shown")
     func named() async throws {
-        let scene = try await AgentScene(retry: .milliseconds(10))
+        let scene = try await DaemonScene(retry: .milliseconds(10))
         scene.remote.standard = .fail(.noRoom(after: .seconds(7200)))
         let id = try await scene.add("a.mp4")
         try await eventually("it is held") { try await self.hold(scene, id)?.kind == "quota" }
@@ -165,20 +165,20 @@ struct RoomTests {
         try await scene.stop()
     }
 
-    @Test("one that is refused again while others get through waits alone")
+    @Test("an upload that is refused again while others succeed waits alone")
     func alone() async throws {
-        let scene = try await AgentScene(retry: .milliseconds(10))
+        let scene = try await DaemonScene(retry: .milliseconds(10))
         scene.remote.set(.fail(.noRoom(after: nil)), for: "large.mp4")
         let large = try await scene.add("large.mp4")
         try await eventually("it is refused") { scene.remote.began.contains("large.mp4") }
         let small = try await scene.add("small.mp4")
-        try await scene.reachability(.completed, [small])
+        try await scene.reach(.completed, [small])
         try await eventually("it is refused alone") {
             let trouble = await scene.daemon.scheduler.destinations.trouble(of: "nas")
             return scene.remote.began.count { $0 == "large.mp4" } > 1 && trouble == nil
         }
         scene.remote.letGo()
-        try await scene.reachability(.completed, [large])
+        try await scene.reach(.completed, [large])
         #expect(scene.remote.objects.count == 2)
         try await scene.stop()
     }

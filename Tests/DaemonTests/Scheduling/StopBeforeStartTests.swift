@@ -19,13 +19,13 @@ struct StopBeforeStartTests {
         "a stop between the decision and the start of an upload prevents the start, and the upload starts later",
         arguments: [false, true])
     func stops(isExempt: Bool) async throws {
-        let scene = try await AgentScene(clocks: try Times.clocks(12)) { settings in
+        let scene = try await DaemonScene(clocks: try Times.clocks(12)) { settings in
             if isExempt { settings.policy.rules = Times.night }
         }
         let (scheduler, store) = (scene.daemon.scheduler, scene.daemon.house.store)
         if !isExempt { _ = try await scene.daemon.pause(Selection()) }
         let id = try await scene.add("a.mp4")
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         let stops = Atomic(0)
         let listener = await store.listen {
             let isStopped = DispatchSemaphore(value: 0)
@@ -46,7 +46,7 @@ struct StopBeforeStartTests {
         #expect(scene.remote.began.isEmpty)
         #expect(await scheduler.transfers.isEmpty)
         await store.forget(listener)
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(scene.remote.began == ["a.mp4"])
         try await scene.stop()
     }

@@ -4,7 +4,7 @@ import Transport
 
 @testable import Daemon
 
-@Suite("The way of a request")
+@Suite("Interface of a request")
 struct TransferPermitTests {
     private final class Road: Transporting {
         let interfaces = Mutex<[String?]>([])
@@ -15,7 +15,7 @@ struct TransferPermitTests {
         }
     }
 
-    @Test("is the interface that was approved, but for what stays on this machine")
+    @Test("a request uses the permitted interface, except within this machine")
     func interface() async throws {
         let road = Road()
         var permit = TransferPermit.byHand

@@ -5,22 +5,22 @@ import Testing
 
 @testable import Daemon
 
-@Suite("trouble and the way out of it, as it is told", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Trouble and recovery events", .timeLimit(.minutes(Patience.minutes(2))))
 struct TroubleTests {
-    private func told(_ scene: AgentScene) async throws -> [String] {
+    private func told(_ scene: DaemonScene) async throws -> [String] {
         try await scene.daemon.house.store.read { try $0.events.list(after: 0, limit: 1000) }.map(\.type).filter {
             ["attempt", "attempt_failed", "recovered", "completed"].contains($0)
         }
     }
 
-    @Test("an upload that fails is begun again, is told to be on its way, and ends")
+    @Test("a failing upload starts again, is reported as recovered, and ends")
     func again() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .fail(.refused(after: nil))
         let id = try await scene.add("a.mp4")
         try await eventually("it has failed twice") { try await told(scene).count { $0 == "attempt_failed" } >= 2 }
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         let types = try await told(scene)
         let failures = types.count { $0 == "attempt_failed" }
         // Each failure is followed by its attempt.
@@ -31,30 +31,30 @@ struct TroubleTests {
         try await scene.stop()
     }
 
-    @Test("a destination that was away is no failed attempt of the upload, and its way out is told")
+    @Test("an outage of the destination is no failed attempt of the upload, and its recovery is reported")
     func held() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a.mp4")
         try await eventually("it was held") { try await !scene.daemon.show(id).attempts.isEmpty }
         scene.remote.letGo()
         _ = try await scene.daemon.resume(Selection())
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         let types = try await told(scene)
         #expect(types.suffix(3) == ["attempt", "recovered", "completed"] && !types.contains("attempt_failed"))
         try await scene.stop()
     }
 
-    @Test("small files that go together have it too, each its own")
+    @Test("bundled files have these events too, each its own")
     func together() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
         scene.remote.standard = .fail(.refused(after: nil))
         var ids: [String] = []
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
         try await eventually("all have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }
         scene.remote.letGo()
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         let events = try await scene.daemon.house.store.read { try $0.events.list(after: 0, limit: 1000) }
         for id in ids {
             let types = events.filter { $0.upload == id }.map(\.type)
@@ -64,17 +64,17 @@ struct TroubleTests {
         try await scene.stop()
     }
 
-    @Test("a pause and its end tell nothing of the kind")
+    @Test("a pause and its end cause no such event")
     func paused() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
         _ = try await scene.daemon.pause(Selection(ids: [id]))
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         scene.remote.letGo()
         _ = try await scene.daemon.resume(Selection(ids: [id]))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(try await told(scene) == ["completed"])
         try await scene.stop()
     }

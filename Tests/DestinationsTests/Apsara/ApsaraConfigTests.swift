@@ -10,7 +10,7 @@ import Transport
 @Suite("apsara-vod: settings")
 struct ApsaraConfigTests {
     @Test(
-        "mistakes are told with their keys",
+        "mistakes are reported with their keys",
         arguments: [
             (["region": .text("Shanghai")], "region"), (["region": .text("oss-cn-shanghai")], "region"),
             (["endpoint": .text("https://vod.example/x")], "endpoint"),
@@ -48,7 +48,7 @@ struct ApsaraConfigTests {
     }
 
     @Test(
-        "where the bytes go follows from the address, the kind of endpoint and what is put in its place",
+        "the upload host follows from address, endpoint kind and override",
         arguments: [
             ([:], "https://oss-cn-shanghai.aliyuncs.com", "https://abc.oss-cn-shanghai.aliyuncs.com/a.mp4", "v4"),
             (

@@ -10,10 +10,10 @@ import Transport
 @testable import Destinations
 
 /// Lost answers, and removals or questions long afterwards.
-@Suite("apsara-vod: the ends of uploads", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("apsara-vod: ends of uploads", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraEndingsTests {
     @Test(
-        "an answer to the question for a medium that is lost makes no second one",
+        "a lost answer to the request for a medium creates no second one",
         arguments: [ApsaraEnd.Authorization.key, .service])
     func lostCreation(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
@@ -31,7 +31,7 @@ struct ApsaraEndingsTests {
     }
 
     @Test(
-        "an answer to the end that is lost is found out without a new right to what is whole",
+        "a lost answer to the completion is resolved, without a new grant for a complete object",
         arguments: [ApsaraEnd.Authorization.key, .service], Tier.sample([100, 3 * ApsaraTests.part]))
     func lostEnd(_ way: ApsaraEnd.Authorization, _ size: Int) async throws {
         try await ApsaraEnd.open(way) { end in
@@ -51,7 +51,7 @@ struct ApsaraEndingsTests {
         }
     }
 
-    @Test("of a file that may be whole VOD is asked when the look at it meets the end of the credential")
+    @Test("for a possibly complete file, VOD is queried when the check meets an expired credential")
     func endedLook() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control(
@@ -69,7 +69,7 @@ struct ApsaraEndingsTests {
         }
     }
 
-    @Test("what VOD says of another medium is said of no file of ours", arguments: ["a.mp4", "a.png"])
+    @Test("an answer of VOD about another medium is not applied to our file", arguments: ["a.mp4", "a.png"])
     func otherMedium(_ name: String) async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
@@ -88,7 +88,7 @@ struct ApsaraEndingsTests {
         }
     }
 
-    @Test("the question for the right to remove names the file as the one for the right to send did")
+    @Test("the request for removal names the file like the request for upload did")
     func removalQuestion() async throws {
         let asked = Mutex("")
         let server = try FakeServer { exchange in
@@ -115,7 +115,7 @@ struct ApsaraEndingsTests {
     }
 
     @Test(
-        "of a picture whose credential has ended the parts stay, and no other picture is made",
+        "a picture with an expired credential keeps its parts, and no other picture is created",
         arguments: [ApsaraEnd.Authorization.key, .service])
     func pictureRemains(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
@@ -130,7 +130,7 @@ struct ApsaraEndingsTests {
     }
 
     @Test(
-        "what was begun is removed also when its credential has ended",
+        "a started upload is removed even if its credential has expired",
         arguments: [ApsaraEnd.Authorization.key, .service])
     func lateRemoval(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
@@ -146,7 +146,8 @@ struct ApsaraEndingsTests {
         }
     }
 
-    @Test("of a file that may be whole VOD is asked when the credential is over", arguments: ["a.mp4", "a.png"])
+    @Test(
+        "for a possibly complete file, VOD is queried when the credential has expired", arguments: ["a.mp4", "a.png"])
     func lateEnd(_ name: String) async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control(
@@ -165,10 +166,10 @@ struct ApsaraEndingsTests {
 }
 
 /// VOD's verdict on the bytes, where a source is to be removed.
-@Suite("apsara-vod: verified before a source goes", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("apsara-vod: verification before the source is released", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraVerifyTests {
     @Test(
-        "where the source goes, VOD's word is waited for, without a slot and more and more seldom",
+        "if the source is deleted, VOD's confirmation is awaited, without a slot and less and less often",
         arguments: ["a.mp4", "a.png"])
     func waits(_ name: String) async throws {
         try await ApsaraEnd.open(.key) { end in
@@ -194,7 +195,7 @@ struct ApsaraVerifyTests {
         }
     }
 
-    @Test("what VOD can make nothing of fails with its words, and `retry` makes another medium")
+    @Test("a file that VOD cannot transcode fails with its message, and `retry` creates another medium")
     func failed() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control("settings", #"{"media_status": "TranscodeFail"}"#)
@@ -209,7 +210,7 @@ struct ApsaraVerifyTests {
         }
     }
 
-    @Test("beside `authorisation` nobody can be asked: that is said, and it is complete without")
+    @Test("with `authorisation` no status can be queried: that is reported, and the upload completes without")
     func own() async throws {
         try await ApsaraEnd.open(.service) { end in
             let doubts = Apsara.releaseDoubts(ApsaraEnd.values(end.server.url, .service, [:]))
@@ -220,7 +221,7 @@ struct ApsaraVerifyTests {
         }
     }
 
-    @Test("an answer of no use makes no medium at each try: questions become rare", arguments: ["a.mp4", "a.png"])
+    @Test("an unusable answer creates no medium at each attempt: requests become rare", arguments: ["a.mp4", "a.png"])
     func bounded(_ name: String) async throws {
         let folder = TemporaryFolder()
         let words = "#!/bin/sh\ncat >/dev/null; echo x >>\(folder.path.display)/asked; echo '{}'\n"

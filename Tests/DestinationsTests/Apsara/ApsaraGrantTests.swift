@@ -13,7 +13,7 @@ struct ApsaraGrantTests {
     static let auth =
         "eyJTZWN1cml0eVRva2VuIjoiQ0FJU2Zha2VTZWN1cml0eVRva2VuL3dpdGgrcGx1cz09IiwiQWNjZXNzS2V5SWQiOiJTVFMuTlRlc3RBY2Nlc3NLZXlJZDAwMDEiLCJFeHBpcmVVVENUaW1lIjoiMjAyNC0wNy0xM1QwOToyMDowNVoiLCJBY2Nlc3NLZXlTZWNyZXQiOiJUZXN0QWNjZXNzS2V5U2VjcmV0MDEyMzQ1Njc4OWFiY2RlZiIsIkV4cGlyYXRpb24iOiIzNjAwIiwiUmVnaW9uIjoiY24tc2hhbmdoYWkifQ=="
 
-    @Test("an address and a credential are read as the service codes them")
+    @Test("an address and a credential are decoded as the service encodes them")
     func blobs() throws {
         let ticket = try ApsaraUploadTicket(
             .object(["UploadAddress": .text(Self.address), "UploadAuth": .text(Self.auth), "VideoId": .text("93ab")]),
@@ -27,7 +27,7 @@ struct ApsaraGrantTests {
         #expect(ticket.grant.end == WallTime(rfc3339: "2024-07-13T09:20:05Z"))
     }
 
-    @Test("a media id that is none is told", arguments: [JSONValue.object([:]), .text("a/b"), .text(""), .list([])])
+    @Test("an invalid media id is reported", arguments: [JSONValue.object([:]), .text("a/b"), .text(""), .list([])])
     func badID(_ id: JSONValue) {
         #expect(throws: ApsaraUploadTicket.Unusable.self) {
             try ApsaraUploadTicket(
@@ -37,7 +37,7 @@ struct ApsaraGrantTests {
     }
 
     @Test(
-        "what is no address, or leads elsewhere, is told and used for nothing",
+        "an invalid or foreign address is reported and not used",
         arguments: [
             #"{"Endpoint": "https://x.example/path", "Bucket": "abc", "FileName": "a.mp4"}"#,
             #"{"Endpoint": "ftp://x.example", "Bucket": "abc", "FileName": "a.mp4"}"#,
@@ -61,7 +61,7 @@ struct ApsaraGrantTests {
 
     // MARK: Time
 
-    @Test("a credential is renewed before its end, once for all who wait, and not for each part when that fails")
+    @Test("a credential is renewed before its end, once for all waiters, and not for each part on failure")
     func deadline() async throws {
         let clocks = ManualClocks()
         let asked = Mutex(0)
@@ -98,7 +98,7 @@ struct ApsaraGrantTests {
         await #expect(throws: UploadError.self) { try await keys.current() }
     }
 
-    @Test("a credential counts as long as the service says by its own clock, and never longer than any")
+    @Test("a credential is valid as long as the service says by its own clock, up to a maximum")
     func life() {
         let now = WallTime(milliseconds: 1_800_000_000_000)
         func life(_ seconds: Int64?, ahead: Duration = .zero) -> Duration {

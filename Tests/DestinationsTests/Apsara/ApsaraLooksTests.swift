@@ -6,9 +6,9 @@ import Testing
 @testable import Destinations
 
 /// Questions about media whose bytes have all arrived.
-@Suite("apsara-vod: looks at what has arrived", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("apsara-vod: checks of arrived files", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraLooksTests {
-    @Test("a look that gets no word holds nobody, and `verify_timeout` counts over it")
+    @Test("a check without an answer holds nothing, and `verify_timeout` continues over it")
     func noWord() async throws {
         let clocks = ManualClocks(wall: SystemClocks().wall())
         try await ApsaraEnd.open(.key, ["verify_timeout": .duration(.seconds(600))], clocks: clocks) { end in
@@ -28,7 +28,7 @@ struct ApsaraLooksTests {
     }
 
     @Test(
-        "a cancel at the end says that nothing was removed where the object is whole",
+        "a cancel at the end reports that nothing was removed if the object is complete",
         arguments: [ApsaraEnd.Authorization.key, .service], [100, 3 * ApsaraTests.part])
     func cancelled(_ way: ApsaraEnd.Authorization, _ size: Int) async throws {
         try await ApsaraEnd.open(way) { end in

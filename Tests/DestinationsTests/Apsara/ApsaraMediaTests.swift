@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// Media that are given up, not found or given too often.
-@Suite("apsara-vod: media that are left", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("apsara-vod: remaining media", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraMediaTests {
     private func again(_ end: ApsaraEnd, _ parcel: Parcel, _ logbook: Logbook) async throws -> RemoteObject {
         var order = parcel.order
@@ -25,7 +25,7 @@ struct ApsaraMediaTests {
         )
     }
 
-    @Test("a medium that is not found right behind its bytes is asked for again, more and more seldom")
+    @Test("a medium not found after its bytes is queried again, less and less often")
     func notFoundYet() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await notFound(end, times: 4)
@@ -38,7 +38,7 @@ struct ApsaraMediaTests {
         }
     }
 
-    @Test("one that was not found five times is looked for by `retry`, and sent again only with a warning")
+    @Test("a medium not found five times is looked for by `retry`, and sent again only with a warning")
     func deleted() async throws {
         for isBack in [true, false] {
             try await ApsaraEnd.open(.key) { end in
@@ -56,7 +56,7 @@ struct ApsaraMediaTests {
         }
     }
 
-    @Test("a medium that VOD could make nothing of is told until there is another, and then in a warning")
+    @Test("a medium that VOD could not transcode is shown until there is another, and then in a warning")
     func failed() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control("settings", #"{"media_status": "TranscodeFail"}"#)
@@ -70,7 +70,7 @@ struct ApsaraMediaTests {
         }
     }
 
-    @Test("answers of an authorisation service that are cut make questions rare", arguments: ["a.mp4", "a.png"])
+    @Test("truncated answers of an authorization service make requests rare", arguments: ["a.mp4", "a.png"])
     func cut(_ name: String) async throws {
         let asked = Mutex(0)
         let server = try FakeServer { exchange in
@@ -102,7 +102,7 @@ struct ApsaraMediaTests {
         return record.filter { $0["operation"]?.string == "Auth" }.count
     }
 
-    @Test("a picture whose credential ends while several parts go is moved once, also over a restart")
+    @Test("a picture whose credential expires during parallel parts is moved once, also over a restart")
     func moved() async throws {
         try await ApsaraEnd.open(.service) { end in
             try await end.server.control(

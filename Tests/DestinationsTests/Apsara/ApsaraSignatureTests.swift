@@ -5,7 +5,7 @@ import Testing
 @testable import Destinations
 
 /// The vectors were computed with the vendor's own packages, and again by a second implementation.
-@Suite("signatures of calls to ApsaraVideo VOD")
+@Suite("Signatures of calls to ApsaraVideo VOD")
 struct ApsaraSignatureTests {
     private static let key = S3Key(
         id: "STS.NTestAccessKeyId0001", secret: "TestAccessKeySecret0123456789abcdef",
@@ -35,7 +35,7 @@ struct ApsaraSignatureTests {
     }
 
     @Test(
-        "the older one is that of the maker's packages",
+        "the older signature matches the vendor's packages",
         arguments: [
             ("GET", [], "FK7kxsCd2d950/4uPl80ALRMfdA="), ("POST", [], "uo5CV2z2uk+XBCjthqENArZnatM="),
             ("GET", ["RegionId", "SignatureType"], "BWyV/Faj37+EEf/e5M/0hNnPnws="),
@@ -48,7 +48,7 @@ struct ApsaraSignatureTests {
         #expect(signed.headers.isEmpty)
     }
 
-    @Test("the older one of a renewal is that of the maker's packages", arguments: [false, true])
+    @Test("the older signature of a renewal matches the vendor's packages", arguments: [false, true])
     func renewal(_ hasType: Bool) throws {
         let parameters =
             [(name: "VideoId", value: "93ab850b4f6f44eab54b6e91d24d81d4")]
@@ -57,7 +57,7 @@ struct ApsaraSignatureTests {
         #expect(proof(signed.query) == (hasType ? "XoqfCnwcuUPj2ygxE9tq1/Kovw8=" : "qkh6plv1XI/aNwY/Exbj9rvHwfU="))
     }
 
-    @Test("what the older one signs has its values coded twice")
+    @Test("values under the older signature are encoded twice")
     func text() throws {
         let all =
             Self.parameters + [
@@ -72,7 +72,7 @@ struct ApsaraSignatureTests {
         )
     }
 
-    @Test("the newer one is that of the maker's packages")
+    @Test("the newer signature matches the vendor's packages")
     func newer() throws {
         let signed = signature(.acs3).signed("POST", at: try now())
         let headers = Dictionary(signed.headers.map { ($0.name, $0.value) }) { $1 }

@@ -14,7 +14,7 @@ struct ApsaraTests {
     static let part = 128 << 10
 
     @Test(
-        "takes videos, sound and pictures of any size by every way and signature, proven by the CRC-64 of the whole",
+        "videos, audio and pictures of any size are uploaded by every flow and signature, verified by CRC-64",
         arguments: Tier.sample(
             [
                 (ApsaraEnd.Authorization.key, "acs3", "v4"), (.key, "rpc", "v1"), (.service, nil, nil),
@@ -46,7 +46,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("goes on with what the storage has after a stop at any note, with one medium and one beginning for each file")
+    @Test("stopped after any note, an upload resumes with the storage's state, with one medium for each file")
     func stops() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             for note in 1... {
@@ -76,7 +76,7 @@ struct ApsaraTests {
     // MARK: Credentials
 
     @Test(
-        "a credential that ends between two parts or inside one is renewed once, for the same medium, and every part stays",
+        "a credential that expires between or inside parts is renewed once, for the same medium, and every part stays",
         arguments: Tier.sample([ApsaraEnd.Authorization.key, .service]), [false, true])
     func expiry(_ way: ApsaraEnd.Authorization, _ isInside: Bool) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(isInside ? 1 : 4)]) { end in
@@ -97,7 +97,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("a credential that was renewed counts for the next attempt too")
+    @Test("a renewed credential serves the next attempt too")
     func renewedBefore() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
@@ -110,7 +110,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("a part that is refused for another reason than the end of the credential renews nothing")
+    @Test("a part refused for another reason than expiry renews nothing")
     func otherRefusals() async throws {
         for code in ["AccessDenied", "SignatureDoesNotMatch", "UserDisable"] {
             try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
@@ -128,7 +128,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("one whose medium is gone when its credential is renewed begins anew with another one")
+    @Test("an upload whose medium is gone at renewal starts again with another one")
     func goneMedium() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
@@ -150,7 +150,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("one that is given another address in the middle begins anew there, in the same medium")
+    @Test("an upload that gets another address half-way starts again there, in the same medium")
     func movedMedium() async throws {
         try await ApsaraEnd.open(.service, ["parallel": .whole(1)]) { end in
             let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
@@ -170,7 +170,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("a picture whose credential has ended gets another medium, since none of its own can be renewed")
+    @Test("a picture with an expired credential gets another medium, because its own cannot be renewed")
     func picture() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             let (parcel, logbook) = (try Parcel(3 * Self.part, name: "a.png"), Logbook())
@@ -194,7 +194,7 @@ struct ApsaraTests {
     }
 
     @Test(
-        "a picture whose right is about to end is sent with it, and no other picture is made",
+        "a picture is sent with an expiring credential, and no other picture is created",
         arguments: ApsaraEnd.Authorization.allCases)
     func shortPicture(_ way: ApsaraEnd.Authorization) async throws {
         for name in ["a.png", "a.mp4"] {
@@ -216,7 +216,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("a picture whose service gives another address in the middle takes that one, and asks for no third")
+    @Test("a picture that gets another address half-way accepts it, and requests no third")
     func movedPicture() async throws {
         try await ApsaraEnd.open(.service, ["parallel": .whole(1)]) { end in
             let (parcel, logbook) = (try Parcel(3 * Self.part, name: "a.png"), Logbook())
@@ -232,7 +232,7 @@ struct ApsaraTests {
     }
 
     @Test(
-        "what was cancelled and is tried again is sent, to the medium that it has",
+        "a cancelled upload that is retried is sent to its own medium",
         arguments: Tier.sample(ApsaraEnd.Authorization.allCases),
         ["a.mp4", "a.png"])
     func afterCancel(_ way: ApsaraEnd.Authorization, _ name: String) async throws {
@@ -259,7 +259,7 @@ struct ApsaraTests {
     }
 
     @Test(
-        "a reference that VOD has already is known by the beginning of the code, whatever stands behind it",
+        "an existing reference is recognised by the prefix of the code",
         arguments: [ApsaraEnd.Authorization.key, .sts])
     func takenReference(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
@@ -275,7 +275,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("temporary keys that end are asked for again, in the middle of an upload too")
+    @Test("temporary keys that expire are requested again, also during an upload")
     func temporaryKeys() async throws {
         try await ApsaraEnd.open(.sts, ["parallel": .whole(1)]) { end in
             _ = try await Parcel(100).send(to: end, Logbook())
@@ -289,7 +289,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("the clock of the service counts, for calls and for bytes", arguments: ["acs3", "rpc"])
+    @Test("the service's clock counts, for calls and for bytes", arguments: ["acs3", "rpc"])
     func clock(_ calls: String) async throws {
         try await ApsaraEnd.open(.key, ["call_signature": .text(calls)]) { end in
             try await end.server.control("settings", #"{"skew": 7200}"#)
@@ -302,7 +302,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("a daemon that has lost the upload meanwhile hears so, and nobody is told that the key is unreadable")
+    @Test("a daemon that lost the lease meanwhile is told so, and no key is reported unreadable")
     func lostLease() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
@@ -314,7 +314,7 @@ struct ApsaraTests {
 
     // MARK: Answers that are lost
 
-    @Test("the same file in two uploads at once is sent once")
+    @Test("the same file in two simultaneous uploads is sent once")
     func twins() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
@@ -336,7 +336,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("a right that does not cover a look is no failure, and what cannot be found out is told")
+    @Test("a grant that does not cover checks is no failure, and unknown results are reported")
     func hidden() async throws {
         for way in [ApsaraEnd.Authorization.key, .service] {
             try await ApsaraEnd.open(way) { end in
@@ -364,7 +364,7 @@ struct ApsaraTests {
         }
     }
 
-    @Test("`resume: false` leaves nothing there when it is stopped, and begins with the first byte")
+    @Test("`resume: false` removes the remains when stopped, and starts with the first byte")
     func noResume() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1), "resume": .flag(false)]) { end in
             let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook(mayClearUp: true))

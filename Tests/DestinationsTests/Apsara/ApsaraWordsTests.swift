@@ -9,7 +9,7 @@ import Testing
 @testable import Destinations
 
 /// Requests to ApsaraVideo VOD and to services that call it, and the meaning of their answers.
-@Suite("apsara-vod: questions and answers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("apsara-vod: requests and answers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraWordsTests {
     private static func order(_ parcel: Parcel, _ metadata: [String: String]) -> UploadOrder {
         var order = parcel.order
@@ -17,7 +17,7 @@ struct ApsaraWordsTests {
         return order
     }
 
-    @Test("what templates say of a file reaches VOD, and what is for the end goes with the end")
+    @Test("template values reach VOD, and those for the end are sent at the end")
     func media() async throws {
         let more: [String: SettingValue?] = [
             "media.transcode": .flag(false), "media.process": .flag(true), "media.watermark": .flag(false),
@@ -64,7 +64,7 @@ struct ApsaraWordsTests {
     }
 
     @Test(
-        "what is too long is cut, and what cannot be said fails the file before anything is asked",
+        "too long values are cut, and impossible ones fail the file before any request",
         arguments: Tier.sample(
             [
                 (["media.title": String(repeating: "é", count: 130)], nil),
@@ -94,7 +94,7 @@ struct ApsaraWordsTests {
         }
     }
 
-    @Test("a file that VOD takes for nothing, or without a byte, fails before anything is asked")
+    @Test("a file of a type unknown to VOD, or without a byte, fails before any request")
     func refused() async throws {
         try await ApsaraEnd.open { end in
             for (name, size, code) in [
@@ -107,7 +107,7 @@ struct ApsaraWordsTests {
         }
     }
 
-    @Test("every ending of the service's list is one of its kinds")
+    @Test("every extension of the service's list has a kind")
     func endings() {
         let video =
             "mp4 ts 3gp mpg mpeg mpe dat vob asf avi wmv flv f4v rm rmvb mov mkv m3u8 dv m2t m4v mj2 mjpeg mts ogg qt swf webm"
@@ -126,7 +126,7 @@ struct ApsaraWordsTests {
     // MARK: A service of the person's
 
     @Test(
-        "a service may pass on what VOD gives as it is, decoded, as text or wrapped",
+        "a service may pass on VOD's answer unchanged, decoded, as text or wrapped",
         arguments: ["coded", "object", "text", "wrapped"])
     func styles(_ style: String) async throws {
         try await ApsaraEnd.open(.service, ["authorisation.token": .secret(.literal("a-token-of-the-service"))]) {
@@ -139,7 +139,7 @@ struct ApsaraWordsTests {
         }
     }
 
-    @Test("a program may be asked in place of a service, and says no in its own words")
+    @Test("a program may replace the service, and refuses in its own words")
     func program() async throws {
         try await ApsaraEnd.open(.service) { end in
             let temporary = TemporaryFolder()
@@ -169,7 +169,7 @@ struct ApsaraWordsTests {
         }
     }
 
-    @Test("the program in the manual does what the manual says of it")
+    @Test("the program in the manual works as the manual says")
     func manualProgram() async throws {
         try await ApsaraEnd.open(.service) { end in
             let page = Repository.root.appending("docs/destinations/apsara-vod.md")
@@ -207,7 +207,7 @@ struct ApsaraWordsTests {
         }
     }
 
-    @Test("a medium that was given for another file takes no second one")
+    @Test("a medium granted for another file is not used for a second one")
     func sharedMedium() async throws {
         try await ApsaraEnd.open(.service) { end in
             let temporary = TemporaryFolder()
@@ -236,7 +236,7 @@ struct ApsaraWordsTests {
         }
     }
 
-    @Test("names make titles and paths that can be shown")
+    @Test("names become displayable titles and paths")
     func strangeNames() async throws {
         try await ApsaraEnd.open { end in
             for (number, name) in ["nl\nline\u{1}\u{1B}[31m.mp4", "emoji 😀\"q'\\.mp4", " .mp4"].enumerated() {
@@ -251,7 +251,7 @@ struct ApsaraWordsTests {
     // MARK: Errors
 
     @Test(
-        "an error is what its code says, whoever passes it on",
+        "an error is defined by its code, whoever passes it on",
         arguments: Tier.sample(
             [
                 ("InvalidAccessKeyId.NotFound", 404, "auth"), ("SignatureDoesNotMatch", 400, "auth"),
@@ -282,7 +282,7 @@ struct ApsaraWordsTests {
         }
     }
 
-    @Test("a nonce that somebody used is replaced, and the call repeated")
+    @Test("a used nonce is replaced, and the call repeated")
     func nonce() async throws {
         try await ApsaraEnd.open { end in
             try await end.server.control(
@@ -293,7 +293,7 @@ struct ApsaraWordsTests {
         }
     }
 
-    @Test("a wrong key is told with the keys that it stands at, and no secret is shown", arguments: ["acs3", "rpc"])
+    @Test("a wrong key is reported with its configuration keys, without a secret", arguments: ["acs3", "rpc"])
     func wrongKey(_ calls: String) async throws {
         let more: [String: SettingValue?] = [
             "secret_key": .secret(.literal("another-secret-of-nobody")), "call_signature": .text(calls),

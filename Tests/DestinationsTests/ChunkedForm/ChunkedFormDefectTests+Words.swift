@@ -7,7 +7,7 @@ import Testing
 
 /// Information for others: the server learns of a cancel, a person of progress, and secrets are never shown.
 extension ChunkedFormDefectTests {
-    @Test("D21: the server hears of a cancel where it has a word for that, and nobody pretends where it has none")
+    @Test("D21: the server is told of a cancel if it has a request for it, and no success is claimed otherwise")
     func cancelled() async throws {
         let scene = try FormScene("resumable", FormScene.abort)
         let parcel = try Parcel(3 * Self.block)
@@ -20,7 +20,7 @@ extension ChunkedFormDefectTests {
         #expect(try await !mute.again([:]).discard(checkpoint))
     }
 
-    @Test("D22: progress is bytes: those that are acknowledged and those on their way")
+    @Test("D22: progress is acknowledged bytes and bytes in flight")
     func progress() async throws {
         let scene = try FormScene("breakpoint", ["block.size": .bytes(1 << 20)])
         scene.server.set { $0.readPause = 500 }
@@ -32,7 +32,7 @@ extension ChunkedFormDefectTests {
         #expect(logbook.accepted == Int64(size))
     }
 
-    @Test("D23: the original name goes along, with what would break the header written otherwise")
+    @Test("D23: the original name is sent, with header-breaking characters encoded")
     func names() async throws {
         let name: FilePath = "a \"b\"\r\nc; é.mp4"
         #expect(
@@ -47,7 +47,7 @@ extension ChunkedFormDefectTests {
         #expect(try strange.objects.keys.first == name)
     }
 
-    @Test("D24: a block that is acknowledged is a row of its own, and rewrites nothing of the others")
+    @Test("D24: an acknowledged block is its own row, and rewrites no other")
     func rows() async throws {
         let scene = try FormScene("breakpoint")
         let logbook = Logbook()
@@ -57,7 +57,7 @@ extension ChunkedFormDefectTests {
         #expect(sizes.count <= 6 && sizes.allSatisfy { $0 < 1000 }, "\(sizes)")
     }
 
-    @Test("D25: the credential goes along, and neither it nor the server's token is ever shown")
+    @Test("D25: the credential is sent, and neither it nor the server's token is ever shown")
     func secrets() async throws {
         let scene = try FormScene("breakpoint", credential: "a-token-that-nobody-may-see")
         let parcel = try Parcel(2 * Self.block)
@@ -77,7 +77,7 @@ extension ChunkedFormDefectTests {
         #expect(echo.seen.count == 1)
     }
 
-    @Test("D26: blocks go in order, one at a time, unless it is set otherwise")
+    @Test("D26: blocks are sent in order, one at a time, unless configured otherwise")
     func inOrder() async throws {
         let scene = try FormScene("breakpoint")
         _ = try await Parcel(6 * Self.block).send(to: scene, Logbook())

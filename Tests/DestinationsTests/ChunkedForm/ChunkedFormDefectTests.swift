@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// Mistakes of a widespread client of the block protocol, one by one, and this program's behaviour instead.
-@Suite("the defects of other clients, avoided", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Defects of other clients, avoided", .timeLimit(.minutes(Patience.minutes(3))))
 struct ChunkedFormDefectTests {
     static let block = Int(FormScene.block)
 
@@ -18,7 +18,8 @@ struct ChunkedFormDefectTests {
     }
 
     @Test(
-        "D1: a failure is judged, and not answered with the same block at once", arguments: [401, 404, 413, 429, 503])
+        "D1: a failure is evaluated, and not answered with the same block at once",
+        arguments: [401, 404, 413, 429, 503])
     func hotLoop(_ status: Int) async throws {
         let scene = try FormScene("breakpoint")
         let logbook = Logbook()
@@ -44,7 +45,8 @@ struct ChunkedFormDefectTests {
         #expect(scene.server.unfinished == (status == 404 ? 1 : 0))
     }
 
-    @Test("D2: a stopped transfer ends at once, sends nothing more, and its late end is no failure", arguments: [1, 4])
+    @Test(
+        "D2: a stopped transfer ends at once, sends no more bytes, and its late end is no failure", arguments: [1, 4])
     func cancelling(_ parallel: Int) async throws {
         let scene = try FormScene("breakpoint", ["parallel_blocks": .whole(parallel), "block.size": .bytes(1 << 20)])
         scene.server.set { $0.readPause = 20_000 }
@@ -65,7 +67,7 @@ struct ChunkedFormDefectTests {
         try delivered(scene, parcel)
     }
 
-    @Test("D3: a block that is damaged on its way is noticed by its digest, and sent again")
+    @Test("D3: a block damaged in transit is detected by its digest, and sent again")
     func digest() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.damaged = 2 }
@@ -77,7 +79,7 @@ struct ChunkedFormDefectTests {
         #expect(try await parcel.failure(to: scene).remedy == .giveUp)
     }
 
-    @Test("D3: an old server gets an empty digest where that is set, and other forms of it")
+    @Test("D3: an old server gets an empty digest if configured, and other forms of it")
     func emptyDigest() async throws {
         let scene = try FormScene("breakpoint", ["send.fields": .map(["crc": .literal("")])])
         let parcel = try Parcel(2 * Self.block)
@@ -89,7 +91,7 @@ struct ChunkedFormDefectTests {
         #expect(try FormTemplate("{crc32} {crc32:HEX} {crc32:dec}").text(values) == "cbf43926 CBF43926 3421780262")
     }
 
-    @Test("D4: number, offset and length come from one place, for the first block, one in between, and the last")
+    @Test("D4: number, offset and length are consistent, for the first, a middle and the last block")
     func numbers() throws {
         let plan = try #require(PartPlan(size: 2500, partSize: 1000))
         let parcel = try Parcel(0)
@@ -104,7 +106,7 @@ struct ChunkedFormDefectTests {
             ])
     }
 
-    @Test("D4: what is gone on with skips and repeats no block")
+    @Test("D4: a resumed upload skips and repeats no block")
     func resumedNumbers() async throws {
         let scene = try FormScene("breakpoint")
         let parcel = try Parcel(5 * Self.block)
@@ -115,7 +117,7 @@ struct ChunkedFormDefectTests {
         try delivered(scene, parcel)
     }
 
-    @Test("D5: a last block without the file's address is asked once more, and then said")
+    @Test("D5: a last block without the file's address is queried once more, and then reported")
     func unconfirmed() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.omitsURL = true }
@@ -134,7 +136,7 @@ struct ChunkedFormDefectTests {
         #expect(try await parcel.send(to: late, Logbook()).url == "http://files.example/clip.mp4")
     }
 
-    @Test("D6: the last block is the short one, and a file below one block may be announced as it is")
+    @Test("D6: the last block is the short one, and a file below one block may be announced with its size")
     func shortBlocks() async throws {
         let nominal = try FormScene("breakpoint")
         let parcel = try Parcel(Self.block / 2)
@@ -148,7 +150,7 @@ struct ChunkedFormDefectTests {
         #expect(announced.settings().announced == .actual)
     }
 
-    @Test("D7: an empty file that is wanted goes as one block without a byte")
+    @Test("D7: an empty file is sent as one block without a byte")
     func empty() async throws {
         for preset in FormScene.presets {
             let scene = try FormScene(preset)
@@ -159,7 +161,7 @@ struct ChunkedFormDefectTests {
         }
     }
 
-    @Test("D8: a block is streamed from the file, and no block of it is held in memory")
+    @Test("D8: a block is streamed from the file, and not held in memory")
     func streaming() async throws {
         let scene = try FormScene("breakpoint", ["block.size": .bytes(48 << 20)])
         let seen = Mutex<[Request.Body]>([])
@@ -175,7 +177,7 @@ struct ChunkedFormDefectTests {
         #expect(head.count < 4096 && tail.count < 200)
     }
 
-    @Test("D9: the size that is said is that of the staged file on the disk, which has to be what was recorded")
+    @Test("D9: the announced size is that of the staged file, which must match the record")
     func stagedSize() async throws {
         let scene = try FormScene("breakpoint")
         let parcel = try Parcel(2 * Self.block)
@@ -184,7 +186,7 @@ struct ChunkedFormDefectTests {
         #expect(scene.server.requests.isEmpty)
     }
 
-    @Test("D10, D11: two files of one name in the same second do not meet, here or there")
+    @Test("D10, D11: two files of one name in the same second do not collide, here or there")
     func sameName() async throws {
         for preset in FormScene.presets {
             let scene = try FormScene(preset)
@@ -195,7 +197,7 @@ struct ChunkedFormDefectTests {
         }
     }
 
-    @Test("D12: another file under the staged name is noticed before the next block")
+    @Test("D12: another file under the staged name is detected before the next block")
     func otherFile() async throws {
         let scene = try FormScene("breakpoint")
         let parcel = try Parcel(3 * Self.block)
@@ -211,7 +213,7 @@ struct ChunkedFormDefectTests {
         #expect(try scene.objects.isEmpty)
     }
 
-    @Test("D13: a file that was removed or became shorter sends nothing", arguments: [nil, 1500])
+    @Test("D13: a removed or truncated file sends nothing", arguments: [nil, 1500])
     func removed(_ size: Int?) async throws {
         let scene = try FormScene("breakpoint")
         let parcel = try Parcel(3 * Self.block)
@@ -224,7 +226,7 @@ struct ChunkedFormDefectTests {
         #expect(scene.server.requests == ["open", "block 1"])
     }
 
-    @Test("D14: the blocks of a file go over one connection")
+    @Test("D14: the blocks of a file use one connection")
     func connections() async throws {
         let scene = try FormScene("breakpoint")
         _ = try await Parcel(9 * Self.block).send(to: scene, Logbook())
@@ -232,7 +234,7 @@ struct ChunkedFormDefectTests {
         #expect(scene.server.connectionCount == 1)
     }
 
-    @Test("D15: an error in the body of a 200 is one, and so is what lacks the token")
+    @Test("D15: an error in the body of a 200 is an error, and so is one without the token")
     func errorsInBodies() async throws {
         for preset in ["plupload", "fineuploader", "breakpoint"] {
             let scene = try FormScene(preset)
@@ -248,7 +250,7 @@ struct ChunkedFormDefectTests {
         #expect(try await Parcel(10).failure(to: garbled).remedy == .refused(after: nil))
     }
 
-    @Test("D16: a block whose answer was lost is sent again, and harms nothing")
+    @Test("D16: a block with a lost answer is sent again, without harm")
     func lostAnswer() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.lostAnswers = [2, 3] }
@@ -258,7 +260,7 @@ struct ChunkedFormDefectTests {
         try delivered(scene, parcel)
     }
 
-    @Test("D16: an upload that the server forgot is begun again, twice an attempt at most and with growing waits")
+    @Test("D16: an upload that the server forgot starts again, at most twice an attempt and with growing waits")
     func forgotten() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.forgets = (after: 2, times: 1) }
@@ -274,7 +276,7 @@ struct ChunkedFormDefectTests {
         #expect(worse.server.requests.count { $0 == "open" } == 40)
     }
 
-    @Test("D17: an upload goes on as it was cut, whatever is set by then")
+    @Test("D17: an upload resumes with its original parts, whatever the present settings")
     func otherSettings() async throws {
         let scene = try FormScene("breakpoint")
         let parcel = try Parcel(4 * Self.block)
@@ -289,7 +291,7 @@ struct ChunkedFormDefectTests {
         try delivered(scene, parcel)
     }
 
-    @Test("D18: an opening that fails leaves no trace, or one that is told")
+    @Test("D18: a failed opening leaves no remains, or reported ones")
     func failedOpening() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.refusals = (503, 1, nil) }
@@ -304,7 +306,7 @@ struct ChunkedFormDefectTests {
         #expect(try scene.objects.count == 1)
     }
 
-    @Test("D19: what it needs to go on is written down before the first byte leaves")
+    @Test("D19: the data needed to resume is recorded before the first byte is sent")
     func notesFirst() async throws {
         for preset in FormScene.presets {
             let scene = try FormScene(preset)
@@ -319,7 +321,7 @@ struct ChunkedFormDefectTests {
         }
     }
 
-    @Test("D20: the staged copy is never touched here, however it ends")
+    @Test("D20: the staged copy is never changed here, whatever the result")
     func copyStays() async throws {
         let scene = try FormScene("breakpoint")
         let parcel = try Parcel(Self.block)

@@ -11,7 +11,7 @@ import Transport
 extension ChunkedFormTests {
     private static let block = Int(FormScene.block)
 
-    @Test("what Fine Uploader's server says counts: another id, and the wish to begin again")
+    @Test("Fine Uploader's server answers count: another id, and the request to start again")
     func fineUploader() async throws {
         let scene = try FormScene("fineuploader")
         scene.server.set {
@@ -27,7 +27,7 @@ extension ChunkedFormTests {
         try await scene.close()
     }
 
-    @Test("a server that names the upload anew gets every later block under that name, also those side by side")
+    @Test("a server that renames the upload gets every later block under the new name, including parallel ones")
     func newIDInParallel() async throws {
         let scene = try FormScene("fineuploader", ["parallel_blocks": .whole(4)])
         scene.server.set {
@@ -43,7 +43,7 @@ extension ChunkedFormTests {
     }
 
     @Test(
-        "a server that names the upload anew while other blocks are on their way is sent those again, under that name")
+        "a rename during other blocks sends those again under the new name")
     func newIDInBetween() async throws {
         let scene = try FormScene("fineuploader", ["parallel_blocks": .whole(4)])
         scene.server.set { $0.readPause = 2000 }
@@ -62,7 +62,7 @@ extension ChunkedFormTests {
         try await scene.close()
     }
 
-    @Test("Fine Uploader's server hears of the first block of an upload that is taken up again, and of no other")
+    @Test("Fine Uploader's server is told of the first block of a resumed upload, and of no other")
     func resumed() async throws {
         let scene = try FormScene("fineuploader")
         let parcel = try Parcel(6 * Self.block)
@@ -82,7 +82,7 @@ extension ChunkedFormTests {
         try await other.close()
     }
 
-    @Test("a name that no header can carry fails the file before anything is asked for, and says what would help")
+    @Test("a name that no header can carry fails the file before any request, with a remedy")
     func namesInHeaders() async throws {
         let headers: [String: SettingValue] = ["send.headers": .map(["X-Name": .literal("{name}")])]
         let names: [FilePath] = [
@@ -111,7 +111,7 @@ extension ChunkedFormTests {
         try await within.close()
     }
 
-    @Test("an upload that was begun before its header could not carry the name fails as well")
+    @Test("an upload started before its header could not carry the name fails as well")
     func namesInLaterHeaders() async throws {
         let scene = try FormScene("breakpoint")
         let parcel = try Parcel(3 * Self.block, name: "a\nb.mp4")
@@ -131,7 +131,7 @@ extension ChunkedFormTests {
         try await scene.close()
     }
 
-    @Test("a field that is an object is JSON: texts are coded, numbers are numbers, secrets and objects stand in it")
+    @Test("a field that is an object is JSON: strings are encoded, numbers stay, secrets and objects are allowed")
     func objects() async throws {
         let fields = Mutex<[[UInt8]]>([])
         let server = try FakeServer { exchange in
@@ -171,7 +171,7 @@ extension ChunkedFormTests {
         try await scene.close()
     }
 
-    @Test("digests, secrets and names of the file's part are filled in like everywhere else")
+    @Test("digests, secrets and names of the file part are filled in like everywhere")
     func filePart() async throws {
         let names = Mutex<[[UInt8]]>([])
         let server = try FakeServer { exchange in
@@ -192,7 +192,7 @@ extension ChunkedFormTests {
     }
 
     @Test(
-        "an address of the file that comes before the last block is kept, and what is left is sent",
+        "a file address before the last block is kept, and the rest is sent",
         arguments: [1, 2, 4])
     func earlyURL(_ block: Int) async throws {
         let scene = try FormScene("breakpoint")
@@ -208,7 +208,7 @@ extension ChunkedFormTests {
     }
 
     @Test(
-        "an early address is still known after a restart, and a server that then takes no more fails the file, and says so"
+        "an early address survives a restart, and a server that then accepts no more fails the file with a message"
     )
     func earlyURLAndNoMore() async throws {
         let scene = try FormScene("breakpoint")

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Destinations
 
-@Suite("a chunked form", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Chunked form", .timeLimit(.minutes(Patience.minutes(3))))
 struct ChunkedFormTests {
     private static let block = Int(FormScene.block)
 
-    @Test("keeps every rule of its preset, whatever the size of the file", arguments: FormScene.presets)
+    @Test("uploads of any size follow every rule of the preset", arguments: FormScene.presets)
     func rules(_ preset: String) async throws {
         let block = Self.block
         let sizes = [
@@ -33,7 +33,7 @@ struct ChunkedFormTests {
         }
     }
 
-    @Test("stopped at any note and begun again, it is there once and whole", arguments: FormScene.presets)
+    @Test("stopped after any note and restarted, the file is there once and complete", arguments: FormScene.presets)
     func stopped(_ preset: String) async throws {
         let scene = try FormScene(preset)
         var contents: [[UInt8]] = []
@@ -53,7 +53,7 @@ struct ChunkedFormTests {
         try await scene.close()
     }
 
-    @Test("a lost answer to any block leads to the whole file, once", arguments: FormScene.presets, [1, 2, 3])
+    @Test("a lost answer to any block leads to the complete file, once", arguments: FormScene.presets, [1, 2, 3])
     func lostAnswers(_ preset: String, _ block: Int) async throws {
         let scene = try FormScene(preset)
         scene.server.set { $0.lostAnswers = [block] }
@@ -71,7 +71,8 @@ struct ChunkedFormTests {
     }
 
     @Test(
-        "blocks go together where they may, and the last one alone", arguments: ["breakpoint", "resumable", "dropzone"])
+        "blocks are sent in parallel if allowed, and the last one alone",
+        arguments: ["breakpoint", "resumable", "dropzone"])
     func parallel(_ preset: String) async throws {
         let scene = try FormScene(preset, ["parallel_blocks": .whole(4)])
         scene.server.set { $0.readPause = 2000 }
@@ -83,7 +84,7 @@ struct ChunkedFormTests {
         try await scene.close()
     }
 
-    @Test("a server that lists its blocks is believed")
+    @Test("the block list of a server is trusted")
     func listed() async throws {
         // No preset has such a list, so a server of its own is asked.
         let list = try FakeServer { exchange in
@@ -110,7 +111,7 @@ struct ChunkedFormTests {
         try await scene.close()
     }
 
-    @Test("where a request joins the blocks, it is made again when its answer was lost")
+    @Test("if a request joins the blocks, it is repeated after a lost answer")
     func finishing() async throws {
         let scene = try FormScene("webuploader", FormScene.finish) { $0.wantsFinish = true }
         scene.server.set { $0.lostFinishes = 1 }

@@ -6,7 +6,7 @@ import Testing
 @testable import Destinations
 
 /// A cancel at every point of an upload: either nothing is left at the server, or a warning says that something may be.
-@Suite("a chunked form that is cancelled", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Cancelled chunked forms", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormAbortTests {
     private static let block = Int(FormScene.block)
 
@@ -46,7 +46,7 @@ struct FormAbortTests {
         return scene
     }
 
-    @Test("leaves nothing behind, or says that something may be there", arguments: Point.allCases)
+    @Test("a cancel leaves no remains, or reports possible ones", arguments: Point.allCases)
     func everywhere(_ point: Point) async throws {
         let logbook = Logbook()
         let scene = try await stopped(point, logbook)
@@ -60,7 +60,7 @@ struct FormAbortTests {
     }
 
     @Test(
-        "is tried again where the server failed at first, or a login page answered for it", arguments: Point.allCases,
+        "a cancel is retried after a server error or a login page", arguments: Point.allCases,
         [500, 503, 0, 429, 401, 200])
     func failsAtFirst(_ point: Point, _ status: Int) async throws {
         // An upload that was never begun is not removed.
@@ -76,7 +76,7 @@ struct FormAbortTests {
         try await scene.close()
     }
 
-    @Test("is removed under the name that the server gave it on the way", arguments: [1, 4])
+    @Test("a cancel uses the name that the server gave meanwhile", arguments: [1, 4])
     func renamed(_ parallel: Int) async throws {
         let scene = try FormScene(
             "fineuploader", FormScene.abort.merging(["parallel_blocks": .whole(parallel)]) { $1 })
@@ -92,7 +92,7 @@ struct FormAbortTests {
     }
 
     @Test(
-        "is told of where the server has no such request, also where a client calls 500 final",
+        "a server without a cancel request is reported, even if a client treats 500 as final",
         arguments: [400, 405, 501])
     func refused(_ status: Int) async throws {
         for preset in ["resumable", "dropzone"] {

@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// Servers that append blocks in the order of arrival: a repeated block makes another file of it.
-@Suite("a chunked form, servers that append", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Chunked forms with appending servers", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormAppendingTests {
     /// The answer to a block, given once.
     enum Odd: Sendable, Hashable {
@@ -117,7 +117,7 @@ struct FormAppendingTests {
     ]
 
     @Test(
-        "a block that may have been appended is never sent behind itself: the file begins again under another name, with a warning",
+        "a possibly appended block is not appended twice: the file starts again under another name, with a warning",
         arguments: ["blueimp", "plupload", "custom"], Tier.sample(odd, 4))
     func unknown(_ preset: String, _ odd: Odd) async throws {
         // Plupload counts redirects as success, as its servers expect.
@@ -135,7 +135,7 @@ struct FormAppendingTests {
     }
 
     @Test(
-        "a connection that breaks again and again is no fault of the file, whichever block it breaks with",
+        "a connection that breaks repeatedly is no fault of the file, whatever the block",
         arguments: ["blueimp", "plupload"], [1, 2, 3])
     func interrupted(_ preset: String, _ number: Int) async throws {
         let appender = Appender(number, Array(repeating: .raw(""), count: 15))
@@ -148,7 +148,7 @@ struct FormAppendingTests {
     }
 
     @Test(
-        "without such an answer each block is appended once, and nothing is warned of",
+        "without such an answer each block is appended once, without a warning",
         arguments: ["blueimp", "plupload"])
     func control(_ preset: String) async throws {
         let appender = Appender(3, [])
@@ -158,7 +158,7 @@ struct FormAppendingTests {
     }
 
     @Test(
-        "an answer that says that nothing was done lets the block go again under the same name",
+        "an answer that excludes an effect lets the block be repeated under the same name",
         arguments: [401, 403, 404, 407, 413])
     func nothingDone(_ status: Int) async throws {
         let appender = Appender(2, [.status(status)], appends: false)
@@ -176,7 +176,7 @@ struct FormAppendingTests {
         #expect(errors.count == 1 && appender.files == [[1, 2, 3]], "\(errors) \(appender.files)")
     }
 
-    @Test("a server that says with its refusal that it lacks the block gets it again under the same name")
+    @Test("a server whose refusal says that it lacks the block gets it again under the same name")
     func lacksIt() async throws {
         for status in [408, 429, 503] {
             let appender = Appender(2, [.status(status)], appends: false, header: "0-999")
@@ -194,7 +194,7 @@ struct FormAppendingTests {
     }
 
     @Test(
-        "a block in the middle that was refused for good, and may have been appended, begins again when a person tries",
+        "a middle block that was refused for good, and possibly appended, starts again on retry",
         arguments: [400, 409, 422])
     func refusedInTheMiddle(_ status: Int) async throws {
         let appender = Appender(2, [.status(status)])
@@ -208,7 +208,7 @@ struct FormAppendingTests {
             second.object?.warnings.isEmpty == false && appender.files == [[1, 2], [1, 2, 3]], "\(appender.files)")
     }
 
-    @Test("a server whose words refuse the file again and again has refused it, and does not get it ever again")
+    @Test("a server that refuses the file repeatedly by message has refused it, and does not get it for ever")
     func denied() async throws {
         let appender = Appender(3, Array(repeating: .error, count: 20))
         let server = try appender.server()
@@ -219,7 +219,7 @@ struct FormAppendingTests {
         #expect(errors.last?.failure.message.contains("may hold the file twice") == true, "\(errors)")
     }
 
-    @Test("a block that is said to be damaged is not sent behind itself", arguments: [2, 3])
+    @Test("a block reported as damaged is not sent after itself", arguments: [2, 3])
     func damaged(_ number: Int) async throws {
         let appender = Appender(number, [.status(422)])
         let server = try appender.server()
@@ -235,7 +235,7 @@ struct FormAppendingTests {
     }
 
     @Test(
-        "a last block that an answer without a verdict may have taken leaves a warning when it goes again",
+        "a last block possibly accepted by an answer without a verdict causes a warning when repeated",
         arguments: [
             Odd.status(408), .status(421), .status(425), .status(429), .page(200), .error, .cut,
             .raw("<html>no status"),

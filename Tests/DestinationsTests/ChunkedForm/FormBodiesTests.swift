@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// The body of an answer with a success status.
-@Suite("chunked forms, what the body of a 200 says", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Chunked forms: bodies of a 200", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormBodiesTests {
     private func destination(
         _ server: FakeServer, _ preset: String, _ more: [String: SettingValue] = [:]
@@ -58,7 +58,8 @@ struct FormBodiesTests {
         ]
     }()
 
-    @Test("a 200 whose body is no text acknowledges nothing", arguments: ["resumable", "dropzone", "webuploader"])
+    @Test(
+        "a 200 with a body that is no text acknowledges nothing", arguments: ["resumable", "dropzone", "webuploader"])
     func unreadable(_ preset: String) async throws {
         for (name, body) in Self.codings {
             let server = try FakeServer { exchange in
@@ -76,7 +77,7 @@ struct FormBodiesTests {
         }
     }
 
-    @Test("a page in another coding, or behind characters that nobody sees, is one")
+    @Test("a page in another encoding, or after invisible characters, is recognised")
     func pages() {
         func page(_ body: [UInt8]) -> Bool { Response(status: 200, headers: [:], body: body).isWebPage }
         for (name, body) in Self.codings { #expect(page(body) == name.hasPrefix("a page"), "\(name)") }
@@ -84,7 +85,7 @@ struct FormBodiesTests {
         #expect(!page([]) && !page(Array("\u{FEFF}\u{200B}".utf8)) && !page([0, 0]) && !page([0xFF, 0xFE]))
     }
 
-    @Test("a 200 whose body speaks of an error acknowledges nothing", arguments: Tier.sample(FormScene.presets, 3))
+    @Test("a 200 whose body contains an error acknowledges nothing", arguments: Tier.sample(FormScene.presets, 3))
     func refused(_ preset: String) async throws {
         for refusal in Self.refusals {
             let server = try FakeServer { exchange in
@@ -112,7 +113,7 @@ struct FormBodiesTests {
     ]
 
     @Test(
-        "an honest server is believed, whether its body is empty, a text, or JSON of its own",
+        "a correct server is trusted, with an empty, text or JSON body",
         arguments: ["resumable", "flow", "simple-uploader", "dropzone", "webuploader", "blueimp"])
     func believed(_ preset: String) async throws {
         for body in Self.welcome {
@@ -145,7 +146,7 @@ struct FormBodiesTests {
         #expect(verdict("breakpoint", #"{"code":200,"data":{}}"#) == .success)
     }
 
-    @Test("a question for a block that is answered with an error in a 200 is no yes")
+    @Test("a block query answered with an error in a 200 is no confirmation")
     func probes() async throws {
         let posts = Mutex(0)
         let server = try FakeServer { exchange in
@@ -160,7 +161,7 @@ struct FormBodiesTests {
         #expect(posts.withLock { $0 } == 3)
     }
 
-    @Test("rules of a person count by status, and a condition of theirs counts beside it")
+    @Test("custom rules count by status, and their conditions count in addition")
     func ownRules() async throws {
         let server = try FakeServer { exchange in
             _ = exchange.body()
@@ -176,7 +177,7 @@ struct FormBodiesTests {
         await #expect(throws: UploadError.self) { try await strict.upload(parcel.order, reporter: Logbook()) }
     }
 
-    @Test("`check` has a doubt where rules count by status, and none where a body is read")
+    @Test("`check` reports a doubt if rules count by status, and none if a body is read")
     func doubts() {
         func doubts(_ values: [String: SettingValue]) -> Int { ChunkedForm.kind.type.releaseDoubts(values).count }
         for preset in FormScene.presets {
@@ -223,7 +224,7 @@ struct FormBodiesTests {
         return (object.warnings, posts.withLock { $0 })
     }
 
-    @Test("a single block whose answer was lost is looked for where the server can be asked")
+    @Test("a single block with a lost answer is looked for if the server can be queried")
     func lookedFor() async throws {
         for preset in ["resumable", "flow", "simple-uploader"] {
             let end = try await lost(preset, knows: true)
@@ -231,7 +232,7 @@ struct FormBodiesTests {
         }
     }
 
-    @Test("a single block that goes again after its answer was lost is warned of", arguments: FormScene.presets)
+    @Test("a single block repeated after a lost answer causes a warning", arguments: FormScene.presets)
     func doubled(_ preset: String) async throws {
         // It begins with a request for a token: covered by FormCountedEndTests.
         if preset == "breakpoint" { return }
@@ -240,7 +241,7 @@ struct FormBodiesTests {
         #expect(end.warnings.contains { $0.contains("may hold the file twice") }, "\(preset): \(end)")
     }
 
-    @Test("nothing is warned of where a last block is joined on demand")
+    @Test("a last block joined on request causes no warning")
     func notDoubled() async throws {
         let finish: [String: SettingValue] = ["finish.fields": .map(["id": .literal("{id}")])]
         let joined = try await lost("dropzone", finish)

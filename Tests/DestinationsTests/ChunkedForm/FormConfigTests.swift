@@ -6,7 +6,7 @@ import Testing
 @testable import Config
 @testable import Destinations
 
-@Suite("the configuration of a chunked form")
+@Suite("Configuration of a chunked form")
 struct FormConfigTests {
     private func read(_ lines: String) throws(ConfigErrors) -> LoadedSettings {
         let text = """
@@ -23,21 +23,21 @@ struct FormConfigTests {
         ) { _ in nil }
     }
 
-    @Test("a header and a field of a preset that are left out meet no other")
+    @Test("a removed header or field of a preset does not conflict with another")
     func leftOut() throws {
         _ = try read("    preset: dropzone\n    headers: {accept: a/b}\n    send: {omit: [Accept]}")
         _ = try read("    preset: plupload\n    send: {file_part: {name: name}, omit: [name]}")
         #expect(throws: ConfigErrors.self) { try read("    preset: plupload\n    send: {file_part: {name: name}}") }
     }
 
-    @Test("a mistake is told with its line, its column, and what to do, and once", arguments: mistakes)
+    @Test("a mistake is reported once, with line, column and remedy", arguments: mistakes)
     func objections(_ lines: String, _ expected: String) throws {
         let error = try #require(throws: ConfigErrors.self) { try read(lines) }
         #expect(error.description.contains(expected), "\(error)")
         #expect(error.problems.count == 1, "\(error)")
     }
 
-    @Test("`finish: none` is a choice, for a preset that wants one and for every other, and is printed so")
+    @Test("`finish: none` is accepted with any preset, and printed")
     func noFinish() throws {
         for preset in FormPreset.names where preset != FormPreset.custom {
             let loaded = try read("    preset: \(preset)\n    finish: none")
@@ -61,7 +61,7 @@ struct FormConfigTests {
         }
     }
 
-    @Test("what is written is read, and printed where it stood")
+    @Test("settings are read, and printed in place")
     func roundTrip() throws {
         let loaded = try read(
             """
@@ -102,7 +102,7 @@ struct FormConfigTests {
         #expect(yaml.contains("      omit: [suffix]") || yaml.contains("omit:"), "\(yaml)")
     }
 
-    @Test("another kind of question takes nothing of the preset's, and the same kind is put over it")
+    @Test("another kind of query replaces the preset's, and the same kind extends it")
     func questions() throws {
         for line in [
             "{url: \"/have/{id}\", list: /l}", "{url: \"/have/{id}\", list: /l, query: {}}", "{header: Range}",

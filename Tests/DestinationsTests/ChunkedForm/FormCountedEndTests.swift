@@ -10,7 +10,7 @@ import Transport
 
 /// The end of an upload at a server that only counts blocks, and makes a file again whenever its last block or `finish`
 /// arrives.
-@Suite("a chunked form, the end at a server that only counts", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Chunked forms: the end at a server that only counts", .timeLimit(.minutes(Patience.minutes(3))))
 struct FormCountedEndTests {
     /// The answer to one request, after its work was done.
     enum Answer: Sendable {
@@ -140,7 +140,7 @@ struct FormCountedEndTests {
     // MARK: Tried again
 
     @Test(
-        "tried again after its end was refused, every block goes under another name, and nothing is asked of the old one",
+        "after a refused end, a retry sends every block under another name, and does not query the old one",
         arguments: asked + counting, [400, 422, 500])
     func triedAgain(_ preset: String, _ status: Int) async throws {
         let blocks = Joiner(3, ends: Array(repeating: .status(status), count: 9))
@@ -158,7 +158,7 @@ struct FormCountedEndTests {
         #expect(later.filter { $0.method == "POST" }.map(\.number) == [1, 2, 3])
     }
 
-    @Test("tried again after `finish` was refused, every block goes under another name", arguments: [422, 500])
+    @Test("after a refused `finish`, a retry sends every block under another name", arguments: [422, 500])
     func triedAgainAfterFinish(_ status: Int) async throws {
         let blocks = Joiner(3, joinsOnDemand: true, ends: [.status(status)])
         let server = try blocks.server()
@@ -173,7 +173,7 @@ struct FormCountedEndTests {
         #expect(!blocks.asked[before...].contains { old.contains($0.id) })
     }
 
-    @Test("a last block that never fits its digest has refused the file: tried again, it begins under another token")
+    @Test("a last block whose digest never matches refuses the file: a retry starts with another token")
     func damaged() async throws {
         let blocks = Joiner(3, ends: Array(repeating: .status(422), count: 3))
         let server = try blocks.server()
@@ -187,7 +187,7 @@ struct FormCountedEndTests {
     }
 
     @Test(
-        "an upload of a file whose blocks are all there by another upload sends its last block: that answer decides",
+        "if another upload has sent all blocks, the last block is sent and its answer decides",
         arguments: asked)
     func anotherUpload(_ preset: String) async throws {
         let blocks = Joiner(3, ends: [.status(422), .status(422)])
@@ -207,7 +207,7 @@ struct FormCountedEndTests {
     // MARK: Refusals
 
     @Test(
-        "a refused last block ends the upload at once where nothing can be asked", arguments: counting,
+        "a refused last block ends the upload at once if no query is possible", arguments: counting,
         [400, 413, 500, 505, 507])
     func refused(_ preset: String, _ status: Int) async throws {
         for (size, policy) in [(3000, "fail"), (800, "fail"), (3000, "accept"), (800, "accept")] {
@@ -225,7 +225,7 @@ struct FormCountedEndTests {
     }
 
     @Test(
-        "what is no word on the file ends nothing: the last block goes again",
+        "an answer that does not concern the file ends nothing: the last block is repeated",
         arguments: [401, 403, 407, 408, 429])
     func noVerdict(_ status: Int) async throws {
         for size in [800, 3000] {
@@ -239,7 +239,7 @@ struct FormCountedEndTests {
 
     /// In place of the server, which may have got the request.
     @Test(
-        "an answer of a proxy, a firewall or an account is no word on the file: the end is sent again, with a warning",
+        "an answer of a proxy, a firewall or an account says nothing about the file: the end is sent again, with a warning",
         arguments: StatusOfPath.all.sorted(), [false, true])
     func answerOfPath(_ status: Int, finish: Bool) async throws {
         for (size, policy) in [(800, "fail"), (3000, "fail"), (3000, "accept")] {
@@ -259,7 +259,7 @@ struct FormCountedEndTests {
         }
     }
 
-    @Test("a wrong address refuses no file, and one that has taken blocks is none", arguments: [404, 405, 410])
+    @Test("a wrong address refuses no file, and one that accepted blocks is not wrong", arguments: [404, 405, 410])
     func address(_ status: Int) async throws {
         let ends = Array(repeating: Answer.status(status), count: 9)
         let single = Joiner(1, ends: ends)
@@ -297,7 +297,7 @@ struct FormCountedEndTests {
     }
 
     @Test(
-        "a last block that goes again after it may have arrived is warned of", arguments: counting, [0, 502, 503, 504])
+        "a last block repeated after it may have arrived causes a warning", arguments: counting, [0, 502, 503, 504])
     func doubled(_ preset: String, _ status: Int) async throws {
         for size in [3000, 800] {
             let count = size == 800 ? 1 : 3
@@ -309,7 +309,7 @@ struct FormCountedEndTests {
         }
     }
 
-    @Test("a `finish` that goes again after it may have been heard is warned of", arguments: [0, 502, 503, 504])
+    @Test("a `finish` repeated after it may have been received causes a warning", arguments: [0, 502, 503, 504])
     func finishedTwice(_ status: Int) async throws {
         for preset in ["webuploader", "dropzone", "custom"] {
             let blocks = Joiner(3, joinsOnDemand: true, ends: [status == 0 ? .lost : .status(status)])
@@ -322,7 +322,7 @@ struct FormCountedEndTests {
         }
     }
 
-    @Test("nothing is warned of after an answer that says that nothing was done", arguments: [401, 407])
+    @Test("an answer that excludes an effect causes no warning", arguments: [401, 407])
     func notDoubled(_ status: Int) async throws {
         for finish in [false, true] {
             let blocks = Joiner(3, joinsOnDemand: finish, ends: [.status(status)])
@@ -334,7 +334,7 @@ struct FormCountedEndTests {
         }
     }
 
-    @Test("where the server can be asked, a lost last answer is warned of only where it has forgotten all blocks")
+    @Test("if the server can be queried, a lost last answer causes a warning only if it has forgotten all blocks")
     func lookedFor() async throws {
         for (preset, forgets) in [("flow", false), ("flow", true), ("resumable", false), ("resumable", true)] {
             let blocks = Joiner(3, forgets: forgets, ends: [.lost])

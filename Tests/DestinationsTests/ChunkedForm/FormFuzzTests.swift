@@ -10,7 +10,7 @@ import Transport
 
 @Suite("Fuzz: chunked forms", .timeLimit(.minutes(Fuzz.minutes)))
 struct FormFuzzTests {
-    @Test("templates, conditions and pointers of any form are read or objected to, and a body keeps its frame")
+    @Test("any template, condition and pointer is accepted or refused, and a body keeps its frame")
     func texts() throws {
         let seeds = [
             "bytes {offset}-{last}/{total}", "{{\"n\": {index0}}}", "/data/fileUrl exists", "/success = true",
@@ -59,7 +59,8 @@ struct FormFuzzTests {
     }
 
     @Test(
-        "a file of any name and size arrives whole and under its own name", arguments: Tier.sample(FormScene.presets, 3)
+        "a file of any name and size arrives complete and under its own name",
+        arguments: Tier.sample(FormScene.presets, 3)
     )
     func names(_ preset: String) async throws {
         let scene = try FormScene(preset)
@@ -98,7 +99,7 @@ struct FormFuzzTests {
     }
 
     @Test(
-        "a server whose answers are damaged ends every attempt, is believed nothing impossible, and is told no secret",
+        "damaged server answers end every attempt, cause no false success, and reveal no secret",
         arguments: Tier.sample(FormScene.presets, 3))
     func replies(_ preset: String) async throws {
         let good = Self.answers(preset)

@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// The effect of the answer to the last block, at a server that keeps blocks regardless of its answer.
-@Suite("A chunked form, the last answer", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Chunked forms: the last answer", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormLastAnswerTests {
     /// Stores blocks by their number and lists them.
     private final class Blocks: Sendable {
@@ -90,7 +90,7 @@ struct FormLastAnswerTests {
     }
 
     @Test(
-        "a server that keeps the last block and refuses it has refused the file",
+        "a server that keeps and refuses the last block has refused the file",
         arguments: [299, 400, 402, 413, 422, 451, 500, 501])
     func refused(_ status: Int) async throws {
         let server = try blocks.server { number, _ in number == 3 ? status : 200 }
@@ -109,14 +109,14 @@ struct FormLastAnswerTests {
         #expect(blocks.asked.count > before && !blocks.asked[before...].contains { $0.contains(old) })
     }
 
-    @Test("without the refusal the same file is complete")
+    @Test("without the refusal the same file completes")
     func control() async throws {
         let server = try blocks.server { _, _ in 200 }
         let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), Logbook())
         #expect(object?.warnings == [] && errors.isEmpty)
     }
 
-    @Test("`final_error: accept` takes what was refused and is there, and says so", arguments: [299, 422, 500])
+    @Test("`final_error: accept` completes a refused file that is there, and reports it", arguments: [299, 422, 500])
     func accepted(_ status: Int) async throws {
         let server = try blocks.server { number, _ in number == 3 ? status : 200 }
         let (object, _) = try await attempts(
@@ -126,7 +126,7 @@ struct FormLastAnswerTests {
                 == true)
     }
 
-    @Test("a refusal of the request that makes a file of the blocks is final, and tried again it begins anew")
+    @Test("a refusal of the joining request is final, and a retry starts again")
     func refusedFinish() async throws {
         let asked = Mutex<[String]>([])
         let server = try FakeServer { exchange in
@@ -146,7 +146,7 @@ struct FormLastAnswerTests {
         #expect(after == 0 && asked.withLock { $0.count } > before + 3)
     }
 
-    @Test("a gateway's answer to the last block says nothing of the file", arguments: [502, 503])
+    @Test("a gateway's answer to the last block does not concern the file", arguments: [502, 503])
     func gateway(_ status: Int) async throws {
         let times = Mutex(0)
         let server = try blocks.server { number, _ in
@@ -160,7 +160,8 @@ struct FormLastAnswerTests {
         #expect(errors.count == 1 && object?.warnings.contains { $0.contains("\(status)") } == true)
     }
 
-    @Test("an answer of a proxy that kept the last block for itself says nothing of the file", arguments: [402, 499])
+    @Test(
+        "an answer of a proxy that kept the last block for itself says nothing about the file", arguments: [402, 499])
     func proxy(_ status: Int) async throws {
         let isAnswered = Mutex(false)
         let behind = blocks
@@ -175,7 +176,7 @@ struct FormLastAnswerTests {
         #expect(object?.warnings == [], "\(object?.warnings ?? [])")
     }
 
-    @Test("a block that the server has and that never left here is another writer's: a new upload is begun")
+    @Test("a block on the server that was never sent from here is another writer's: a new upload starts")
     func secondWriter() async throws {
         let isCut = Mutex(false)
         let server = try blocks.server { number, _ in
@@ -197,7 +198,7 @@ struct FormLastAnswerTests {
         #expect(logbook.left.isEmpty && object.warnings.contains { $0.contains("another writer") })
     }
 
-    @Test("a file that was stopped in its last block may not be whole, and begins again without a doubt")
+    @Test("a file stopped in its last block may be incomplete, and starts again without a warning")
     func stopped() async throws {
         let isHanging = Mutex(false)
         let server = try FakeServer { exchange in

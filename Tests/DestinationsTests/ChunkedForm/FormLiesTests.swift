@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// Servers that say yes to everything, and impossible numbers.
-@Suite("chunked forms, answers that mean nothing", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Chunked forms: meaningless answers", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormLiesTests {
     private func destination(
         _ server: FakeServer, _ preset: String, _ more: [String: SettingValue] = [:]
@@ -29,7 +29,7 @@ struct FormLiesTests {
         "<!-- portal --><html>login", "\u{FEFF}<!DOCTYPE html><html>", " \n<html>", "<div>",
     ]
 
-    @Test("a page acknowledges nothing, however it begins", arguments: ["dropzone", "resumable"], pages)
+    @Test("a page acknowledges nothing, whatever its start", arguments: ["dropzone", "resumable"], pages)
     func portal(_ preset: String, _ page: String) async throws {
         let server = try FakeServer { $0.reply(200, [("Content-Type", "text/html")], page) }
         let parcel = try Parcel(2500)
@@ -43,7 +43,7 @@ struct FormLiesTests {
     }
 
     @Test(
-        "who claims to have every block, of uploads that never were as well, is sent them all",
+        "a server that claims to have every block, even of unknown uploads, is sent all blocks",
         arguments: ["resumable", "flow", "simple-uploader"])
     func yesman(_ preset: String) async throws {
         let posts = Mutex(0)
@@ -57,7 +57,7 @@ struct FormLiesTests {
         #expect(posts.withLock { $0 } == 3)
     }
 
-    @Test("a server that knows an upload by its own token, and not by our name, is believed what it has")
+    @Test("a server that identifies an upload by its own token is trusted about its blocks")
     func byToken() async throws {
         let posts = Mutex(0)
         let server = try FakeServer { exchange in
@@ -95,7 +95,7 @@ struct FormLiesTests {
         #expect(posts.withLock { $0 } == 5)
     }
 
-    @Test("a position or a number of a block at the end of the numbers is none")
+    @Test("a position or block number at the end of the range is rejected")
     func numbers() async throws {
         let position = try FakeServer { exchange in
             _ = exchange.body()
@@ -124,7 +124,7 @@ struct FormLiesTests {
     }
 
     @Test(
-        "a secret is left out in every spelling, and however many tokens servers give out",
+        "a secret is removed in every spelling, with any number of server tokens",
         arguments: [
             "Ab/cd+ef/ghIJ==", "Ab%2Fcd%2Bef%2FghIJ%3D%3D", "Ab\\/cd+ef\\/ghIJ==",
         ])
@@ -141,7 +141,7 @@ struct FormLiesTests {
     }
 
     @Test(
-        "a secret is left out as JSON, HTML, addresses, forms and Base64 write it",
+        "a secret is removed as JSON, HTML, URLs, forms and Base64 encode it",
         arguments: [
             #"Zq7/k+W"9<x&Tr é%44LongSecret"#, #"Zq7\/k+W\"9<x&Tr \u00e9%44LongSecret"#,
             #"Zq7\/k+W\u00229\u003Cx\u0026Tr é%44LongSecret"#, #"\u005aq7/k\u002bW\"9\u003cx&Tr é%44LongSecret"#,
@@ -163,14 +163,14 @@ struct FormLiesTests {
         #expect(message.contains("{\"sent\": \"\(expected)\"} &amp; 5%"), "\(message)")
     }
 
-    @Test("a secret that another begins in leaves nothing of either, and a letter of two units is found")
+    @Test("a secret that overlaps another leaves nothing of either, also with surrogate pairs")
     func overlapping() {
         let text = Array(#"a 12345678abcdefgh, \ud83c\udfa5secret, 5% &x; \u12"#.utf8)
         let covered = SecretEncoding.cover(["12345678abcd", "5678abcdefgh", "🎥secret"], in: text)
         #expect(String(decoding: covered, as: UTF8.self) == #"a ***, ***, 5% &x; \u12"#)
     }
 
-    @Test("no block waits for an invitation, however large")
+    @Test("no block waits for `100 Continue`, however large")
     func expects() async throws {
         let headers = Mutex<[String]>([])
         let server = try FakeServer { exchange in

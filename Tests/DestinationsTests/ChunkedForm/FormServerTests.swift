@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// The test server itself, called by curl: accepted requests, and all that it must refuse.
-@Suite("the test server for chunked forms", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Test server for chunked forms", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormServerTests {
     private let folder = TemporaryFolder()
 
@@ -39,7 +39,7 @@ struct FormServerTests {
         "sequenceNo": "0", "blockSize": "1000", "totFileSize": "\(size)", "suffix": "mp4", "token": "",
     ]
 
-    @Test("takes from curl what the block protocol wants, and joins it")
+    @Test("the server accepts the block protocol from curl, and joins the blocks")
     func takes() async throws {
         let server = try FormServer("breakpoint", into: folder.path.appending("made"))
         try Files.makeFolders(folder.path.appending("made"))
@@ -60,7 +60,7 @@ struct FormServerTests {
         #expect(server.refused.isEmpty && server.unfinished == 0)
     }
 
-    @Test("refuses each thing that breaks a rule, with the status that says so")
+    @Test("each violation of a rule is refused with its status")
     func refuses() async throws {
         try Files.makeFolders(folder.path.appending("made"))
         let server = try FormServer("breakpoint", into: folder.path.appending("made"))
@@ -118,7 +118,7 @@ struct FormServerTests {
         #expect(try await curl(finish, ["-d", "id=y"]).status == 404, "the end of nothing")
     }
 
-    @Test("of a file of one block nothing is said of blocks, and one of more is never sent without a word of them")
+    @Test("a single-block file has no block fields, and a larger one always has")
     func singles() async throws {
         let folder = folder.path.appending("made")
         try Files.makeFolders(folder)
@@ -140,7 +140,7 @@ struct FormServerTests {
         #expect(try await status(fields, "block") == 400)
     }
 
-    @Test("jQuery File Upload says all in headers: each block but the last is whole, and a single one has no range")
+    @Test("jQuery File Upload uses headers only: each block but the last is full, and a single one has no range")
     func ranges() async throws {
         let folder = folder.path.appending("made")
         try Files.makeFolders(folder)

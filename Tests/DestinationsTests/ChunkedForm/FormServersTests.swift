@@ -8,7 +8,7 @@ import Testing
 @testable import Destinations
 
 /// Third-party servers for the forms of Flow.js, Resumable.js and Plupload.
-@Suite("a chunked form at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("Chunked forms with third-party servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct FormServersTests {
     private static let packages = [
         "flowjs==0.1.1", "tornado==6.*", "flask==3.*", "python-resumable==0.1.2", "plupload==1.0", "bottle==0.13.*",
@@ -26,7 +26,7 @@ struct FormServersTests {
         Kind(server: "plupload", preset: "plupload"),
     ]
 
-    @Test("files of all sizes arrive whole, and one that was stopped goes on", arguments: kinds)
+    @Test("files of all sizes arrive complete, and a stopped one resumes", arguments: kinds)
     func arrives(_ kind: Kind) async throws {
         let tools = try await blocking { try Tools.venv(Self.packages) }
         let folder = TemporaryFolder()

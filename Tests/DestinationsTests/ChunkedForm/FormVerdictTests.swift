@@ -3,7 +3,7 @@ import Testing
 
 @testable import Destinations
 
-@Suite("what an answer to a form calls for")
+@Suite("Evaluation of answers to a form")
 struct FormVerdictTests {
     private static func settings(_ preset: String) -> FormSettings {
         var reading = FormReading(FormPreset.named(preset)?.values ?? [:])
@@ -56,7 +56,7 @@ struct FormVerdictTests {
         Row(preset: "plupload", status: 422, verdict: .stop(.giveUp)),
     ]
 
-    @Test("is told by the preset's rules, and then by its status")
+    @Test("an answer is evaluated by the preset's rules, and then by its status")
     func verdicts() {
         for row in Self.table {
             let settings = Self.settings(row.preset)
@@ -68,7 +68,7 @@ struct FormVerdictTests {
         }
     }
 
-    @Test("conditions and statuses are read strictly")
+    @Test("conditions and statuses are parsed strictly")
     func reading() throws {
         let document = try #require(JSONValue.read(Array(#"{"a":{"b/c":[1,null,"x"]},"t":true,"n":"1"}"#.utf8)))
         let rows = [
@@ -106,7 +106,7 @@ struct FormVerdictTests {
         }
     }
 
-    @Test("a preset is whole by itself", arguments: FormPreset.names.filter { $0 != FormPreset.custom })
+    @Test("a preset is complete by itself", arguments: FormPreset.names.filter { $0 != FormPreset.custom })
     func presets(_ name: String) {
         var reading = FormReading(
             ["preset": .text(name), "finish": .text("none")].over(FormPreset.named(name)?.values ?? [:]))
@@ -158,7 +158,7 @@ struct FormVerdictTests {
         ),
     ]
 
-    @Test("what cannot work is objected to, with its key")
+    @Test("an unworkable setting is refused, with its key")
     func objections() {
         for (values, key, word) in Self.mistakes {
             let found = ChunkedForm.kind.type.objections(

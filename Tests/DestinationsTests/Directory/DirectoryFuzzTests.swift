@@ -13,7 +13,7 @@ struct DirectoryFuzzTests {
         "front/clip.mp4": noise(3000, seed: 8), "front/other.mp4": noise(10, seed: 9), "top.mp4": noise(3000, seed: 10),
     ]
 
-    @Test("never lead to another file, and the upload ends")
+    @Test("no checkpoint leads to another file, and the upload ends")
     func checkpoints() async throws {
         let end = try DirectoryEnd()
         let parcel = try Parcel(2500)

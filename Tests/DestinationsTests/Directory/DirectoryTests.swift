@@ -9,7 +9,7 @@ import Testing
 @testable import Destinations
 
 /// Behaviour of a folder beyond the contract of every destination.
-@Suite("directory", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Directory", .timeLimit(.minutes(Patience.minutes(1))))
 struct DirectoryTests {
     private func content(_ end: DirectoryEnd, _ name: FilePath) throws -> [UInt8] {
         try Files.read(end.folder.appending(name))
@@ -27,7 +27,7 @@ struct DirectoryTests {
 
     // MARK: Names that are taken
 
-    @Test("the same content under its name or a number of it is done, and nothing is written")
+    @Test("the same content under its name or a numbered name is done, and nothing is written")
     func held() async throws {
         let end = try DirectoryEnd()
         let parcel = try Parcel(10, name: "clip.mp4")
@@ -54,7 +54,7 @@ struct DirectoryTests {
         #expect(error.remedy == .giveUp)
     }
 
-    @Test("`fail` fails before anything is written")
+    @Test("`fail` fails before any byte is written")
     func fails() async throws {
         let end = try DirectoryEnd(taken: .fail)
         try put([1, 2, 3], end, "clip.mp4")
@@ -66,7 +66,7 @@ struct DirectoryTests {
         #expect(try end.objects == ["clip.mp4": [1, 2, 3]])
     }
 
-    @Test("a link under the name is not written through and not replaced", arguments: TakenRule.allCases)
+    @Test("a link under the name is neither written through nor replaced", arguments: TakenRule.allCases)
     func linkAsName(_ taken: TakenRule) async throws {
         let end = try DirectoryEnd(taken: taken)
         let outside = TemporaryFolder()
@@ -83,7 +83,7 @@ struct DirectoryTests {
         #expect(try Files.names(in: outside.path) == ["precious"])
     }
 
-    @Test("files of one name that come at the same moment all arrive")
+    @Test("files of one name that arrive at the same moment are all kept")
     func race() async throws {
         let end = try DirectoryEnd()
         let parcels = try (0..<12).map { try Parcel(5000, id: "\($0)", name: "same.mp4", seed: UInt64($0 + 1)) }
@@ -111,7 +111,7 @@ struct DirectoryTests {
         #expect(try Files.names(in: end.folder.parent) == ["in"])
     }
 
-    @Test("a link among the folders of a name is not followed, and this upload waits for a person")
+    @Test("a link among the folders of a name is not followed, and this upload needs a person")
     func linkAsFolder() async throws {
         let end = try DirectoryEnd()
         let outside = TemporaryFolder()
@@ -122,7 +122,7 @@ struct DirectoryTests {
         #expect(try Files.names(in: outside.path) == [])
     }
 
-    @Test("a part of a name that is longer than names may be is refused before a byte is copied")
+    @Test("a name component over the length limit is refused before a byte is copied")
     func tooLong() async throws {
         let end = try DirectoryEnd()
         let logbook = Logbook()
@@ -146,7 +146,7 @@ struct DirectoryTests {
         #expect(try await code(end, Parcel(10, name: ".sluice-target")) == "name_refused")
     }
 
-    @Test("where nothing is mounted nothing is written, and `/` is always mounted")
+    @Test("without its mount nothing is written, and `/` is always mounted")
     func mount() async throws {
         let bare = TemporaryFolder()
         let end = try DirectoryEnd(mount: MountPoint(bare.path))
@@ -160,7 +160,7 @@ struct DirectoryTests {
         #expect(!(await anywhere.destination.check().detail.contains("system's own disk")))
     }
 
-    @Test("a folder that took the place of the first one while a file was copied does not get its name")
+    @Test("a folder that replaced the first one during a copy gets no file")
     func swapped() async throws {
         let end = try DirectoryEnd()
         let parcel = try Parcel(TestedRemote.chunk)
@@ -179,7 +179,7 @@ struct DirectoryTests {
 
     // MARK: Written bytes
 
-    @Test("keeps the time, and the mode that was asked for", arguments: [nil, 0o600, 0o664] as [UInt32?])
+    @Test("the time is kept, and the configured mode is set", arguments: [nil, 0o600, 0o664] as [UInt32?])
     func dress(_ mode: UInt32?) async throws {
         let end = try DirectoryEnd(mode: mode)
         let parcel = try Parcel(10)
@@ -191,7 +191,7 @@ struct DirectoryTests {
     }
 
     /// The possible state after a power cut of the target: the right length, and other content.
-    @Test("bytes that were acknowledged and are gone are found by reading back, and written again")
+    @Test("acknowledged bytes that are gone are detected by reading back, and written again")
     func holes() async throws {
         let end = try DirectoryEnd()
         let parcel = try Parcel(3 * TestedRemote.chunk)
@@ -206,7 +206,7 @@ struct DirectoryTests {
     }
 
     @Test(
-        "a temporary file that is gone, shorter or too long is begun again where it has to be",
+        "a temporary file that is missing, shorter or too long is started again if necessary",
         arguments: [0, 300, 9000])
     func part(_ length: Int) async throws {
         let end = try DirectoryEnd()
@@ -223,7 +223,7 @@ struct DirectoryTests {
         #expect(try end.objects == ["front/clip.mp4": parcel.content])
     }
 
-    @Test("a copy that was staged anew with another content is not put behind the bytes of the first")
+    @Test("a copy staged again with other content is not appended to the bytes of the first")
     func restaged() async throws {
         let end = try DirectoryEnd()
         let first = try Parcel(3 * TestedRemote.chunk, seed: 1)
@@ -235,7 +235,7 @@ struct DirectoryTests {
         #expect(try end.remains.isEmpty)
     }
 
-    @Test("a staged copy that rotted is told from a target that damages")
+    @Test("a corrupted staged copy is distinguished from a damaging target")
     func rotten() async throws {
         let end = try DirectoryEnd()
         let parcel = try Parcel(10)
@@ -247,7 +247,7 @@ struct DirectoryTests {
         #expect(try end.remains.isEmpty)
     }
 
-    @Test("discarding removes nothing that has its name")
+    @Test("discarding removes no file with its final name")
     func discard() async throws {
         let end = try DirectoryEnd()
         let parcel = try Parcel(10)
@@ -257,7 +257,7 @@ struct DirectoryTests {
         #expect(try end.objects == ["front/clip.mp4": parcel.content])
     }
 
-    @Test("finds what it holds by content, under any number of the name")
+    @Test("existing files are found by content, under any numbered name")
     func finds() async throws {
         let end = try DirectoryEnd()
         let parcel = try Parcel(10)
@@ -274,7 +274,7 @@ struct DirectoryTests {
     }
 
     @Test(
-        "what it says is held is on the disk, and survives a power cut",
+        "reported content is on disk, and survives a power cut",
         .enabled("\(LoopDisk.need)") {
             await LoopDisk.isPossible.value
         }, arguments: LoopDisk.Kind.allCases)

@@ -31,7 +31,7 @@ struct DirectoryVerdictTests {
         ([ELOOP, ENOTDIR, EISDIR], "folder_in_the_way", .refused(after: nil)),
     ]
 
-    @Test("an error of the folder says what becomes of everything that goes there", arguments: target.indices)
+    @Test("an error of the folder decides about all its uploads", arguments: target.indices)
     func ofTarget(_ row: Int) {
         let (errors, code, remedy) = Self.target[row]
         for error in errors {
@@ -41,7 +41,7 @@ struct DirectoryVerdictTests {
         }
     }
 
-    @Test("an error of a name is this file's alone", arguments: name.indices)
+    @Test("an error of a name concerns this file only", arguments: name.indices)
     func ofName(_ row: Int) {
         let (errors, code, remedy) = Self.name[row]
         for error in errors {
@@ -51,14 +51,14 @@ struct DirectoryVerdictTests {
         }
     }
 
-    @Test("what is wrong with the folder is so whatever was asked of it")
+    @Test("a folder error is the same for every operation")
     func eitherWay() {
         for error in [ENOSPC, EDQUOT, EROFS, EACCES, EIO, ESTALE, ENOTCONN, EFBIG] {
             #expect(DirectoryVerdict(error, about: .name) == DirectoryVerdict(error, about: .target))
         }
     }
 
-    @Test("whatever waits for a person tells what to do")
+    @Test("every error that needs a person names the remedy")
     func remedies() {
         for (errors, code, remedy) in Self.target + Self.name where code != "target_busy" && code != "target_failed" {
             for error in errors {
@@ -70,7 +70,7 @@ struct DirectoryVerdictTests {
             DirectoryVerdict(ENOTDIR, about: .target).advice.contains("not a folder"), "nothing to mount or to make")
     }
 
-    @Test("no fault of a disk or a mount is final for a file")
+    @Test("no disk or mount error is final for a file")
     func neverFinal() {
         let final: Set<CInt> = [EFBIG]
         for error in CInt(1)..<134 where !final.contains(error) {

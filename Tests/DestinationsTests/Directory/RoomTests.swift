@@ -6,12 +6,12 @@ import Testing
 @testable import Destinations
 
 /// Free space reported by servers and folders, and the meaning of a refusal for lack of space.
-@Suite("Room, as destinations tell it")
+@Suite("Free space reported by destinations")
 struct RoomTests {
     private let script = Script()
 
     @Test(
-        "no room is a matter of the whole destination, until the time that the server names, a week at most",
+        "lack of space concerns the whole destination, until the time that the server names, a week at most",
         arguments: [
             (507, "", "", nil), (507, "Retry-After: 120\r\n", "", 120), (507, "Retry-After: 86400\r\n", "", 86_400),
             (507, "Retry-After: 99999999\r\n", "", 604_800),
@@ -42,7 +42,7 @@ struct RoomTests {
         }
     }
 
-    @Test("a file that is too large there is refused for good, also by a proxy that talks of quotas in a page")
+    @Test("a file that is too large there is refused for good, also by a proxy page about quotas")
     func tooLarge() async throws {
         for (header, body) in [("", "too large"), ("Content-Type: text/html\r\n", "<h1>quota</h1>")] {
             let server = try FakeServer { [script] exchange in
@@ -54,7 +54,7 @@ struct RoomTests {
         }
     }
 
-    @Test("a server that says nothing of its room is asked once, and one that does each time")
+    @Test("a server that reports no space is queried once, and one that does each time")
     func asked() async throws {
         func told(_ header: [(String, String)], times: Int) async throws -> (said: [Int64?], asked: Int) {
             let server = try FakeServer { [script] exchange in
@@ -79,7 +79,7 @@ struct RoomTests {
     }
 
     @Test(
-        "every destination tells its room and leaves nothing behind; one that is away is an error",
+        "every destination reports space without remains; an unreachable one is an error",
         arguments: TestedRemote.all)
     func tells(_ remote: TestedRemote) async throws {
         try await remote.open { end in

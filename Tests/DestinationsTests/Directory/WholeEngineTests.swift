@@ -58,7 +58,7 @@ struct WholeEngineTests {
         return try await WholeEngine(dialect: place, taken: .suffix).upload(parcel.order, logbook)
     }
 
-    @Test("what is read back with another content is sent again from the beginning, once")
+    @Test("a file that reads back with other content is sent again from the start, once")
     func once() async throws {
         let place = DamagingPlace(damages: 1)
         let logbook = Logbook()
@@ -68,7 +68,7 @@ struct WholeEngineTests {
         #expect(logbook.readBack.withLock { $0 } == 20)
     }
 
-    @Test("the second time in a row the destination is held, the file gets no name, and the next attempt begins at 0")
+    @Test("the second time in a row the destination is held, the file gets no name, and the next attempt starts at 0")
     func twice() async throws {
         let place = DamagingPlace(damages: 2)
         let logbook = Logbook()

@@ -38,7 +38,7 @@ final class Gate: Sendable {
     }
 }
 
-@Suite("an upload that is to end behind its parts", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Uploads that end after their running parts", .timeLimit(.minutes(Patience.minutes(2))))
 struct AfterPartTests {
     private static let part = 100
 
@@ -59,7 +59,7 @@ struct AfterPartTests {
         return try await PartsEngine(dialect: remote, parallel: 3, gone: .reupload).upload(order, logbook)
     }
 
-    @Test("the three parts that are on their way arrive, and the fourth does not begin")
+    @Test("three running parts are completed, and the fourth does not start")
     func ends() async throws {
         let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
         let parcel = try Parcel(6 * Self.part)
@@ -74,7 +74,7 @@ struct AfterPartTests {
         #expect(remote.sent.sorted() == Array(0..<6) && remote.objects == [parcel.content] && remote.begun == 1)
     }
 
-    @Test("taken back before they have arrived, it goes on as if nothing had been said")
+    @Test("withdrawn in time, the upload continues as if not paused")
     func takenBack() async throws {
         let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
         let parcel = try Parcel(6 * Self.part)
@@ -93,7 +93,7 @@ struct AfterPartTests {
         #expect(remote.sent.sorted() == Array(0..<6) && remote.objects == [parcel.content] && remote.begun == 1)
     }
 
-    @Test("with every part on its way it is completed")
+    @Test("with every part running, the upload completes")
     func completes() async throws {
         let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
         let parcel = try Parcel(3 * Self.part)
@@ -104,7 +104,7 @@ struct AfterPartTests {
         #expect(remote.objects == [parcel.content])
     }
 
-    @Test("a part that fails meanwhile is the failure that it would be, not a pause")
+    @Test("a part that fails meanwhile is a failure, not a pause")
     func fails() async throws {
         let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
         let parcel = try Parcel(6 * Self.part)
@@ -117,7 +117,7 @@ struct AfterPartTests {
         #expect(logbook.accepted == 2 * Int64(Self.part))
     }
 
-    @Test("of an offset, the request that is on its way ends, and the next does not begin")
+    @Test("with offsets, the running request ends, and the next does not start")
     func offset() async throws {
         let script = Script()
         let (server, journey) = try Self.journey(script) { $0.pauses.withLock { $0 = true } }
@@ -127,7 +127,7 @@ struct AfterPartTests {
         #expect(verbs(server).count { $0 == "PATCH" } == 1)
     }
 
-    @Test("of an offset, what goes in one request is complete")
+    @Test("with offsets, an upload in one request completes")
     func single() async throws {
         let script = Script()
         let (server, journey) = try Self.journey(script, chunk: nil) { $0.pauses.withLock { $0 = true } }

@@ -60,7 +60,7 @@ private struct GoogleDialect: OffsetDialect {
 }
 
 /// The encoding against third-party servers.
-@Suite("Content-Range, against somebody else's server", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Content-Range with a third-party server", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct ContentRangeTests {
     private static let piece: Int64 = 256 << 10
 
@@ -142,7 +142,7 @@ struct ContentRangeTests {
     }
 
     @Test(
-        "pieces end where the service wants them to, and the file is there",
+        "pieces end where the service requires, and the file is there",
         arguments: Maker.allCases, [1, 262_143, 262_144, 262_145, 1_000_000])
     func sizes(_ maker: Maker, _ size: Int) async throws {
         let google = try await Google(maker)
@@ -153,7 +153,7 @@ struct ContentRangeTests {
         #expect(object.warnings.isEmpty)
     }
 
-    @Test("stopped after any piece, it goes on behind what is there, and sends nothing below again")
+    @Test("stopped after any piece, the upload resumes after the existing bytes, and sends none again")
     func resumes() async throws {
         let google = try await Google()
         for pieces in 1...3 {
@@ -230,7 +230,7 @@ struct ContentRangeTests {
     }
 
     @Test(
-        "after a cut, more than may have left is another writer's, and what may have left is gone on with",
+        "after an interruption, more bytes than sent belong to another writer, and fewer are resumed",
         arguments: [true, false])
     func secondWriter(_ isAlien: Bool) async throws {
         let size = 40 << 20
@@ -246,7 +246,7 @@ struct ContentRangeTests {
     }
 
     @Test(
-        "a refusal of the last bytes counts, though the session says that all is there",
+        "a refusal of the last bytes counts, even if the session says that all bytes are there",
         arguments: [400, 403, 422, 500])
     func refused(_ status: Int) async throws {
         let sessions = Sessions()

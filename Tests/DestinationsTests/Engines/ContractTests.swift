@@ -8,11 +8,11 @@ import Testing
 @testable import Destinations
 
 /// Properties that the daemon relies on, for every remote.
-@Suite("every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct ContractTests {
     private static let chunk = TestedRemote.chunk
 
-    @Test("knows nothing of a file before it is brought", arguments: TestedRemote.all)
+    @Test("a file is unknown before its upload", arguments: TestedRemote.all)
     func startsEmpty(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let finding = try await end.destination.find(try Parcel(10).order)
@@ -23,7 +23,7 @@ struct ContractTests {
     }
 
     @Test(
-        "takes a file of any size, whole", arguments: TestedRemote.all,
+        "a file of any size arrives complete", arguments: TestedRemote.all,
         Tier.sample([0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 3 * chunk + 1], 3))
     func sizes(_ remote: TestedRemote, _ size: Int) async throws {
         try await remote.open { end in
@@ -47,7 +47,7 @@ struct ContractTests {
         FilePath((0..<10).map { "deep \($0)" }.joined(separator: "/")),
     ]
 
-    @Test("keeps names as the bytes that they are", arguments: TestedRemote.all)
+    @Test("names are kept byte for byte", arguments: TestedRemote.all)
     func names(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let names = Self.names.filter(end.keeps)
@@ -59,7 +59,7 @@ struct ContractTests {
         }
     }
 
-    @Test("writes down where it goes before a byte leaves", arguments: TestedRemote.all)
+    @Test("the remote location is recorded before a byte is sent", arguments: TestedRemote.all)
     func notesFirst(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(3 * Self.chunk)
@@ -70,7 +70,7 @@ struct ContractTests {
         }
     }
 
-    @Test("leaves nothing where its first note could not be written", arguments: TestedRemote.all)
+    @Test("if the first note cannot be written, no remains are left", arguments: TestedRemote.all)
     func deadBefore(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let logbook = Logbook(refusing: 1)
@@ -81,7 +81,7 @@ struct ContractTests {
         }
     }
 
-    @Test("goes on behind what was accepted, and sends no byte below it again", arguments: TestedRemote.all)
+    @Test("an upload resumes after the accepted bytes, and sends none of them again", arguments: TestedRemote.all)
     func resumes(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(4 * Self.chunk + 1)
@@ -96,7 +96,7 @@ struct ContractTests {
     }
 
     @Test(
-        "told to end behind what is on its way, it ends at an acknowledged byte, and sends none twice",
+        "a draining upload ends at an acknowledged byte, and sends none twice",
         arguments: TestedRemote.all)
     func pausedBehindPart(_ remote: TestedRemote) async throws {
         try await remote.open { end in
@@ -117,7 +117,7 @@ struct ContractTests {
     }
 
     @Test(
-        "told so before its first byte, it sends none; told so behind its last one, it goes to its end",
+        "draining before the first byte sends none; after the last one it completes",
         arguments: TestedRemote.all)
     func pausedAtTheEnds(_ remote: TestedRemote) async throws {
         try await remote.open { end in
@@ -133,7 +133,8 @@ struct ContractTests {
     }
 
     @Test(
-        "stopped at any note and begun again, it is there once and whole", arguments: Tier.sample(TestedRemote.all, 4))
+        "stopped after any note and restarted, the file is there once and complete",
+        arguments: Tier.sample(TestedRemote.all, 4))
     func stopped(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             var expected: [FilePath: [UInt8]] = [:]
@@ -153,7 +154,7 @@ struct ContractTests {
     }
 
     @Test(
-        "finished and asked again, it is done without a byte", arguments: TestedRemote.all, Tier.sample([true, false]))
+        "a finished upload that is repeated sends no byte", arguments: TestedRemote.all, Tier.sample([true, false]))
     func again(_ remote: TestedRemote, remembers: Bool) async throws {
         try await remote.open { end in
             let parcel = try Parcel(2 * Self.chunk)
@@ -184,7 +185,7 @@ struct ContractTests {
         }
     }
 
-    @Test("gives back the room of what was begun, and has nothing against doing so twice", arguments: TestedRemote.all)
+    @Test("discarding removes a started upload, and may be repeated", arguments: TestedRemote.all)
     func discards(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcel = try Parcel(3 * Self.chunk)
@@ -203,7 +204,7 @@ struct ContractTests {
     }
 
     @Test(
-        "a staged copy that is not what was recorded is staged again", arguments: TestedRemote.all,
+        "a staged copy that differs from its record is staged again", arguments: TestedRemote.all,
         Tier.sample(Mishap.allCases, 2))
     func damagedCopy(_ remote: TestedRemote, _ mishap: Mishap) async throws {
         try await remote.open { end in
@@ -233,7 +234,7 @@ struct ContractTests {
     }
 
     @Test(
-        "an other end that is away holds the destination, tells no secret, and is gone on with",
+        "an unreachable server holds the destination, reveals no secret, and the upload resumes",
         arguments: TestedRemote.all)
     func away(_ remote: TestedRemote) async throws {
         try await remote.open { end in
@@ -252,7 +253,7 @@ struct ContractTests {
         }
     }
 
-    @Test("its check says whether uploads would work", arguments: TestedRemote.all)
+    @Test("its check reports whether uploads would work", arguments: TestedRemote.all)
     func checks(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let there = await end.destination.check()

@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// Digests of sent bytes: of a block for the server, and of all of them for the staged copy.
-@Suite("digests of parts")
+@Suite("Digests of parts in uploads")
 struct PartDigestTests {
     private let temporary = TemporaryFolder()
 
@@ -23,7 +23,7 @@ struct PartDigestTests {
         try file.setModified(time ?? status.modified, named: path)
     }
 
-    @Test("a block that is sent again is not read again, unless the file is another one by then")
+    @Test("a repeated block is not read again, unless the file has changed")
     func blocks() throws {
         let known = BlockDigests()
         let content = noise(3000, seed: 1)
@@ -51,7 +51,7 @@ struct PartDigestTests {
         #expect(try known.digests([.crc32], of: .path(path), 0..<1000)[.crc32] == crc(rotten[..<1000]))
     }
 
-    @Test("parts that arrive give the digest of the whole; one that is sent again gives none")
+    @Test("arriving parts yield the digest of the whole; a repeated one does not")
     func along() async throws {
         let content = noise(10_000_001, seed: 2)
         let path = try temporary.write("staged", content)
@@ -76,7 +76,7 @@ struct PartDigestTests {
     }
 
     @Test(
-        "a copy that rots before its block leaves is found before the last one does", arguments: [1, 4], [1500, 3500])
+        "a copy corrupted before its block is sent is detected before the last block", arguments: [1, 4], [1500, 3500])
     func rotten(_ parallel: Int, _ place: Int) async throws {
         let scene = try FormScene("dropzone", ["parallel_blocks": .whole(parallel)])
         let parcel = try Parcel(4 * Int(FormScene.block))
@@ -87,7 +87,7 @@ struct PartDigestTests {
         try await scene.close()
     }
 
-    @Test("a copy that rotted between two attempts is found by the second one, whatever the first has sent")
+    @Test("a copy corrupted between two attempts is detected by the second one, whatever the first has sent")
     func rottenBetween() async throws {
         let scene = try FormScene("dropzone")
         let parcel = try Parcel(4 * Int(FormScene.block))
@@ -99,7 +99,7 @@ struct PartDigestTests {
         try await scene.close()
     }
 
-    @Test("a copy that rots after the last block was sent for the first time is found before it goes again")
+    @Test("a copy corrupted after the last block was sent is detected before that is repeated")
     func rottenLast() async throws {
         let scene = try FormScene("dropzone")
         let parcel = try Parcel(4 * Int(FormScene.block))
@@ -120,7 +120,7 @@ struct PartDigestTests {
         func next() -> Int { number.add(1, ordering: .relaxed).newValue }
     }
 
-    @Test("a copy that rots before a block goes again within an attempt is found before the last block goes")
+    @Test("a copy corrupted before a repetition within an attempt is detected before the last block")
     func rottenAgain() async throws {
         let scene = try FormScene("dropzone", ["send.headers": .map(["X-Sum": .literal("{md5}")])])
         let parcel = try Parcel(4 * Int(FormScene.block))

@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// The engine with a remote of the test's own: numbered parts with tags, a list of them, an explicit completion.
-@Suite("the engine of parts", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Engine for parts", .timeLimit(.minutes(Patience.minutes(2))))
 struct PartsEngineTests {
     private static let part = 100
 
@@ -22,7 +22,9 @@ struct PartsEngineTests {
         return try await PartsEngine(dialect: remote, parallel: parallel, gone: gone).upload(order, logbook)
     }
 
-    @Test("killed at any note, with one part at a time or many, the object is there once and whole", arguments: [1, 4])
+    @Test(
+        "killed after any note, with one part at a time or many, the object is there once and complete",
+        arguments: [1, 4])
     func killedAnywhere(_ parallel: Int) async throws {
         for note in 1... {
             let remote = PartsRemote()
@@ -43,7 +45,7 @@ struct PartsEngineTests {
         }
     }
 
-    @Test("an answer that is lost at any request is found out, and nothing is there twice")
+    @Test("a lost answer to any request is resolved, without a duplicate")
     func lostAnswers() async throws {
         for number in 1...9 {
             let remote = PartsRemote()
@@ -59,7 +61,7 @@ struct PartsEngineTests {
     }
 
     @Test(
-        "parts go whole as far as a quota reaches, and where it leaves less than one nobody is asked",
+        "whole parts are sent as far as a quota permits, and with too little no request is made",
         arguments: [1, 4])
     func quota(_ parallel: Int) async throws {
         let remote = PartsRemote()
@@ -87,7 +89,7 @@ struct PartsEngineTests {
         #expect(remote.sent.count == 7)
     }
 
-    @Test("what may be whole is looked for, whatever a quota leaves")
+    @Test("a possibly complete object is looked for, whatever quota is left")
     func quotaAtTheEnd() async throws {
         let remote = PartsRemote()
         let parcel = try Parcel(2 * Self.part)
@@ -100,7 +102,8 @@ struct PartsEngineTests {
         #expect(remote.objects == [parcel.content] && remote.sent.count == 2)
     }
 
-    @Test("who waits for a name, or gets no answer about it, has begun nothing: nobody is told of a creation")
+    @Test(
+        "an upload waiting for a name, or without an answer about it, has started nothing, and no creation is reported")
     func unsettled() async throws {
         let remote = PartsRemote()
         remote.leavesUnsettled(2)
@@ -115,7 +118,7 @@ struct PartsEngineTests {
         #expect(remote.begun == 1 && remote.objects == [parcel.content])
     }
 
-    @Test("the remote's list counts: what it lost is sent again, what it has is not, another tag is another part")
+    @Test("the remote list counts: lost parts are sent again, existing ones are not, another tag is another part")
     func listIsTruth() async throws {
         let remote = PartsRemote()
         let parcel = try Parcel(6 * Self.part)
@@ -135,7 +138,7 @@ struct PartsEngineTests {
         #expect(remote.objects == [parcel.content])
     }
 
-    @Test("a completion that misses parts is given them, and is not asked for ever")
+    @Test("a completion with missing parts gets them, a limited number of times")
     func missingParts() async throws {
         let remote = PartsRemote()
         remote.dropsBeforeCompletion(2)
@@ -144,7 +147,7 @@ struct PartsEngineTests {
         #expect(remote.objects == [parcel.content] && remote.sent == [0, 1, 2, 3, 2])
     }
 
-    @Test("tags come back at the completion as they were given, after a restart too")
+    @Test("tags are returned unchanged at completion, after a restart too")
     func tags() async throws {
         let remote = PartsRemote()
         let parcel = try Parcel(3 * Self.part)
@@ -155,7 +158,7 @@ struct PartsEngineTests {
         #expect(remote.completedWith == ["t0", "t1", "t2"])
     }
 
-    @Test("an upload that is gone begins anew, twice in an attempt at most, and what is whole is found")
+    @Test("a lost upload starts again, at most twice in an attempt, and a complete object is found")
     func gone() async throws {
         let remote = PartsRemote()
         let parcel = try Parcel(4 * Self.part)
@@ -176,7 +179,7 @@ struct PartsEngineTests {
         #expect(other.objects == [parcel.content] && other.begun == 1)
     }
 
-    @Test("another content, another server, or a damaged note of it begins anew, and the old parts are given back")
+    @Test("another content, another server, or a damaged note starts again, and the old parts are discarded")
     func renewed() async throws {
         let remote = PartsRemote()
         let parcel = try Parcel(4 * Self.part)
@@ -194,7 +197,7 @@ struct PartsEngineTests {
         #expect(remote.open.isEmpty, "what was begun with the other content is removed")
     }
 
-    @Test("progress is what is acknowledged and what is on its way, and never more than the file")
+    @Test("progress is acknowledged bytes and bytes in flight, and never more than the file")
     func progress() async throws {
         let remote = PartsRemote()
         let logbook = Logbook()

@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// The digest of bytes as they leave.
-@Suite("digest of bytes that leave")
+@Suite("Digest of sent bytes")
 struct SentDigestTests {
     private let temporary = TemporaryFolder()
     private let content = noise(1000, seed: 3)
@@ -27,7 +27,7 @@ struct SentDigestTests {
         try bytes[range].withUnsafeBytes { try digest.admit($0, at: Int64(range.lowerBound)) }
     }
 
-    @Test("a request that is repeated begins again at its first byte, and one that goes back begins the digest anew")
+    @Test("a repeated request starts at its first byte, and one that goes back restarts the digest")
     func repeated() async throws {
         let digest = try digest()
         try await digest.begin(at: 0, failure)
@@ -43,7 +43,7 @@ struct SentDigestTests {
         #expect(digest.damage(failure) == nil)
     }
 
-    @Test("a request that begins again where the last one began reads nothing")
+    @Test("a request that starts where the last one started reads nothing")
     func beginsAgain() async throws {
         let digest = try digest()
         try await digest.begin(at: 0, failure)
@@ -56,7 +56,7 @@ struct SentDigestTests {
         #expect(digest.damage(failure) == nil)
     }
 
-    @Test("what was sent before this attempt is read, and counts")
+    @Test("bytes sent before this attempt are read, and count")
     func resumed() async throws {
         var rotten = content
         rotten[100] ^= 1
@@ -68,7 +68,7 @@ struct SentDigestTests {
         #expect(digest.damage(failure)?.failure.code == "staged_changed")
     }
 
-    @Test("bytes that neither follow nor begin again do not leave")
+    @Test("bytes that neither follow nor restart are not sent")
     func outOfOrder() async throws {
         let digest = try digest()
         try await digest.begin(at: 0, failure)
@@ -76,7 +76,7 @@ struct SentDigestTests {
         #expect(throws: SourceProblem.self) { try give(content, 500..<600, to: digest) }
     }
 
-    @Test("a copy that cannot be read is staged again")
+    @Test("an unreadable copy is staged again")
     func unreadable() async throws {
         let digest = try digest()
         try Files.removeIfPresent(temporary.path.appending("staged"))

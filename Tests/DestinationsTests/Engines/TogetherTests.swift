@@ -9,7 +9,7 @@ import Testing
 @testable import Destinations
 
 /// Properties that the daemon relies on, for destinations that take small files together; the others take none.
-@Suite("small files together, every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Bundles at every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct TogetherTests {
     private func parcels(_ names: [FilePath], size: Int = 700) throws -> [Parcel] {
         try names.enumerated().map { number, name in
@@ -29,7 +29,7 @@ struct TogetherTests {
     }
 
     @Test(
-        "each is there whole under its name, whatever it is called and however small",
+        "each file arrives complete under its name, whatever its name and size",
         arguments: Tier.sample(TestedRemote.all, 3))
     func all(_ remote: TestedRemote) async throws {
         try await remote.open { end in
@@ -54,7 +54,7 @@ struct TogetherTests {
         }
     }
 
-    @Test("of files that are to pause, those that are not being sent yet are left out", arguments: TestedRemote.all)
+    @Test("of draining files, those not being sent yet are left out", arguments: TestedRemote.all)
     func paused(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             guard end.destination.bundling != nil else { return }
@@ -69,7 +69,8 @@ struct TogetherTests {
         }
     }
 
-    @Test("what is not plain is left out, and goes alone without loss", arguments: Tier.sample(TestedRemote.all, 3))
+    @Test(
+        "unusual files are left out, and are uploaded alone without loss", arguments: Tier.sample(TestedRemote.all, 3))
     func notPlain(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels([
@@ -99,7 +100,8 @@ struct TogetherTests {
     }
 
     @Test(
-        "names that are one at the other end, and two here, take nothing from each other", arguments: TestedRemote.all)
+        "names that are equal at the remote, and different here, do not replace each other", arguments: TestedRemote.all
+    )
     func oneName(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let names = [FilePath(bytes: [0xFF, 0xFE]), FilePath("\\xff\\xfe"), FilePath("plain")]
@@ -111,7 +113,7 @@ struct TogetherTests {
         }
     }
 
-    @Test("what was cancelled before it began leaves nothing", arguments: TestedRemote.all)
+    @Test("a file cancelled before it started leaves nothing", arguments: TestedRemote.all)
     func notHeld(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels(["a.mp4", "b.mp4"])
@@ -124,7 +126,7 @@ struct TogetherTests {
     }
 
     @Test(
-        "stopped when it had begun, each is there once and whole after the next attempt",
+        "stopped after the start, each file is there once and complete after the next attempt",
         arguments: Tier.sample(TestedRemote.all, 3))
     func stopped(_ remote: TestedRemote) async throws {
         try await remote.open { end in
@@ -140,7 +142,7 @@ struct TogetherTests {
         }
     }
 
-    @Test("when the other end is away, nothing is claimed and nothing lost", arguments: TestedRemote.all)
+    @Test("with an unreachable server, nothing is reported as sent and nothing lost", arguments: TestedRemote.all)
     func away(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels(["a.mp4", "b.mp4"])
@@ -150,9 +152,9 @@ struct TogetherTests {
     }
 }
 
-@Suite("small files together, in a folder")
+@Suite("Bundles in a folder")
 struct TogetherInFolderTests {
-    @Test("stopped at any moment, it tells of every file that has its name, and of no other")
+    @Test("stopped at any moment, every file with its final name is reported, and no other")
     func stoppedTells() async throws {
         var dice = Dice(seed: 11)
         for round in 0..<20 {
@@ -177,7 +179,7 @@ struct TogetherInFolderTests {
     }
 
     @Test(
-        "what was brought is on the disk, and survives a power cut",
+        "reported files are on disk, and survive a power cut",
         .enabled("\(LoopDisk.need)") {
             await LoopDisk.isPossible.value
         }, arguments: LoopDisk.Kind.allCases)

@@ -108,7 +108,7 @@ private let declared = [
         ]),
 ]
 
-@Suite("typed checkpoints")
+@Suite("Typed checkpoints")
 struct TypedCheckpointTests {
     @Test("each field has the name that is stored", arguments: declared)
     fileprivate func names(_ type: DeclaredType) {
@@ -192,7 +192,7 @@ struct TypedCheckpointTests {
         #expect(checkpoint.stored.fields == ["media_count": "1"])
     }
 
-    @Test("what stays when an upload starts again is taken over as it is")
+    @Test("fields that stay when an upload starts again are kept unchanged")
     func lasting() {
         let old = OffsetCheckpoint(
             Checkpoint([
@@ -216,7 +216,7 @@ struct TypedCheckpointTests {
             ])
     }
 
-    @Test("the cut of a file is read as it was recorded, and only for a file of the same size")
+    @Test("the parts of a file are read as recorded, and only for a file of the same size")
     func storedPlans() throws {
         let file = StagedFile(path: "staged", size: 1000, sha256: [0xab, 0xcd])
         let order = UploadOrder(

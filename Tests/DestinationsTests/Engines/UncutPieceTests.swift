@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-@Suite("What goes whole or not at all")
+@Suite("Indivisible pieces")
 struct UncutPieceTests {
     private static let tools = DestinationTools(
         transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
@@ -29,7 +29,8 @@ struct UncutPieceTests {
             ])
     }
 
-    @Test("of a bucket a part, or a file in one request, with the key that makes it smaller, down to the smallest part")
+    @Test(
+        "for a bucket: a part, or a file in one request, with the key that makes it smaller, down to the smallest part")
     func bucket() throws {
         let destination = try Self.bucket(16, single: 8)
         func piece(_ size: Int64?) -> UncutPiece? { destination.uncutPiece(ofSize: size.map { $0 * Self.mib }) }
@@ -44,7 +45,7 @@ struct UncutPieceTests {
         #expect(try Self.bucket(5, single: 5).uncutPiece(ofSize: nil) == UncutPiece(bytes: 5 * Self.mib))
     }
 
-    @Test("of a form a block, or the last one, where that takes the rest as well")
+    @Test("for a form: a block, or the last one, if that includes the rest")
     func form() throws {
         let values: [String: SettingValue] = [
             "url": .text("http://127.0.0.1:9"), "preset": .text("resumable"), "block.size": .bytes(4 * Self.mib),
@@ -58,7 +59,7 @@ struct UncutPieceTests {
         #expect(short.uncutPiece(ofSize: 11 * Self.mib) == UncutPiece(bytes: 4 * Self.mib, keys: ["block.size"]))
     }
 
-    @Test("nothing, where a request may end anywhere")
+    @Test("none, if a request may end anywhere")
     func offset() throws {
         let tus = try Self.make("tus", ["url": .text("http://127.0.0.1:9/files")])
         #expect(tus.uncutPiece(ofSize: 100 * Self.mib) == nil && tus.uncutPiece(ofSize: nil) == nil)

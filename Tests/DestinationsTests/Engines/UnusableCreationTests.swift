@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// Each of these creations makes something, and its answer is unusable.
-@Suite("creations whose answers cannot be used become rare", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("Unusable answers to creations make them rare", .timeLimit(.minutes(Patience.minutes(5))))
 struct UnusableCreationTests {
     /// Four files, each of them tried every five minutes for five hours.
     private func fourFiles(
@@ -33,7 +33,7 @@ struct UnusableCreationTests {
             transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in })
     }
 
-    @Test("at Vimeo, in an encoding that nobody knows", arguments: Tier.sample(VimeoFlow.allCases))
+    @Test("at Vimeo, in an unknown encoding", arguments: Tier.sample(VimeoFlow.allCases))
     func vimeo(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd()
         defer { end.server.stop() }
@@ -49,7 +49,7 @@ struct UnusableCreationTests {
         #expect((2...12).contains(created), "\(created) videos in five hours")
     }
 
-    @Test("at S3, with a key that may not list what is unfinished: it counts what it began, and holds nobody")
+    @Test("at S3, with a key that cannot list unfinished uploads: creations are counted, and no other upload is held")
     func s3() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
@@ -74,7 +74,7 @@ struct UnusableCreationTests {
         #expect(object.warnings.contains { $0.contains("got no answer") }, "\(object.warnings)")
     }
 
-    @Test("at S3, where lost answers cannot be looked for either")
+    @Test("at S3, if lost answers cannot be looked for either")
     func lostAtS3() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
@@ -136,7 +136,7 @@ struct UnusableCreationTests {
     }
 
     @Test(
-        "a picture whose token is refused at every part makes few media",
+        "a picture whose token is refused at every part creates few media",
         arguments: [ApsaraEnd.Authorization.key, .service])
     func refusedPicture(_ way: ApsaraEnd.Authorization) async throws {
         let clocks = ManualClocks(wall: SystemClocks().wall())

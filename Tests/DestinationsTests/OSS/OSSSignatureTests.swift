@@ -6,7 +6,7 @@ import Transport
 @testable import Destinations
 
 /// The vectors were computed with the vendor's own SDKs, and again by a second implementation.
-@Suite("signatures of OSS")
+@Suite("Signatures of OSS")
 struct OSSSignatureTests {
     private static let lent = S3Key(
         id: "STS.NTestAccessKeyId0001", secret: "TestAccessKeySecret0123456789abcdef",
@@ -91,7 +91,7 @@ struct OSSSignatureTests {
         return Dictionary(signature.headers(of: message, at: try #require(Self.time)).map { ($0.0, $0.1) }) { $1 }
     }
 
-    @Test("V1 signs as the maker's own clients do", arguments: vectors)
+    @Test("V1 signs like the vendor's clients", arguments: vectors)
     func first(_ vector: Vector) throws {
         let headers = try headers(vector, .v1)
         let key = vector.isLent ? Self.lent : Self.own
@@ -100,7 +100,7 @@ struct OSSSignatureTests {
         #expect(headers["x-oss-security-token"] == key.token)
     }
 
-    @Test("V4 signs as the maker's own clients do", arguments: vectors)
+    @Test("V4 signs like the vendor's clients", arguments: vectors)
     func fourth(_ vector: Vector) throws {
         let headers = try headers(vector, .v4)
         let key = vector.isLent ? Self.lent : Self.own
@@ -117,7 +117,7 @@ struct OSSSignatureTests {
         #expect(hexadecimal(Hasher.digest(.sha256, of: Array(text.utf8))) == vector.canonical)
     }
 
-    @Test("V4 covers further headers where it is told to")
+    @Test("V4 covers further headers if requested")
     func covered() throws {
         let headers: [(String, String)] = [
             ("Content-Length", "1048576"), ("Host", "outin-test-bucket.oss-cn-shanghai.aliyuncs.com"),
@@ -150,7 +150,7 @@ struct OSSSignatureTests {
         #expect(hexadecimal(signature.signingKey("20240713")) == digits)
     }
 
-    @Test("a date is written as it is read")
+    @Test("a date is written as it is parsed")
     func date() throws {
         let time = try #require(Self.time)
         #expect(httpDate(httpDate(time)) == time)

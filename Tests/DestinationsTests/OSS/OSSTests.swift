@@ -14,7 +14,7 @@ struct OSSTests {
     private static let part = 128 << 10
 
     @Test(
-        "takes files of any size with either signature, proven by the CRC-64 of the whole, and is asked whether it has them",
+        "files of any size arrive with either signature, verified by CRC-64, and are looked up",
         arguments: ["v4", "v1"])
     func sizes(_ signature: String) async throws {
         try await OSSEnd.open(["signature": .text(signature)]) { end in
@@ -41,7 +41,7 @@ struct OSSTests {
         }
     }
 
-    @Test("goes on with what the server has after a stop at any note, and begins each file once")
+    @Test("stopped after any note, an upload resumes with the server's state, and starts each file once")
     func stops() async throws {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             for note in 1... {
@@ -68,7 +68,7 @@ struct OSSTests {
         }
     }
 
-    @Test("a temporary key that ends between two parts is read again, and no part goes twice")
+    @Test("a temporary key that expires between two parts is read again, and no part is sent twice")
     func expiry() async throws {
         try await OSSEnd.open([:]) { end in
             let temporary = TemporaryFolder()
@@ -92,7 +92,7 @@ struct OSSTests {
         }
     }
 
-    @Test("a key in a file is read anew when it has ended")
+    @Test("a key in a file is read again when it has expired")
     func keyFile() async throws {
         try await OSSEnd.open([:]) { end in
             let temporary = TemporaryFolder()
@@ -110,7 +110,7 @@ struct OSSTests {
         }
     }
 
-    @Test("a key that has no right any more is told, and the next one goes on with what is there")
+    @Test("a key that lost its permission is reported, and the next one resumes")
     func newKey() async throws {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             try await end.server.control(
@@ -127,7 +127,7 @@ struct OSSTests {
     }
 
     @Test(
-        "what the service answers is held against what was sent, and mended or told",
+        "answers are compared with the bytes sent, and corrected or reported",
         arguments: Tier.sample(
             [
                 // A wrong checksum, once: the part is sent again.
@@ -170,7 +170,7 @@ struct OSSTests {
     }
 
     @Test(
-        "an error is what its code says",
+        "an error is defined by its code",
         arguments: Tier.sample(
             [
                 ("AccessDenied", 403, "auth"), ("InDebt", 403, "destination"), ("UserDisable", 403, "destination"),
@@ -197,7 +197,7 @@ struct OSSTests {
     }
 
     @Test(
-        "the clock of the service counts, in either version's words",
+        "the service's clock counts, in either version's words",
         arguments: [("v4", true), ("v4", false), ("v1", false)])
     func clock(_ signature: String, _ isInWords: Bool) async throws {
         try await OSSEnd.open(["signature": .text(signature)]) { end in
@@ -209,7 +209,7 @@ struct OSSTests {
         }
     }
 
-    @Test("a key that is taken gets a number, and one that comes in between is not written over")
+    @Test("an existing key gets a number, and one created meanwhile is not overwritten")
     func taken() async throws {
         try await OSSEnd.open([:]) { end in
             let first = try Parcel(1000, seed: 1)
@@ -230,7 +230,7 @@ struct OSSTests {
     }
 
     @Test(
-        "a name that no key may have is one that it may",
+        "an impossible key becomes a possible one",
         arguments: [
             ("a\u{1}b.mp4", "a\\x01b.mp4"), ("\\begins.mp4", "_\\begins.mp4"), ("tab\t é.mp4", "tab\t é.mp4"),
         ] as [(FilePath, String)])
@@ -249,7 +249,7 @@ struct OSSTests {
         }
     }
 
-    @Test("lists what is there and what is unfinished, page by page, and removes what is cancelled")
+    @Test("objects and unfinished uploads are listed page by page, and cancelled ones removed")
     func lists() async throws {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             try await end.server.control("settings", #"{"page_size": 2}"#)
@@ -277,7 +277,7 @@ struct OSSTests {
         }
     }
 
-    @Test("a wrong key is told with the keys that it stands at, and shown nowhere")
+    @Test("a wrong key is reported with its configuration keys, and shown nowhere")
     func wrongKey() async throws {
         try await OSSEnd.open(["secret_key": .secret(.literal("another-secret-of-nobody"))]) { end in
             let check = await end.destination.check()
@@ -287,14 +287,14 @@ struct OSSTests {
         }
     }
 
-    @Test("the stand-in takes what the maker's own clients send, and refuses what breaks a rule")
+    @Test("the stand-in accepts the vendor's clients, and refuses violations")
     func standIn() async throws {
         let (ending, words) = try await OSSServer.prove()
         #expect(ending == .status(0), "\(words.suffix(3000))")
         #expect(words.contains("Ran 61 tests"), "\(words.suffix(300))")
     }
 
-    @Test("the service is told of a limit within what it takes")
+    @Test("the service is told a bandwidth limit within its range")
     func limit() {
         #expect(OSS.trafficLimit(nil) == nil)
         #expect(OSS.trafficLimit(0) == nil)
@@ -304,7 +304,7 @@ struct OSSTests {
     }
 
     @Test(
-        "mistakes are told with their keys",
+        "mistakes are reported with their keys",
         arguments: [
             (["bucket": .text("Cameras")], "bucket"), (["bucket": .text("-cameras")], "bucket"),
             (["region": .text("oss-cn-shanghai")], "region"), (["region": .text("")], "region"),

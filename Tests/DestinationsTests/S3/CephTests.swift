@@ -11,7 +11,7 @@ import Transport
 /// Features that Ceph has like Amazon, and that the small servers lack: temporary keys, and the removal of unfinished
 /// uploads.
 @Suite(
-    "s3, with a service that lends keys and cleans up",
+    "s3 with temporary keys and life-cycle rules",
     .enabled(if: Ceph.isWanted, "60 MB of Ceph are downloaded for it: make test-long"),
     .timeLimit(.minutes(Patience.minutes(5))))
 struct CephTests {
@@ -145,7 +145,7 @@ struct CephTests {
     }
 
     @Test(
-        "a lent key uploads with its token; without it or with another it is refused as a key, and nothing is given up")
+        "a temporary key uploads with its token; without the right one it is refused as a key, and no upload fails")
     func tokens() async throws {
         try await open { scene in
             let key = try await scene.lend()
@@ -178,7 +178,7 @@ struct CephTests {
         }
     }
 
-    @Test("when a key has ended on the way, the upload waits for the next one and goes on with its parts")
+    @Test("when a key expires during an upload, it waits for the next one and resumes with its parts")
     func ended() async throws {
         try await open { scene in
             let first = try await scene.lend()
@@ -203,7 +203,7 @@ struct CephTests {
         }
     }
 
-    @Test("a question that is refused without a word, as `HEAD` is, has the key read again too")
+    @Test("a refusal without a body, as for `HEAD`, makes the key be read again too")
     func question() async throws {
         try await open { scene in
             try scene.keep(try await scene.lend(), telling: false)
@@ -219,7 +219,7 @@ struct CephTests {
         }
     }
 
-    @Test("a key that a command gives is asked for again on the way, and the attempt goes on")
+    @Test("a key from a command is requested again during an attempt, which continues")
     func command() async throws {
         try await open { scene in
             try scene.keep(try await scene.lend(), telling: true)
@@ -238,7 +238,7 @@ struct CephTests {
         }
     }
 
-    @Test("a key that says when it ends is read again five minutes before")
+    @Test("a key with an expiry time is read again five minutes before")
     func inTime() async throws {
         let clocks = ManualClocks(wall: SystemClocks().wall())
         try await open(clocks: clocks) { scene in
@@ -263,7 +263,7 @@ struct CephTests {
             + "</AbortIncompleteMultipartUpload></Rule></LifecycleConfiguration>").utf8)
 
     @Test(
-        "an upload that a rule of the bucket clears away on its way begins anew, and is there whole and once",
+        "an upload removed by a rule of the bucket starts again, and is there complete and once",
         arguments: [true, false])
     func cleared(_ isMeanwhile: Bool) async throws {
         try await S3End.open(.ceph, ["parallel": .whole(1)]) { end in

@@ -8,7 +8,7 @@ import Testing
 @testable import Destinations
 
 /// At servers that check signatures.
-@Suite("A key that is corrected where it stands", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("Keys corrected in place", .timeLimit(.minutes(Patience.minutes(5))))
 struct CorrectedKeyTests {
     private let temporary = TemporaryFolder()
 
@@ -35,7 +35,7 @@ struct CorrectedKeyTests {
     }
 
     @Test(
-        "OSS takes the corrected one, whichever way it is signed and the file goes",
+        "OSS accepts the corrected key, for every signature and upload method",
         arguments: Tier.sample(["v4", "v1"]),
         [1000, 300_000])
     func oss(_ signature: String, _ size: Int) async throws {
@@ -48,7 +48,7 @@ struct CorrectedKeyTests {
         }
     }
 
-    @Test("so do servers that speak S3", arguments: S3Maker.here.filter(\.judgesKeys))
+    @Test("S3 servers do the same", arguments: S3Maker.here.filter(\.judgesKeys))
     func s3(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
             let file = try put(Self.mistyped(S3Server.secretKey))
@@ -58,7 +58,7 @@ struct CorrectedKeyTests {
         }
     }
 
-    @Test("so does VOD, and its storage with it")
+    @Test("VOD and its storage do the same")
     func vod() async throws {
         let file = try put(Self.mistyped(OSSServer.secretKey))
         try await ApsaraEnd.open(.key, ["secret_key": .secret(.file(file))]) { end in
@@ -69,7 +69,7 @@ struct CorrectedKeyTests {
         }
     }
 
-    @Test("a key that may not do it is read again after each refusal, and goes twice only where another stands there")
+    @Test("a key without permission is read again after each refusal, and used twice only if another is there")
     func denied() async throws {
         let emulator = try S3Emulator()
         defer { emulator.stop() }
@@ -94,7 +94,7 @@ struct CorrectedKeyTests {
         _ = try await Parcel(900, id: "2", name: "other.mp4", seed: 2).send(to: scene, Logbook())
     }
 
-    @Test("one that is corrected while its request is on the way is taken for the same attempt")
+    @Test("a key corrected during its request counts for the same attempt")
     func meanwhile() async throws {
         let emulator = try S3Emulator()
         defer { emulator.stop() }

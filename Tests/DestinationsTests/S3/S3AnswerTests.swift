@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// Invalid contents of a 200, and messages about answers.
-@Suite("s3, answers that are none", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("s3: invalid answers", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3AnswerTests {
     final class Scene {
         let emulator: S3Emulator
@@ -40,7 +40,7 @@ struct S3AnswerTests {
         "<ListMultipartUploadsResult><Upload><Key>\u{1}</Key></Upload></ListMultipartUploadsResult>",
     ]
 
-    @Test("a 200 that is no list is told as that, and never taken for an empty one", arguments: noLists)
+    @Test("a 200 that is no list is reported, and never read as an empty one", arguments: noLists)
     func noList(_ body: String) async throws {
         let scene = try Scene()
         scene.emulator.script(.list, .answer(200, [], body), .answer(200, [], body))
@@ -56,7 +56,7 @@ struct S3AnswerTests {
         #expect(parts.failure.message == "archive: an answer to the list of parts that is not a list")
     }
 
-    @Test("an error in a 200 in place of a list has its remedy")
+    @Test("an error in a 200 instead of a list has its remedy")
     func errors() async throws {
         let scene = try Scene()
         let body = "<Error><Code>SlowDown</Code><Message>later</Message></Error>"
@@ -71,7 +71,7 @@ struct S3AnswerTests {
         }
     }
 
-    @Test("keys that no XML can carry are listed, and so is whatever else is there")
+    @Test("keys that XML cannot represent are listed, with all others")
     func coded() async throws {
         let scene = try Scene()
         let keys = ["plain.mp4", "a\u{1}b + %2B é.mp4", "one+one/100%.mp4"]
@@ -87,7 +87,7 @@ struct S3AnswerTests {
         #expect(Set(try #require(try await scene.destination.unfinished()).map(\.name)) == shown)
     }
 
-    @Test("a list that does not say that its keys are coded is taken by its word")
+    @Test("a list without a declared encoding is read literally")
     func plain() async throws {
         let scene = try Scene()
         scene.emulator.script(
@@ -95,7 +95,7 @@ struct S3AnswerTests {
         #expect(try await scene.destination.list(after: nil)?.items.map(\.id) == ["a+b%41"])
     }
 
-    @Test("a list that says there is more, and leads to nothing new, is told as that", arguments: [true, false])
+    @Test("a list that promises more, and leads to nothing new, is reported", arguments: [true, false])
     func endless(_ hasMarker: Bool) async throws {
         let scene = try Scene()
         func page(_ name: String, _ item: String, _ markers: String) -> S3Emulator.Fault {
@@ -139,7 +139,7 @@ struct S3AnswerTests {
         ),
     ]
 
-    @Test("a no without words is told with what it may mean, and where to look", arguments: rights)
+    @Test("a refusal without a body is reported with possible causes and where to look", arguments: rights)
     func mute(_ values: [String: SettingValue?], _ words: String) async throws {
         let scene = try Scene(values)
         scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "not with this signing method.") } }
@@ -152,7 +152,7 @@ struct S3AnswerTests {
         #expect(check.detail.hasSuffix("AccessDenied: not with this signing method; check \(words)"), "\(check)")
     }
 
-    @Test("neither the key's id nor a signature is shown, whatever a server repeats")
+    @Test("neither key id nor signature is shown, whatever a server repeats")
     func repeated() async throws {
         let id = "AKIAEXAMPLE0000001"
         let scene = try Scene(["access_key": .secret(.literal(id))])

@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// The parts of the dialect that need no service.
-@Suite("s3, components")
+@Suite("s3: components")
 struct S3ComponentTests {
     private let folder = TemporaryFolder()
 
@@ -42,7 +42,7 @@ struct S3ComponentTests {
         #expect(try naming.contentKey(order).display == "front/clip (\(digest)).mp4")
     }
 
-    @Test("a name that is longer than a key can be is an error of that file")
+    @Test("a name longer than a key can be is an error of that file")
     func longName() throws {
         let naming = S3Naming(api: try api(), isSingle: true)
         let long = try order(FilePath(String(repeating: "folder/", count: 200) + "clip.mp4"))
@@ -50,7 +50,7 @@ struct S3ComponentTests {
         #expect(error.failure.code == "name_too_long" && error.remedy == .giveUp)
     }
 
-    @Test("conditional writes protect single requests of some services, and uploads in parts of fewer")
+    @Test("conditional writes protect single requests of some services, and multipart uploads of fewer")
     func guarded() throws {
         for (preset, single, parts) in [("aws", true, true), ("ceph", true, false), ("b2", false, false)] {
             let api = try api(preset)
@@ -59,7 +59,7 @@ struct S3ComponentTests {
         }
     }
 
-    @Test("a key that another upload has reserved is free when that upload has ended")
+    @Test("a key reserved by another upload is free when that has ended")
     func reservation() throws {
         let api = try api()
         let naming = S3Naming(api: api, isSingle: true)
@@ -71,7 +71,7 @@ struct S3ComponentTests {
         try naming.reserve("a", other)
     }
 
-    @Test("an ETag proves the bytes only where the service's ETags are MD5s")
+    @Test("an ETag proves the bytes only if the service's ETags are MD5s")
     func evidence() throws {
         let md5 = Hasher.digest(.md5, of: Array("content".utf8))
         let etag = "\"\(hexadecimal(md5))\""
@@ -98,7 +98,7 @@ struct S3ComponentTests {
         }
     }
 
-    @Test("the tag of an object in parts ends with their number")
+    @Test("the ETag of a multipart object ends with the number of parts")
     func joinedTags() {
         let digits = String(repeating: "ab", count: 16)
         #expect(S3ObjectComparison.joinedTag("\"\(digits)-3\"", 3) == digits)
@@ -132,7 +132,7 @@ struct S3ComponentTests {
         #expect(try await compare(6, md5, nil) == "other")
     }
 
-    @Test("the digests that are sent are those of the checksum, and of bytes that the connection does not protect")
+    @Test("digests are sent for the checksum, and for bytes that the connection does not protect")
     func digestKinds() throws {
         let plain = try api()
         #expect(S3PartDigests(api: plain, isSingle: false).kinds(for: .crc64nvme) == [.sha256, .crc64nvme])
@@ -142,13 +142,13 @@ struct S3ComponentTests {
         #expect(S3PartDigests(api: secure, isSingle: true).kinds(for: .none) == [.sha256])
     }
 
-    @Test("parts are the same when their ETags are, whatever checksum stands beside them")
+    @Test("parts are equal if their ETags are, whatever their checksum")
     func sameParts() {
         #expect(S3PartList.isSame("\"a\"\tcrc", "\"a\""))
         #expect(!S3PartList.isSame("\"a\"\tcrc", "\"b\"\tcrc"))
     }
 
-    @Test("an object is made with its type, its digest and the folder's metadata")
+    @Test("an object is created with its type, its digest and the folder's metadata")
     func headers() throws {
         let order = try order("a")
         let made = S3ObjectHeaders.make(order, try api().settings).map { "\($0.name): \($0.value)" }
@@ -159,7 +159,7 @@ struct S3ComponentTests {
             ])
     }
 
-    @Test("a result that was not seen has a warning, and its content is known from then on")
+    @Test("an unseen result has a warning, and its content is known from then on")
     func results() throws {
         let api = try api()
         let order = try order("a")

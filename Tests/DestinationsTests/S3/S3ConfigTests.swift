@@ -5,7 +5,7 @@ import Testing
 @testable import Config
 @testable import Destinations
 
-@Suite("the configuration of a bucket")
+@Suite("Configuration of a bucket")
 struct S3ConfigTests {
     private func read(_ lines: String) throws(ConfigErrors) -> LoadedSettings {
         let text = """
@@ -124,7 +124,7 @@ struct S3ConfigTests {
         ),
     ]
 
-    @Test("a mistake is told with its line, its column, and what to do, and once", arguments: mistakes)
+    @Test("a mistake is reported once, with line, column and remedy", arguments: mistakes)
     func objections(_ lines: String, _ expected: String) throws {
         let error = try #require(throws: ConfigErrors.self) { try read(lines) }
         #expect(error.description.contains(expected), "\(error)")
@@ -132,7 +132,7 @@ struct S3ConfigTests {
     }
 
     @Test(
-        "each way to a key is read, and printed where it stood",
+        "each source of a key is read, and printed in place",
         arguments: [
             "access_key: {file: /k}\n    secret_key: {file: /s}", "credentials: {file: /k}\n    profile: x",
             "instance_metadata: {kind: instance}", "instance_metadata: {kind: instance, role: uploads}",
@@ -151,7 +151,7 @@ struct S3ConfigTests {
         #expect(again.settings.destinations.map(\.values) == loaded.settings.destinations.map(\.values))
     }
 
-    @Test("what each service takes is taken")
+    @Test("the features of each service are accepted")
     func words() throws {
         let key = "    access_key: {file: /k}\n    secret_key: {file: /s}\n    encryption: aws:kms\n"
         for line in [
@@ -163,7 +163,7 @@ struct S3ConfigTests {
         }
     }
 
-    @Test("a bucket cannot be named before an address of numbers", arguments: ["192.168.1.9:9000", "[fd00::9]"])
+    @Test("a bucket name cannot precede a numeric address", arguments: ["192.168.1.9:9000", "[fd00::9]"])
     func numbers(_ host: String) throws {
         let values: [String: SettingValue] = [
             "bucket": .text("cameras"), "endpoint": .text("https://\(host)"), "addressing": .text("virtual"),
@@ -174,7 +174,7 @@ struct S3ConfigTests {
         #expect(S3.objections(values.merging(["endpoint": .text("https://s3.example")]) { $1 }).isEmpty)
     }
 
-    @Test("tags are no secrets, and are shown where there are too many")
+    @Test("tags are no secrets, and are shown if there are too many")
     func tags() throws {
         let tags = (0..<11).map { "t\($0): plain-\($0)" }.joined(separator: ", ")
         let error = try #require(throws: ConfigErrors.self) {
@@ -184,7 +184,7 @@ struct S3ConfigTests {
         #expect(error.description.contains("t1: plain-1, t2: plain-2"), "\(error)")
     }
 
-    @Test("tags that look like templates are refused: they would be sent as they stand")
+    @Test("tags that look like templates are refused, because they would be sent literally")
     func templates() throws {
         let keys = "    access_key: {file: /k}\n    secret_key: {file: /s}\n"
         let error = try #require(throws: ConfigErrors.self) { try read(keys + "    tags: {camera: \"{folder}\"}") }
@@ -193,7 +193,7 @@ struct S3ConfigTests {
             "\(error)")
     }
 
-    @Test("Amazon's regions in China lie below a domain of their own")
+    @Test("Amazon's regions in China have their own domain")
     func china() {
         func endpoint(_ region: String) -> String? {
             S3.settings(["bucket": .text("cameras"), "region": .text(region)])?.endpoint
@@ -203,7 +203,7 @@ struct S3ConfigTests {
         #expect(endpoint("ca-central-1") == "https://s3.{region}.amazonaws.com")
     }
 
-    @Test("a secret that goes to a signer unencrypted is warned of, but for one on this machine")
+    @Test("a secret for an unencrypted signer causes a warning, but not for one on this machine")
     func plainText() throws {
         let token = "token: {file: /t}"
         for (line, isWarned) in [

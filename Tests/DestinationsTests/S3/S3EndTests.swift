@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// A bucket's answers at the end of an upload, and a portal's in its place.
-@Suite("s3, at the end and before the beginning", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("s3: end and start of an upload", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3EndTests {
     private static let sizes = [500, S3Scene.size]
 
@@ -22,7 +22,7 @@ struct S3EndTests {
         }
     }
 
-    @Test("a portal that answers 200 to every HEAD holds the destination at the first of them")
+    @Test("a portal that answers 200 to every HEAD holds the destination at the first one")
     func portalWithoutTags() async throws {
         let server = try portal("")
         defer { server.stop() }
@@ -46,7 +46,7 @@ struct S3EndTests {
         #expect(server.seen.count < 15, "\(server.seen.count) requests")
     }
 
-    @Test("a free name behind many is looked for some at a time, and found")
+    @Test("a free name after many is searched some at a time, and found")
     func manyNames() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
@@ -67,7 +67,7 @@ struct S3EndTests {
         #expect(try await parcel.send(to: scene, logbook).id == "front/clip (71).mp4")
     }
 
-    @Test("a cancel at the end says that nothing was removed where the object is whole", arguments: sizes)
+    @Test("a cancel at the end reports that nothing was removed if the object is complete", arguments: sizes)
     func cancelled(_ size: Int) async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
@@ -89,7 +89,7 @@ struct S3EndTests {
     }
 
     @Test(
-        "the removal of an unfinished upload that the service does not have any more is done",
+        "removal of an unfinished upload that no longer exists is done",
         arguments: [404, 410, 400])
     func abortedBefore(_ status: Int) async throws {
         let scene = try S3Scene()
@@ -103,7 +103,7 @@ struct S3EndTests {
         await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
     }
 
-    @Test("an upload that is unknown at its end begins again without a doubt where no object is there")
+    @Test("an upload unknown at its end starts again without a warning if no object is there")
     func unknownUpload() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
@@ -123,7 +123,7 @@ struct S3EndTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("where an answer to its end was lost before that, it is said that it may have been there")
+    @Test("if an answer to its end was lost before, the possible object is reported")
     func lostBefore() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }

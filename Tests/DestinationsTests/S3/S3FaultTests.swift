@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// Faults that no third-party server can produce on demand.
-@Suite("s3, when things go wrong", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("s3 with faults", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3FaultTests {
     private typealias Scene = S3Scene
 
@@ -40,7 +40,7 @@ struct S3FaultTests {
     ]
 
     @Test(
-        "is there once and whole after each of these, and nothing is left beside it",
+        "after each of these faults the object is there once and complete, without remains",
         arguments: Tier.sample(troubles, 6))
     func recovers(_ trouble: Trouble) async throws {
         let scene = try Scene()
@@ -53,7 +53,7 @@ struct S3FaultTests {
         #expect(creations <= 2, "\(scene.emulator.requests)")
     }
 
-    @Test("a single request whose answer is lost leaves one object", arguments: [true, false])
+    @Test("a single request with a lost answer leaves one object", arguments: [true, false])
     func single(_ isGuarded: Bool) async throws {
         let scene = try Scene(isGuarded ? ["preset": .text("minio")] : [:])
         defer { scene.emulator.stop() }
@@ -65,7 +65,7 @@ struct S3FaultTests {
         #expect(scene.emulator.requests.filter { $0 == "put" }.count <= 2)
     }
 
-    @Test("after a lost answer to the wish for the whole object nothing is sent again")
+    @Test("after a lost answer to the completion nothing is sent again")
     func lostCompletion() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -78,7 +78,7 @@ struct S3FaultTests {
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 
-    @Test("an upload whose beginning got no answer is found by a list, and gone on with")
+    @Test("an upload whose creation got no answer is found by a list, and resumed")
     func lostBeginning() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -95,7 +95,7 @@ struct S3FaultTests {
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 
-    @Test("a list of parts in pages is read to its end, and what is there is not sent again")
+    @Test("a paginated list of parts is read completely, and existing parts are not sent again")
     func pages() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -109,7 +109,7 @@ struct S3FaultTests {
         #expect(scene.emulator.requests == ["head", "parts", "parts", "parts", "part 4", "complete", "head"])
     }
 
-    @Test("a key that ends on the way is read again, and no part is lost")
+    @Test("a key that expires during an upload is read again, and no part is lost")
     func expired() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -128,7 +128,7 @@ struct S3FaultTests {
         #expect(!scene.emulator.requests.contains("part 1") && !scene.emulator.requests.contains("create"))
     }
 
-    @Test("a question without words in its answer has a key that has ended read again too")
+    @Test("a query with an empty answer makes an expired key be read again too")
     func endedUnsaid() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -143,7 +143,7 @@ struct S3FaultTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("a key file that is half written holds, until it is whole")
+    @Test("a partially written key file holds the destination until it is complete")
     func halfWritten() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -155,7 +155,7 @@ struct S3FaultTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("what was begun goes on as it was begun, when its checksum and sizes are set anew", arguments: [900, size])
+    @Test("a started upload continues with its own checksum and sizes when these are changed", arguments: [900, size])
     func changedSettings(_ size: Int) async throws {
         let scene = try Scene(["checksum": .text("crc64nvme")])
         defer { scene.emulator.stop() }
@@ -190,7 +190,7 @@ struct S3FaultTests {
         #expect(scene.emulator.requests.prefix(3) == ["head", "head", "create"])
     }
 
-    @Test("a clock that differs is mended once", arguments: [-7200, 7200])
+    @Test("a clock difference is corrected once", arguments: [-7200, 7200])
     func clock(_ seconds: Int) async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -202,7 +202,7 @@ struct S3FaultTests {
     }
 
     @Test(
-        "what it says no to has its remedy, and its words are told",
+        "each refusal has its remedy, and its message is shown",
         arguments: [
             (503, "SlowDown", Remedy.rateLimit(after: nil)), (500, "InternalError", .holdDestination(after: nil)),
             (403, "AccessDenied", .authenticate), (403, "SignatureDoesNotMatch", .authenticate),
@@ -222,7 +222,7 @@ struct S3FaultTests {
     }
 
     @Test(
-        "of a staged copy that has rotted no object is made, also where what was found out of it before says otherwise",
+        "a corrupted staged copy creates no object, even if earlier digests say otherwise",
         arguments: [900, size], Tier.sample([("other", true), ("other", false), ("minio", true), ("minio", false)], 2))
     func rotten(_ size: Int, _ way: (preset: String, isCounted: Bool)) async throws {
         let scene = try Scene(["preset": .text(way.preset)])
@@ -243,7 +243,7 @@ struct S3FaultTests {
     }
 
     @Test(
-        "what has its key meanwhile is not written over, where the service itself would not mind",
+        "an object created meanwhile is not overwritten, even if the service would",
         arguments: [900, size])
     func keyTaken(_ size: Int) async throws {
         let scene = try Scene()
@@ -261,7 +261,7 @@ struct S3FaultTests {
     }
 
     @Test(
-        "an object of ours that is damaged is told, kept, and no second one is made: once it is removed the file goes",
+        "a damaged object of ours is reported and kept, without a second one: once it is removed the file is sent",
         arguments: [true, false])
     func contradicted(_ isCounted: Bool) async throws {
         let scene = try Scene(["preset": .text("minio")])
@@ -281,7 +281,7 @@ struct S3FaultTests {
     }
 
     @Test(
-        "what nobody compares is asked for its size, and an ETag that was an MD5 once is one for good",
+        "an object without a digest is compared by size, and an ETag that was an MD5 once always is one",
         arguments: [true, false])
     func halved(_ tagsAreMD5: Bool) async throws {
         let scene = try Scene(["single_up_to": .bytes(10_000)])
@@ -296,7 +296,7 @@ struct S3FaultTests {
     }
 
     @Test(
-        "a key that is known to be another file's costs a question, and no file's bytes; once it is free it is used again"
+        "a key known to be another file's costs a query, and no bytes; once free it is used again"
     )
     func known() async throws {
         let scene = try Scene(["preset": .text("minio")])
@@ -312,7 +312,7 @@ struct S3FaultTests {
         #expect(scene.emulator.requests == ["head", "put"])
     }
 
-    @Test("of uploads to one key that run together each is kept", arguments: [900, size])
+    @Test("concurrent uploads to one key are each kept", arguments: [900, size])
     func sameKey(_ size: Int) async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -341,7 +341,7 @@ struct S3FaultTests {
         #expect(scene.emulator.objects.count == 4 && scene.emulator.uploads.isEmpty)
     }
 
-    @Test("each object says what a person wants said of it")
+    @Test("each object has the configured attributes")
     func headers() async throws {
         let scene = try Scene([
             "storage_class": .text("STANDARD_IA"), "acl": .text("private"), "encryption": .text("aws:kms"),

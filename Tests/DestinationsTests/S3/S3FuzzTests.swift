@@ -6,13 +6,13 @@ import Transport
 @testable import Destinations
 
 /// Possible answers of a signer, and of a machine's metadata service.
-@Suite("Fuzz: whoever gives keys and signatures", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: services for keys and signatures", .timeLimit(.minutes(Fuzz.minutes)))
 struct S3FuzzTests {
     private static let url =
         "https://s3.example:9000/bucket/front/clip.mp4?partNumber=3&uploadId=2~a%2Fb&X-Amz-Signature=0123456789abcdef"
 
     @Test(
-        "an address that is taken leads to the endpoint, to this object and this part, and to no other reader elsewhere"
+        "an accepted address leads to the endpoint, this object and this part, and nowhere else"
     )
     func addresses() throws {
         let seeds = [
@@ -49,7 +49,7 @@ struct S3FuzzTests {
         }
     }
 
-    @Test("an answer is read, or refused in words, whatever it is")
+    @Test("any answer is parsed, or refused with a message")
     func answers() throws {
         let seeds = [
             "{\"url\":\"\(Self.url)\",\"headers\":{\"x-amz-acl\":\"private\"},\"expires\":900}",

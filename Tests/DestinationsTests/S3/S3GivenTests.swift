@@ -6,7 +6,7 @@ import Transport
 @testable import Destinations
 
 /// A signer's address is compared with the request, before anything is sent to it.
-@Suite("s3, when an address is signed for something else", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("s3: addresses signed for something else", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3GivenTests {
     private typealias Scene = S3PresignTests.Scene
 
@@ -73,7 +73,7 @@ struct S3GivenTests {
     ]
 
     @Test(
-        "it is refused before a byte of the file leaves, and told without its signature",
+        "such an address is refused before a byte of the file is sent, and reported without its signature",
         arguments: Tier.sample(lies, 5), moments)
     func refused(_ lie: Lie, _ moment: Moment) async throws {
         let scene = try Scene()
@@ -92,7 +92,7 @@ struct S3GivenTests {
     }
 
     @Test(
-        "another upload's part, and another part of the upload, are refused as well",
+        "an address for another upload's part, or another part of the upload, is refused as well",
         arguments: ["partNumber", "uploadId"])
     func parts(_ name: String) async throws {
         let scene = try Scene()
@@ -105,7 +105,7 @@ struct S3GivenTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("where the endpoint is https no byte goes over http")
+    @Test("if the endpoint is https no byte is sent over http")
     func plain() async throws {
         let scene = try Scene()
         let destination = try S3(
@@ -125,7 +125,7 @@ struct S3GivenTests {
         #expect(scene.signer.questions.count == 1 && scene.emulator.requests.isEmpty)
     }
 
-    @Test("the bucket stands in the host or in the path, and at a host that a person names it may be that host's own")
+    @Test("the bucket is in the host or the path, and a configured host may be the bucket's own")
     func places() {
         let wanted = S3Wanted(S3Request(method: "HEAD", key: "front/clip.mp4", what: "a question"))
         func isTaken(_ place: String, _ others: [String] = []) -> Bool {

@@ -6,13 +6,13 @@ import Testing
 @testable import Destinations
 
 /// A bucket's answers about parts from which it cannot assemble the object.
-@Suite("s3, parts that are not good at the end", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("s3: parts refused at completion", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3InvalidPartTests {
     private typealias Scene = S3Scene
 
     private static let size = S3Scene.size
 
-    @Test("of parts that are not good at the end those are sent again that the list lacks, or has otherwise")
+    @Test("at completion, refused parts that the list lacks or has otherwise are sent again")
     func invalidPart() async throws {
         for isOther in [false, true] {
             let scene = try Scene()
@@ -38,7 +38,7 @@ struct S3InvalidPartTests {
     }
 
     @Test(
-        "parts that are never good at the end go once more, and then the upload has failed with the service's words",
+        "parts that are refused repeatedly are sent once more, and then the upload fails with the service's message",
         arguments: ["listed", "agreed", "unlisted"])
     func neverGood(_ list: String) async throws {
         let scene = try Scene(["taken": .text("replace")])
@@ -86,7 +86,7 @@ struct S3InvalidPartTests {
         #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
     }
 
-    @Test("a list that is late is waited for before a part goes again")
+    @Test("an outdated list is queried again before a part is repeated")
     func lateList() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }

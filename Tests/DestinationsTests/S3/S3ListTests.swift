@@ -7,7 +7,7 @@ import Transport
 @testable import Destinations
 
 /// Lists in pages. Servers differ in where a page begins.
-@Suite("s3, long lists at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("s3: long lists of third-party servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3ListTests {
     /// Does something this many times, eight in parallel.
     private func times(_ count: Int, _ body: @escaping @Sendable (Int) async throws -> Void) async throws {

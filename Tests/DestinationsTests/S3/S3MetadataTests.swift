@@ -10,7 +10,7 @@ import Transport
 @testable import Destinations
 
 /// The key that a cloud service gives to a machine or a container.
-@Suite("s3, with a key from the machine's own metadata", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("s3 with a key from the instance metadata", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3MetadataTests {
     private final class Scene: OtherEnd {
         let emulator: S3Emulator
@@ -83,7 +83,7 @@ struct S3MetadataTests {
         }
     }
 
-    @Test("it is asked once for a token, its role and the key, and goes to no proxy")
+    @Test("token, role and key are requested once, without a proxy")
     func asked() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -94,7 +94,7 @@ struct S3MetadataTests {
         #expect(scene.transport.mayUseProxy[WebAddress(scene.emulator.url).origin] == true)
     }
 
-    @Test("a role that is named is not looked for")
+    @Test("a configured role is not looked up")
     func named() async throws {
         let scene = try Scene([
             "instance_metadata.kind": .text("instance"), "instance_metadata.role": .text("other"),
@@ -105,7 +105,7 @@ struct S3MetadataTests {
         #expect(scene.metadata.takeRequests() == [.token, .key])
     }
 
-    @Test("a key is renewed five minutes before its end; one that stays the same is asked for once a minute")
+    @Test("a key is renewed five minutes before its end; an unchanged one is requested once a minute")
     func renewed() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -126,7 +126,7 @@ struct S3MetadataTests {
         #expect(scene.emulator.objects.count == 8)
     }
 
-    @Test("a key that still counts goes on while the metadata is away, and no longer than that")
+    @Test("a valid key is used while the metadata is unreachable, and no longer")
     func away() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -141,7 +141,7 @@ struct S3MetadataTests {
         #expect(error.failure.message.hasPrefix("archive: no instance metadata at 127.0.0.1:"), "\(error)")
     }
 
-    @Test("a key that is refused is asked for anew, once")
+    @Test("a refused key is requested again, once")
     func refused() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -157,7 +157,7 @@ struct S3MetadataTests {
         #expect(scene.metadata.takeRequests() == [.roles, .key])
     }
 
-    @Test("a session that it does not know any more is begun anew")
+    @Test("an expired session is started again")
     func stale() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
@@ -212,7 +212,7 @@ struct S3MetadataTests {
         Trouble(kind: .key, fault: .answer(200, #"{"Code":"session-1"}"#), remedy: .authenticate, words: "`***`"),
     ]
 
-    @Test("what is wrong is told in its own words, and the next try works", arguments: troubles)
+    @Test("errors are reported in their own words, and the next attempt works", arguments: troubles)
     func trouble(_ trouble: Trouble) async throws {
         var lacksChangeEvents = false
         if case .silent = trouble.fault { lacksChangeEvents = true }
@@ -228,7 +228,7 @@ struct S3MetadataTests {
         #expect(scene.emulator.objects.count == 1)
     }
 
-    @Test("a container's key comes from where its environment says, with the token that lies there now")
+    @Test("a container's key comes from the address in its environment, with the present token")
     func container() async throws {
         let temporary = TemporaryFolder()
         let file = try temporary.write("token", Array("first-token-of-it\n".utf8))
@@ -255,7 +255,7 @@ struct S3MetadataTests {
         #expect(outside.takeRequests() == [.container, .container, .container])
     }
 
-    @Test("a container without a key, or with one from afar, is told")
+    @Test("a container without a key, or with a remote address for it, is reported")
     func noContainer() async throws {
         let none = try await Scene(["instance_metadata.kind": .text("container")]).failure()
         #expect(none.remedy == .authenticate)
@@ -269,7 +269,7 @@ struct S3MetadataTests {
     }
 
     @Test(
-        "nobody on the way may read a key",
+        "no third party may read a key",
         arguments: [
             ("http://169.254.169.254", true), ("http://169.254.170.23/v1/credentials", true),
             ("http://localhost", true),
@@ -278,7 +278,7 @@ struct S3MetadataTests {
         ])
     func near(_ url: String, _ isNear: Bool) { #expect(S3Metadata.isNear(url) == isNear) }
 
-    @Test("moto's metadata gives a key that moto takes")
+    @Test("moto's metadata provides a key that moto accepts")
     func moto() async throws {
         let server = try await S3Server(.moto)
         defer { server.stop() }

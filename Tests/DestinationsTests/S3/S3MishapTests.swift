@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// Possible losses of an upload in progress at a server.
-@Suite("s3, uploads that their servers lose", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("s3: uploads lost by their servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3MishapTests {
     private static let part = Int(S3End.part)
 
@@ -45,7 +45,7 @@ struct S3MishapTests {
     }
 
     @Test(
-        "a part that is another by now is sent again, and what is made in the end is the file",
+        "a part that has changed is sent again, and the final object is the file",
         arguments: Tier.sample(S3Maker.here.filter(\.replacesParts)))
     func otherPart(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
@@ -70,7 +70,7 @@ struct S3MishapTests {
     }
 
     @Test(
-        "one that was ended there between two attempts begins anew, and is there once",
+        "an upload ended there between two attempts starts again, and is there once",
         arguments: Tier.sample(S3Maker.here))
     func ended(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
@@ -82,7 +82,7 @@ struct S3MishapTests {
     }
 
     @Test(
-        "one that is ended there while its parts go begins anew, and is there once",
+        "an upload ended there during its parts starts again, and is there once",
         arguments: Tier.sample(S3Maker.here))
     func endedMeanwhile(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
@@ -95,7 +95,9 @@ struct S3MishapTests {
         }
     }
 
-    @Test("what is unfinished is listed and can be removed, by whomever begun", arguments: Tier.sample(S3Maker.here))
+    @Test(
+        "unfinished uploads are listed and can be removed, whatever program started them",
+        arguments: Tier.sample(S3Maker.here))
     func orphans(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let before = SystemClocks().wall()

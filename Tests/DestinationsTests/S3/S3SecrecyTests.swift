@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// A signed address opens its object to every reader: no failure, which `show` and the log contain, has its signature.
-@Suite("s3, what is told of signed addresses", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("s3: secrecy of signed addresses", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3SecrecyTests {
     private typealias Scene = S3PresignTests.Scene
 
@@ -49,7 +49,7 @@ struct S3SecrecyTests {
         Oddity("307", .answer(307, headers: [("Location", address)]), "it redirects"),
     ]
 
-    @Test("a key that a service gives back as its code is told nowhere")
+    @Test("a key returned as an error code is never shown")
     func code() async throws {
         let emulator = try S3Emulator()
         defer { emulator.stop() }
@@ -67,7 +67,7 @@ struct S3SecrecyTests {
         #expect(!"\(error)".contains(Self.canary) && error.failure.code.contains("***"), "\(error)")
     }
 
-    @Test("an odd answer of the signer is told without it", arguments: oddities)
+    @Test("an invalid answer of the signer is reported without it", arguments: oddities)
     func odd(_ oddity: Oddity) async throws {
         let scene = try Scene()
         scene.signer.script(oddity.fault)
@@ -84,7 +84,7 @@ struct S3SecrecyTests {
     ]
 
     @Test(
-        "what a program prints instead of an answer, or complains of, is told without it",
+        "invalid output of a program, and its errors, are reported without it",
         arguments: lines)
     func program(_ line: String) async throws {
         let temporary = TemporaryFolder()
@@ -127,7 +127,7 @@ struct S3SecrecyTests {
     }
 
     @Test(
-        "a bucket that answers a signed address with another one, or repeats it, is not followed, and told without it",
+        "a bucket that redirects or repeats a signed address is not followed, and reported without it",
         arguments: ["HEAD", "PUT", "POST"], Answer.allCases)
     func bucket(_ method: String, _ answer: Answer) async throws {
         let elsewhere = try FakeServer { $0.reply(200) }
@@ -147,7 +147,7 @@ struct S3SecrecyTests {
         #expect(elsewhere.seen.isEmpty, "\(elsewhere.seen)")
     }
 
-    @Test("a signature that its address has in another spelling is told in neither")
+    @Test("a signature in another spelling is shown in neither")
     func spelled() async throws {
         let bucket = try FakeServer { exchange in
             _ = exchange.body()
@@ -162,7 +162,7 @@ struct S3SecrecyTests {
         #expect(!error.failure.message.contains("nobody-may-see"), "\(error)")
     }
 
-    @Test("an answer that comes late is told without its signature, however many were given meanwhile")
+    @Test("a late answer is reported without its signature, however many were issued meanwhile")
     func late() async throws {
         let gate = DispatchSemaphore(value: 0)
         let bucket = try FakeServer { exchange in

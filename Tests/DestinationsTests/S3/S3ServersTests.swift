@@ -8,12 +8,12 @@ import Testing
 @testable import Destinations
 
 /// The destination against third-party servers.
-@Suite("s3, at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("s3 with third-party servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct S3ServersTests {
     private static let part = Int(S3End.part)
 
     @Test(
-        "takes files of any size, in one request or in parts, and is asked whether it has them",
+        "files of any size arrive, in one request or in parts, and are looked up",
         arguments: Tier.sample(S3Maker.here), [0, 1, 1 << 20, (1 << 20) + 1, 5 << 20, (10 << 20) + 1])
     func sizes(_ maker: S3Maker, _ size: Int) async throws {
         try await S3End.open(maker) { end in
@@ -37,7 +37,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("goes on with what the server has after a stop at any note", arguments: Tier.sample(S3Maker.here))
+    @Test("stopped after any note, an upload resumes with the server's state", arguments: Tier.sample(S3Maker.here))
     func stops(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part + 1)
@@ -61,7 +61,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("keeps odd names as they are", arguments: Tier.sample(S3Maker.here))
+    @Test("unusual names are kept", arguments: Tier.sample(S3Maker.here))
     func names(_ maker: S3Maker) async throws {
         let names: [FilePath] = [
             "a b+c.mp4", "100%.mp4", "%2F.mp4", "é視頻/日本.mp4", "q?x=1&y#z.mp4", "(1) '!*~.mp4", "a;b=c@d:e$f.mp4",
@@ -89,7 +89,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("finds the bucket by the name of the host", arguments: S3Maker.here.filter(\.knowsHosts))
+    @Test("the bucket is found by the host name", arguments: S3Maker.here.filter(\.knowsHosts))
     func virtual(_ maker: S3Maker) async throws {
         try await S3End.open(maker, isVirtual: true) { end in
             for (number, size) in [1000, Self.part + 1].enumerated() {
@@ -105,7 +105,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("another content under the same name gets a number, takes its place, or fails", arguments: S3Maker.here)
+    @Test("other content under the same name gets a number, replaces it, or fails", arguments: S3Maker.here)
     func taken(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
             let first = try Parcel(1000, seed: 1)
@@ -130,7 +130,7 @@ struct S3ServersTests {
     }
 
     @Test(
-        "with a condition a name that is taken is seen by the one request itself",
+        "with conditional writes, an existing name is detected by the single request",
         arguments: S3Maker.here.filter(\.hasConditions))
     func conditions(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["preset": .text(maker == .ceph ? "ceph" : "minio")]) { end in
@@ -146,7 +146,7 @@ struct S3ServersTests {
     }
 
     @Test(
-        "with a condition also the end of an upload in parts sees who was faster",
+        "with conditional writes, the end of a multipart upload also detects a concurrent one",
         arguments: Tier.sample(S3Maker.here.filter(\.guardsEnds)))
     func faster(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["preset": .text("minio"), "parallel": .whole(1)]) { end in
@@ -165,7 +165,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("a wrong key is told, and holds", arguments: S3Maker.here.filter(\.judgesKeys))
+    @Test("a wrong key is reported, and holds", arguments: S3Maker.here.filter(\.judgesKeys))
     func wrongKey(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part)
@@ -194,7 +194,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("a clock that is hours off is mended by the server's own", arguments: S3Maker.here.filter(\.judgesClocks))
+    @Test("a clock that is hours off is corrected by the server's", arguments: S3Maker.here.filter(\.judgesClocks))
     func clocks(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
             for hours in [-3, 3] {
@@ -209,7 +209,9 @@ struct S3ServersTests {
         }
     }
 
-    @Test("cancelled on its way, nothing is left of it", arguments: Tier.sample(S3Maker.here.filter(\.hasUploadList)))
+    @Test(
+        "an upload cancelled in progress leaves no remains",
+        arguments: Tier.sample(S3Maker.here.filter(\.hasUploadList)))
     func aborts(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part)

@@ -5,7 +5,7 @@ import Testing
 @testable import Destinations
 
 /// The evidence of ETags, questions where they give none, and uploads that wait for a name.
-@Suite("s3, by the tags of what was taken", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("s3: tags of accepted bytes", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3TagTests {
     private static let small = 900
 
@@ -21,7 +21,7 @@ struct S3TagTests {
         var sizes: [Int] { self == .wholes ? [small, S3Scene.size] : [S3Scene.size, small] }
     }
 
-    @Test("those of one kind that are MD5s make nothing of the other kind damaged, if so set", arguments: Kind.allCases)
+    @Test("if configured, MD5 tags of one kind do not make the other kind damaged", arguments: Kind.allCases)
     func kinds(_ kind: Kind) async throws {
         let scene = try S3Scene(["etag": .text("opaque")])
         defer { scene.emulator.stop() }
@@ -41,7 +41,7 @@ struct S3TagTests {
         }
     }
 
-    @Test("a tag that is the MD5 of other bytes, where they are MD5s, has them sent again", arguments: Kind.allCases)
+    @Test("a tag that is the MD5 of other bytes, where tags are MD5s, sends them again", arguments: Kind.allCases)
     func damaged(_ kind: Kind) async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
@@ -59,7 +59,7 @@ struct S3TagTests {
     }
 
     @Test(
-        "a first tag that is no MD5 of what was sent holds all, and nothing goes again, until a person says what tags are",
+        "a first tag that is no MD5 of the bytes holds everything, until the meaning of tags is configured",
         arguments: [small, S3Scene.size])
     func unclear(_ size: Int) async throws {
         let scene = try S3Scene()
@@ -79,7 +79,7 @@ struct S3TagTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("a part that is there with another MD5, acknowledged to nobody, goes again")
+    @Test("an existing part with another MD5, not acknowledged before, is sent again")
     func unheard() async throws {
         let scene = try S3Scene(["preset": .text("minio")])
         defer { scene.emulator.stop() }
@@ -93,7 +93,7 @@ struct S3TagTests {
     }
 
     @Test(
-        "an object that is made of good parts, and is not, is told, and its source is not let go of",
+        "a wrong object from good parts is reported, and its source is not released",
         arguments: [true, false])
     func joined(_ isKnown: Bool) async throws {
         let scene = try S3Scene(["preset": .text(isKnown ? "minio" : "other")])
@@ -113,7 +113,8 @@ struct S3TagTests {
         #expect(scene.holds(parcel) || !isKnown && scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
     }
 
-    @Test("another checksum in the answer than was sent is damage", arguments: ["crc64nvme", "crc32c", "sha256"])
+    @Test(
+        "a checksum in the answer other than the one sent means damage", arguments: ["crc64nvme", "crc32c", "sha256"])
     func checksum(_ kind: String) async throws {
         let scene = try S3Scene(["checksum": .text(kind)])
         defer { scene.emulator.stop() }
@@ -124,7 +125,7 @@ struct S3TagTests {
     }
 
     @Test(
-        "a service that does not repeat a checksum has not compared it: its tag has to tell",
+        "a service that repeats no checksum has not compared it: its tag decides",
         arguments: ["crc32c", "sha256", "none"], [small, S3Scene.size])
     func ignored(_ kind: String, _ size: Int) async throws {
         let scene = try S3Scene(["checksum": .text(kind), "preset": .text("minio")])
@@ -145,7 +146,7 @@ struct S3TagTests {
         #expect(isWhole)
     }
 
-    @Test("an object that somebody has taken away at once was there: it is not made again")
+    @Test("an object removed at once by someone else is not created again")
     func taken() async throws {
         let scene = try S3Scene(["preset": .text("minio")])
         defer { scene.emulator.stop() }
@@ -156,7 +157,7 @@ struct S3TagTests {
         #expect(scene.emulator.requests.count { $0 == "part 1" } == 1)
     }
 
-    @Test("an object that is said to be made, and is not, counts for nothing, whatever tag it was given")
+    @Test("an object reported as created, and missing, does not count, whatever its tag")
     func notMade() async throws {
         let scene = try S3Scene(["preset": .text("minio")])
         defer { scene.emulator.stop() }
@@ -175,7 +176,7 @@ struct S3TagTests {
     private static let encryptions = ["aws:kms", "aws:kms:dsse", "AES256"]
 
     @Test(
-        "what is encrypted with a key of its own is not damaged, and ours when its answer is lost",
+        "an object encrypted with its own key is not damaged, and is ours after a lost answer",
         arguments: encryptions, [small, S3Scene.size])
     func encrypted(_ encryption: String, _ size: Int) async throws {
         // Otherwise the tags of this service are MD5s.
@@ -195,7 +196,7 @@ struct S3TagTests {
         #expect(sent.count == 2, "\(scene.emulator.requests)")
     }
 
-    @Test("what was made of parts is ours by the digest that stands on it, whatever its tag is")
+    @Test("a multipart object is ours by its stored digest, whatever its tag")
     func held() async throws {
         let scene = try S3Scene(["etag": .text("opaque")])
         defer { scene.emulator.stop() }
@@ -209,7 +210,7 @@ struct S3TagTests {
     }
 
     @Test(
-        "a question that fails behind a request that was taken takes nothing back: the next attempt sends no byte",
+        "a failed query after an accepted request loses nothing: the next attempt sends no byte",
         arguments: ["suffix", "replace"])
     func asked(_ taken: String) async throws {
         let scene = try S3Scene(["taken": .text(taken)])
@@ -226,7 +227,7 @@ struct S3TagTests {
         #expect(scene.emulator.requests == ["head", "put", "head", "head", "head"])
     }
 
-    @Test("its bytes count as sent when the question behind it fails, and it is no refusal", arguments: [200, 412])
+    @Test("bytes count as sent if the query after them fails, and this is no refusal", arguments: [200, 412])
     func counted(_ status: Int) async throws {
         let scene = try S3Scene(["preset": .text(status == 200 ? "other" : "minio")])
         defer { scene.emulator.stop() }
@@ -246,7 +247,7 @@ struct S3TagTests {
         #expect(sending.bytesSent == Int64(Self.small) && !sending.isRefused)
     }
 
-    @Test("a file whose name another one is on its way to waits half a minute, and goes when that has ended")
+    @Test("a file whose name another upload is using waits half a minute, and runs when that has ended")
     func waits() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }

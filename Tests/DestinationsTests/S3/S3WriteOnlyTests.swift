@@ -8,7 +8,7 @@ import Testing
 
 /// A key that may create objects and unfinished uploads, and ask nothing: 403 without a body to `HEAD`, and to each
 /// list.
-@Suite("s3, with a key that may only write", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("s3 with a write-only key", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3WriteOnlyTests {
     static let sizes = [900, S3Scene.size]
     private static let name = "front/clip.mp4"
@@ -57,7 +57,7 @@ struct S3WriteOnlyTests {
         scene.emulator.objects[name]?.bytes == Array("another file".utf8)
     }
 
-    @Test("a file arrives, in one request and in parts, and what is lacking is logged once", arguments: sizes)
+    @Test("a file arrives, in one request and in parts, and missing permissions are logged once", arguments: sizes)
     func arrives(_ size: Int) async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -78,7 +78,7 @@ struct S3WriteOnlyTests {
         #expect(isSaid == (size == 900 ? 0 : 1), "\(scene.logged)")
     }
 
-    @Test("one that was stopped goes on with the parts that were acknowledged")
+    @Test("a stopped upload resumes with the acknowledged parts")
     func resumed() async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -92,7 +92,7 @@ struct S3WriteOnlyTests {
         #expect(scene.logged.contains { $0.contains("may not list parts (s3:ListMultipartUploadParts)") })
     }
 
-    @Test("an upload that is gone on the way begins anew, and is there once")
+    @Test("an upload lost in progress starts again, and is there once")
     func gone() async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -105,7 +105,7 @@ struct S3WriteOnlyTests {
 
     // MARK: Lost answers
 
-    @Test("an end whose answer was lost is not sent again, and its doubt is a warning", arguments: [false, true])
+    @Test("a completion with a lost answer is not repeated, and its doubt is a warning", arguments: [false, true])
     func lostEnd(_ isAnsweredTaken: Bool) async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -119,7 +119,8 @@ struct S3WriteOnlyTests {
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 
-    @Test("where the source goes, an end whose answer was lost is made certain by a second sending, and is there once")
+    @Test(
+        "if the source is deleted, a completion with a lost answer is confirmed by a second sending, and is there once")
     func lostEndOfSource() async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -131,7 +132,7 @@ struct S3WriteOnlyTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("an end whose answer was lost, and which another file's name had refused, gets another name")
+    @Test("a completion with a lost answer, refused for another file's name, gets another name")
     func lostRefusal() async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -146,7 +147,7 @@ struct S3WriteOnlyTests {
     }
 
     @Test(
-        "a single request whose answer was lost loses nothing: what may be there twice is a warning",
+        "a single request with a lost answer loses nothing: a possible duplicate is a warning",
         arguments: [false, true])
     func lostRequest(_ isTaken: Bool) async throws {
         let scene = try scene()
@@ -162,7 +163,7 @@ struct S3WriteOnlyTests {
         #expect(scene.emulator.objects.count == 2)
     }
 
-    @Test("a single request that did not arrive goes again under its name, without a doubt")
+    @Test("a single request that did not arrive is repeated under its name, without a warning")
     func cutRequest() async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -174,7 +175,7 @@ struct S3WriteOnlyTests {
 
     // MARK: Names
 
-    @Test("a name that is another file's gets a number, and the third one its content's digest", arguments: sizes)
+    @Test("another file's name gets a number, and the third one its content's digest", arguments: sizes)
     func taken(_ size: Int) async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -190,7 +191,7 @@ struct S3WriteOnlyTests {
         #expect(scene.emulator.uploads.isEmpty)
     }
 
-    @Test("an object whose name has its content's digest is this content, sent by whomever", arguments: sizes)
+    @Test("an object named by its content's digest is this content, whatever program sent it", arguments: sizes)
     func takenByContent(_ size: Int) async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -202,7 +203,7 @@ struct S3WriteOnlyTests {
         #expect(scene.emulator.objects.count == 3 && scene.emulator.uploads.isEmpty)
     }
 
-    @Test("the same content once more is what this program has sent there", arguments: sizes)
+    @Test("the same content again is what this program has sent there", arguments: sizes)
     func again(_ size: Int) async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -213,7 +214,7 @@ struct S3WriteOnlyTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("`taken` counts here too", arguments: sizes)
+    @Test("`taken` applies here too", arguments: sizes)
     func rules(_ size: Int) async throws {
         let scene = try scene(["taken": .text("fail")])
         defer { scene.emulator.stop() }
@@ -233,7 +234,7 @@ struct S3WriteOnlyTests {
 
     // MARK: What cannot be known
 
-    @Test("without conditional writes nothing is sent, and it is said why and what to set", arguments: sizes)
+    @Test("without conditional writes nothing is sent, with the reason and the setting", arguments: sizes)
     func unguarded(_ size: Int) async throws {
         let scene = try scene(preset: "other")
         defer { scene.emulator.stop() }
@@ -247,7 +248,7 @@ struct S3WriteOnlyTests {
         #expect(check.verdict == .warning && check.detail.contains("names_unseen"), "\(check)")
     }
 
-    @Test("a key that may do nothing holds as one", arguments: sizes, ["minio", "other"])
+    @Test("a key without any permission holds like a wrong one", arguments: sizes, ["minio", "other"])
     func nothing(_ size: Int, _ preset: String) async throws {
         let scene = try scene(preset: preset)
         defer { scene.emulator.stop() }
@@ -258,7 +259,7 @@ struct S3WriteOnlyTests {
         #expect(scene.logged == [])
     }
 
-    @Test("`check` says what is lacking, and what is lost by that, without writing anything")
+    @Test("`check` reports missing permissions and their effects, without writing")
     func check() async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -270,7 +271,7 @@ struct S3WriteOnlyTests {
         #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
     }
 
-    @Test("rights that are given later are used within the hour")
+    @Test("permissions granted later are used within the hour")
     func givenLater() async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -282,7 +283,7 @@ struct S3WriteOnlyTests {
         #expect(scene.emulator.requests.last == "head")
     }
 
-    @Test("a key that may look and not list takes a 403 for a name of which nothing is known")
+    @Test("a key that can read and not list treats a 403 as an unknown name")
     func mayNotList() async throws {
         let scene = try scene()
         defer { scene.emulator.stop() }
@@ -301,7 +302,7 @@ struct S3WriteOnlyTests {
 
     // MARK: Other people's servers
 
-    @Test("a server with such a policy takes files whole and in parts, and goes on with what was acknowledged")
+    @Test("a server with such a policy accepts files complete and in parts, and resumes acknowledged ones")
     func policy() async throws {
         try await S3End.open(.moto) { end in
             let key = try await end.server.lend(["s3:PutObject", "s3:AbortMultipartUpload"])
@@ -336,7 +337,7 @@ struct S3WriteOnlyTests {
         }
     }
 
-    @Test("OSS takes a file by such a key too", arguments: [1000, 300_000])
+    @Test("OSS accepts a file with such a key too", arguments: [1000, 300_000])
     func oss(_ size: Int) async throws {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             try await end.server.control(

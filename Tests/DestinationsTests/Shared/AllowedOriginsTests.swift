@@ -5,10 +5,10 @@ import Transport
 
 @testable import Destinations
 
-@Suite("Which addresses may be used that a server names")
+@Suite("Allowed addresses from a server")
 struct AllowedOriginsTests {
     @Test(
-        "those of the configured origin, in any spelling; from http on to https, and never back",
+        "addresses of the configured origin are allowed, in any spelling; from http to https, and never back",
         arguments: [
             ("http://nas.test/files", "http://nas.test/u", "http://nas.test/u"),
             ("http://nas.test/files", "HTTP://NAS.test.:80/u", "http://nas.test/u"),
@@ -35,7 +35,7 @@ struct AllowedOriginsTests {
     }
 
     @Test(
-        "those that a person names, as they are written there",
+        "configured origins are allowed, as they are written",
         arguments: [
             ("https://up.test/u?a=%2F", "https://up.test/u?a=%2F"), ("https://UP.test:443/u", "https://up.test/u"),
             ("https://up.test:8443/u", "https://up.test:8443/u"), ("http://up.test/u", nil),
@@ -49,7 +49,7 @@ struct AllowedOriginsTests {
         #expect(allowed.place(of: target)?.url == place)
     }
 
-    @Test("http of an https server is its https, unless the http origin is named")
+    @Test("http of an https server becomes its https, unless the http origin is configured")
     func downgrade() {
         let target = "http://nas.test/u"
         #expect(
@@ -61,7 +61,7 @@ struct AllowedOriginsTests {
     }
 
     @Test(
-        "those of the service's documented domains, by https at its own port",
+        "hosts of the service's documented domains are allowed, by https at its own port",
         arguments: [
             (Vimeo.domains, "https://files.tus.vimeo.com/files/a?b", "https://files.tus.vimeo.com/files/a?b"),
             (Vimeo.domains, "https://asia-files.tus.vimeo.com/f", "https://asia-files.tus.vimeo.com/f"),
@@ -86,7 +86,7 @@ struct AllowedOriginsTests {
     }
 
     @Test(
-        "the line that lets one in has those that are there, and nothing of the address behind its port",
+        "the suggested line includes existing origins, and nothing of the address after its port",
         arguments: [
             ("https://Up.test:443/files/secret?signature=x", "`allow_origins: [https://a.test, https://up.test]`"),
             ("https://up.test:8443/", "`allow_origins: [https://a.test, https://up.test:8443]`"),
@@ -100,7 +100,7 @@ struct AllowedOriginsTests {
         #expect(!words.contains("secret") && !words.contains("signature"), "\(words)")
     }
 
-    @Test("credentials are for the configured origin, those that are named, and the first one with encryption")
+    @Test("credentials are sent to the configured origin, named ones, and the first one with encryption")
     func credentials() {
         #expect(
             AllowedOrigins(homes: ["http://nas.test:81/x"], named: ["https://up.test"]).origins

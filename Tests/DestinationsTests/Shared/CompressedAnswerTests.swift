@@ -92,12 +92,12 @@ private func wait<Made: Sendable>(_ work: @escaping @Sendable () async throws ->
     return try result.get()
 }
 
-@Suite("answers that come compressed though nobody asked", .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("Unrequested compressed answers", .timeLimit(.minutes(Patience.minutes(5))))
 struct CompressedAnswerTests {
     private static let tools = DestinationTools(
         transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
 
-    @Test("the API of Vimeo is read, and one video is made", arguments: CompressingRelay.Coding.allCases)
+    @Test("the API of Vimeo is decoded, and one video is created", arguments: CompressingRelay.Coding.allCases)
     func vimeo(_ way: CompressingRelay.Coding) async throws {
         let end = try VimeoEnd()
         defer { end.server.stop() }
@@ -116,7 +116,7 @@ struct CompressedAnswerTests {
         #expect(relay.seen["POST"] == ["gzip"])
     }
 
-    @Test("a bucket's lists and identifiers are read, and its sizes and tags are those of what it holds")
+    @Test("a bucket's lists and identifiers are decoded, and sizes and tags are those of its content")
     func bucket() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
@@ -134,7 +134,7 @@ struct CompressedAnswerTests {
         #expect(relay.seen["GET"] == ["gzip"])
     }
 
-    @Test("OSS is read", arguments: CompressingRelay.Coding.allCases)
+    @Test("OSS is decoded", arguments: CompressingRelay.Coding.allCases)
     func oss(_ way: CompressingRelay.Coding) async throws {
         try await OSSEnd.open { end in
             let relay = try CompressingRelay(to: end.server.url, way)
@@ -148,7 +148,7 @@ struct CompressedAnswerTests {
     }
 
     @Test(
-        "VOD, a service for its rights and one for keys are read, and one medium is made",
+        "VOD, a service for grants and one for keys are decoded, and one medium is created",
         arguments: ApsaraEnd.Authorization.allCases)
     func vod(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
@@ -169,7 +169,7 @@ struct CompressedAnswerTests {
         }
     }
 
-    @Test("forms are read", arguments: ["breakpoint", "fineuploader", "plupload"])
+    @Test("forms are decoded", arguments: ["breakpoint", "fineuploader", "plupload"])
     func forms(_ preset: String) async throws {
         let scene = try FormScene(preset)
         let relay = try CompressingRelay(to: scene.server.url.replacing("/upload", with: ""), .gzip)
@@ -181,7 +181,7 @@ struct CompressedAnswerTests {
         try await scene.close()
     }
 
-    @Test("an answer that cannot be read is an error of its own and acknowledges nothing, and a refusal stays one")
+    @Test("an undecodable answer is its own error and acknowledges nothing, and a refusal stays one")
     func unreadable() async throws {
         let status = Mutex(200)
         let server = try FakeServer { exchange in

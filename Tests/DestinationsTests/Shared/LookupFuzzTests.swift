@@ -8,11 +8,11 @@ import Transport
 @testable import Destinations
 
 /// The question whether a server holds a file, with damaged answers: a file counts as held only if the server said so.
-@Suite("Fuzz: replies to a lookup", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: answers to a lookup", .timeLimit(.minutes(Fuzz.minutes)))
 struct LookupFuzzTests {
     private static let announces = [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation"), ("Sluice-Lookup", "1")]
 
-    @Test("is held or absent only where the server said so with the mark; all else is an error in words")
+    @Test("a file is present or absent only by the server's mark; any other answer is an error with a message")
     func lookups() async throws {
         let seeds = [
             "HTTP/1.1 200 OK\r\nTus-Resumable: 1.0.0\r\nSluice-Lookup: held\r\nContent-Length: 0\r\n\r\n",

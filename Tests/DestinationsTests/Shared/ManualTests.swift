@@ -5,9 +5,9 @@ import Testing
 
 @testable import Destinations
 
-@Suite("What the manual says about destinations")
+@Suite("Manual pages of destinations")
 struct ManualTests {
-    @Test("each kind has a page, which lists its keys and no others", arguments: DestinationTable.builtIn.map(\.type))
+    @Test("each kind has a page with exactly its keys", arguments: DestinationTable.builtIn.map(\.type))
     func keys(_ type: DestinationType) throws {
         let page = Repository.root.appending(FilePath("docs/destinations/\(type.name).md"))
         let lines = String(decoding: try Files.read(page), as: UTF8.self).split(separator: "\n")

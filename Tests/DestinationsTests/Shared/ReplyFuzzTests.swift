@@ -9,7 +9,7 @@ import Transport
 
 /// A whole upload over a real socket to a server with damaged answers: it ends, it trusts only real answers, and
 /// requests go to one server alone.
-@Suite("Fuzz: replies of a tus server", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: answers of a tus server", .timeLimit(.minutes(Fuzz.minutes)))
 struct ReplyFuzzTests {
     static let canary = "Zq7canaryX9k2"
     static let size = 1000
@@ -62,7 +62,7 @@ struct ReplyFuzzTests {
         "ERR_UPLOAD_NOT_FOUND", "Zq7canaryX9k2", "Authorization: Bearer Zq7canaryX9k2",
     ]
 
-    @Test("an upload ends, and is complete only when the server said so; nothing goes elsewhere, no token is shown")
+    @Test("an upload ends, and completes only when the server said so; no request goes elsewhere, no token is shown")
     func uploads() async throws {
         let away = try Liar()
         let home = try Liar(away: away.port)

@@ -7,9 +7,9 @@ import Transport
 @testable import Destinations
 
 /// An address with the wrong scheme.
-@Suite("http and https taken for each other", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Mistaken http and https", .timeLimit(.minutes(Patience.minutes(1))))
 struct SchemeTests {
-    @Test("https to a server without TLS says so")
+    @Test("https to a server without TLS is reported")
     func plain() async throws {
         let server = try FakeServer { $0.reply(204, [("Tus-Version", "1.0.0")]) }
         let journey = try Journey(server.url.replacing("http://", with: "https://"))
@@ -21,7 +21,7 @@ struct SchemeTests {
         #expect(!found.detail.contains("ca_file"))
     }
 
-    @Test("http to a server with TLS that hangs up says so, after one question of its own")
+    @Test("http to a server with TLS that hangs up is reported, after one probe")
     func hidden() async throws {
         let folder = TemporaryFolder()
         let (chain, key) = (folder.path.appending("c.pem"), folder.path.appending("k.pem"))
@@ -45,7 +45,7 @@ struct SchemeTests {
     }
 
     @Test(
-        "http to a server with TLS that answers in words says so",
+        "http to a server with TLS that answers in text is reported",
         arguments: [
             "<center>The plain HTTP request was sent to HTTPS port</center>",
             "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
@@ -57,7 +57,7 @@ struct SchemeTests {
         #expect(found.detail.contains("speaks TLS there"), "\(found.detail)")
     }
 
-    @Test("a plain server that hangs up is asked once, and blamed for that alone")
+    @Test("a plain server that hangs up is probed once, and blamed for that alone")
     func broken() async throws {
         let server = try FakeServer { $0.cut(reset: true) }
         let journey = try Journey(server.url)

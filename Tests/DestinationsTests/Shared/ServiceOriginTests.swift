@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// Services that name the host for the bytes themselves: it is one of theirs, or nothing is sent to it.
-@Suite("hosts that a service names", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Hosts named by a service", .timeLimit(.minutes(Patience.minutes(3))))
 struct ServiceOriginTests {
     private func check(_ error: UploadError, _ line: String) {
         #expect(error.failure.code == "other_origin" && error.remedy == .misconfigured, "\(error)")
@@ -22,7 +22,8 @@ struct ServiceOriginTests {
     // MARK: Vimeo
 
     @Test(
-        "Vimeo: another host gets no byte, and the same video is filled when it is named", arguments: VimeoFlow.allCases
+        "Vimeo: another host gets no byte, and the same video is filled when it is configured",
+        arguments: VimeoFlow.allCases
     )
     func vimeo(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow, ["allow_origins": .texts([])])
@@ -55,7 +56,7 @@ struct ServiceOriginTests {
         #expect(!silent.hasCaller)
     }
 
-    @Test("Vimeo: an upload of before that lies elsewhere waits, and no second video is made")
+    @Test("Vimeo: an earlier upload on another host waits, and no second video is created")
     func vimeoResumed() async throws {
         let silent = try SilentPort()
         let end = try VimeoEnd()
@@ -70,7 +71,7 @@ struct ServiceOriginTests {
         #expect(end.server.videos.isEmpty && !silent.hasCaller)
     }
 
-    @Test("Vimeo: nor does a thumbnail go to another host")
+    @Test("Vimeo: a thumbnail is not sent to another host either")
     func picture() async throws {
         let end = try VimeoEnd()
         defer { end.server.stop() }
@@ -91,7 +92,7 @@ struct ServiceOriginTests {
     // MARK: VOD
 
     @Test(
-        "VOD: storage that is no host of the service gets no byte, and the same medium is filled when that is mended",
+        "VOD: a storage host outside the service gets no byte, and the same medium is filled when that is corrected",
         arguments: Tier.sample(ApsaraEnd.Authorization.allCases))
     func vod(_ way: ApsaraEnd.Authorization) async throws {
         let silent = try SilentPort()
@@ -118,7 +119,7 @@ struct ServiceOriginTests {
         }
     }
 
-    @Test("VOD: what was begun elsewhere is neither gone on with nor removed there")
+    @Test("VOD: an upload started elsewhere is neither resumed nor removed there")
     func vodResumed() async throws {
         let silent = try SilentPort()
         try await ApsaraEnd.open { end in
@@ -137,7 +138,7 @@ struct ServiceOriginTests {
 
     // MARK: Forms
 
-    @Test("a form's question for a block follows a redirect on its own server, and to no other", arguments: [302, 307])
+    @Test("a form's block query follows a redirect on its own server, and to no other", arguments: [302, 307])
     func form(_ status: Int) async throws {
         let silent = try SilentPort()
         for isHome in [true, false] {
@@ -165,7 +166,7 @@ struct ServiceOriginTests {
     // MARK: Buckets
 
     @Test(
-        "a redirect of a bucket is never followed to the address that it names",
+        "a redirect of a bucket is never followed to its address",
         arguments: [(301, "PermanentRedirect"), (307, "TemporaryRedirect")], [nil, "eu-west-2", "evil.test/x"])
     func bucket(_ answer: (status: Int, code: String), _ region: String?) async throws {
         let silent = try SilentPort()
@@ -202,7 +203,7 @@ struct ServiceOriginTests {
     }
 
     @Test(
-        "a region that a bucket names leads to no host but below the service's own",
+        "a region named by a bucket leads only to hosts of the service",
         arguments: [
             ("eu-west-2", "https://bucket.s3.eu-west-2.amazonaws.com"), ("evil.test/", nil), ("evil.test?", nil),
             ("evil.test#", nil), ("x@evil.test/", nil), ("evil.test:443/", nil), ("evil\\", nil), ("", nil),

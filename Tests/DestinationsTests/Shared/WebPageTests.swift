@@ -7,9 +7,9 @@ import Transport
 
 @testable import Destinations
 
-@Suite("web pages in place of answers", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Web pages instead of answers", .timeLimit(.minutes(Patience.minutes(2))))
 struct WebPageTests {
-    @Test("a page is told from JSON, from a text, from nothing, and from XML where that is the answer")
+    @Test("a page is distinguished from JSON, text, an empty body, and XML if that is expected")
     func told() {
         func response(_ text: String) -> Response { Response(status: 200, body: Array(text.utf8)) }
         for page in [
@@ -33,7 +33,7 @@ struct WebPageTests {
 
     static let page = "<html>log in</html>"
 
-    @Test("a bucket's part and removal that a page answers are not done, however good the headers look")
+    @Test("a bucket's part or removal answered with a page is not done, however good the headers look")
     func bucket() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
@@ -51,7 +51,7 @@ struct WebPageTests {
         #expect(scene.emulator.uploads.isEmpty)
     }
 
-    @Test("what is said of a video, and its removal, are not done when a page answers")
+    @Test("video data and removal answered with a page are not done")
     func vimeo() async throws {
         let server = try FakeServer { exchange in
             _ = exchange.body()

@@ -7,7 +7,7 @@ import Transport
 @testable import Destinations
 
 /// Headers from a server, read one by one, and checkpoints that a disk has damaged.
-@Suite("Fuzz: words of a server", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: headers and values of a server", .timeLimit(.minutes(Fuzz.minutes)))
 struct WordFuzzTests {
     @Test("a wait is between a second and an hour, and a date a date of the calendar")
     func waits() throws {
@@ -36,7 +36,7 @@ struct WordFuzzTests {
         }
     }
 
-    @Test("an address is taken apart and put together again, and none but http of the same host passes for home")
+    @Test("an address survives parsing and printing, and only http of the same host counts as the same origin")
     func addresses() throws {
         let base = "https://nas.example:8443/files/"
         let seeds = [
@@ -68,7 +68,7 @@ struct WordFuzzTests {
         }
     }
 
-    @Test("base 64 is taken when it is that, and metadata of any form gives pairs")
+    @Test("base64 is accepted if valid, and metadata of any form gives pairs")
     func metadata() throws {
         let seeds = ["filename YS5tcDQ=,sha256 MDEwMjAz,is_public", "YWJjZA==", "YWJj", "key value=,,a b c"]
         let words = ["=", "==", ",", " ", "+/", "-_", "A", "AAAA", "\u{301}", "\0", "\r\n"]
@@ -91,7 +91,7 @@ struct WordFuzzTests {
         }
     }
 
-    @Test("an upload with a damaged checkpoint is sent whole, or refused in words; never is it complete for nothing")
+    @Test("an upload with a damaged checkpoint is sent completely or refused, and never completes without sending")
     func checkpoints() async throws {
         let script = Script()
         let server = try FakeServer { script.serve($0) }

@@ -17,7 +17,7 @@ struct AddressTests {
         ("g;x=1/./y", "http://a/b/c/g;x=1/y"), ("http://x/y", "http://x/y"),
     ]
 
-    @Test("resolve as RFC 3986 says", arguments: rfc)
+    @Test("addresses resolve as RFC 3986 says", arguments: rfc)
     func resolves(_ reference: String, _ target: String) {
         #expect(WebAddress("http://a/b/c/d;p?q").resolving(reference).description == target)
     }
@@ -37,7 +37,7 @@ struct AddressTests {
     }
 
     @Test(
-        "an address at another origin is known for one, and stays as it is",
+        "an address at another origin is recognised, and stays unchanged",
         arguments: [
             ("//other/x", "https://other/x"), ("https://store.test/x?s=a%2F", "https://store.test/x?s=a%2F"),
             ("https://h/x", "https://h/x"), ("https://h:9/x", "https://h:9/x"), ("http://h:8080/x", "http://h:8080/x"),
@@ -51,7 +51,7 @@ struct AddressTests {
     }
 
     @Test(
-        "http behind https is mended for the same host",
+        "http for an https server is corrected for the same host",
         arguments: ["http://h/x", "http://h:80/x", "http://H/x"])
     func mended(_ location: String) throws {
         let allowed = AllowedOrigins(homes: ["https://h:8443/files"])
@@ -60,7 +60,7 @@ struct AddressTests {
     }
 
     @Test(
-        "is refused",
+        "invalid addresses are refused",
         arguments: [
             "ftp://h/x", "https://h%2e/x", "https://h\\.evil.test/x", "https://h:0/x", "https://h:99999/x",
             "https://[::1/x",
@@ -90,7 +90,7 @@ struct AddressTests {
     func origins(_ url: String, _ origin: String) { #expect(WebAddress(url).origin == origin) }
 }
 
-@Suite("Words of HTTP")
+@Suite("Values of HTTP headers")
 struct WordsTests {
     @Test(
         "numbers are digits only",
@@ -102,7 +102,7 @@ struct WordsTests {
     func numbers(_ text: String, _ value: Int64?) { #expect(plainInteger(text) == value) }
 
     @Test(
-        "dates are those of RFC 9110",
+        "dates follow RFC 9110",
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.000Z"),
             ("Thu, 29 Feb 2024 23:59:60 GMT", "2024-03-01T00:00:00.000Z"),
@@ -112,12 +112,12 @@ struct WordsTests {
     func dates(_ text: String, _ time: String) { #expect(httpDate(text)?.description == time) }
 
     @Test(
-        "other dates are not guessed at",
+        "other date formats are not guessed",
         arguments: ["1994-11-06T08:49:37", "Sunday, 06-Nov-94 08:49:37 GMT", "", "Sun, 06 Nov 1994 08:49 GMT"])
     func noDates(_ text: String) { #expect(httpDate(text) == nil) }
 
     @Test(
-        "waits are between a second and an hour, and dates are held against the server's own clock",
+        "waits are between a second and an hour, and dates are compared with the server's own clock",
         arguments: [
             ("5", nil, 5), ("0", nil, 1), ("86400", nil, 3600), ("soon", nil, nil), ("-5", nil, nil),
             ("Sun, 06 Nov 1994 08:50:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 60),
@@ -130,7 +130,7 @@ struct WordsTests {
         #expect(retryAfter(headers, now: WallTime(milliseconds: 10_000)) == seconds.map { .seconds($0) })
     }
 
-    @Test("base 64 is that of RFC 4648", arguments: [0, 1, 2, 3, 4, 5, 100, 255, 256])
+    @Test("base64 follows RFC 4648", arguments: [0, 1, 2, 3, 4, 5, 100, 255, 256])
     func base64s(_ count: Int) {
         let content = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37) }
         let text = base64(content)
@@ -138,7 +138,7 @@ struct WordsTests {
         #expect(bytes(base64: text) == content)
     }
 
-    @Test("what is no base 64 is nothing", arguments: ["a", "ab", "abc", "a===", "ab=c", "====", "ab c", "ab-_"])
+    @Test("invalid base64 is absent", arguments: ["a", "ab", "abc", "a===", "ab=c", "====", "ab c", "ab-_"])
     func noBase64(_ text: String) { #expect(bytes(base64: text) == nil) }
 }
 
@@ -158,7 +158,7 @@ struct TusMetadataTests {
         TusMetadata.values(header)[key].map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test("has no blank after a comma, and the two names that every server knows first")
+    @Test("a header has no space after a comma, and the two names that every server knows first")
     func shape() {
         let header = header(order("a/b.mp4", ["title": ""]))
         #expect(!header.contains(", "))
@@ -169,20 +169,20 @@ struct TusMetadataTests {
         #expect(text(header, "relativePath") == "a/b.mp4")
     }
 
-    @Test("a name that is no text is written so that it can be read back")
+    @Test("a name that is no text is written readably")
     func bytes() {
         let header = header(order(FilePath(bytes: Array("d/a%".utf8) + [0xFF, 0x0A])))
         #expect(text(header, "filename") == "a%25%FF\n")
         #expect(text(header, "sluicePath") == "d/a%25%FF%0A")
     }
 
-    @Test("plain names where a server wants them")
+    @Test("plain names are sent where a server requires them")
     func ascii() {
         #expect(text(header(order("ä b%.mp4"), isASCII: true), "filename") == "%C3%A4 b%25.mp4")
         #expect(text(header(order("ä b%.mp4")), "filename") == "ä b%.mp4")
     }
 
-    @Test("stays under 3 KiB whatever is asked, and drops what matters least")
+    @Test("the header stays under 3 KiB in any case, and drops the least important")
     func cap() {
         let long = FilePath((0..<15).map { _ in String(repeating: "ü", count: 120) }.joined(separator: "/"))
         let header = header(order(long, ["a": String(repeating: "x", count: 3000), "b": "y"]))
@@ -199,18 +199,18 @@ struct TusMetadataTests {
         #expect(TusMetadata.values(header)["§"] == nil)
     }
 
-    @Test("the least is the two names")
+    @Test("the minimum is the two names")
     func minimal() {
         #expect(Set(TusMetadata.values(header(order("n"), isMinimal: true)).keys) == ["filename", "filetype"])
     }
 
-    @Test("is read with blanks anywhere, as servers echo it")
+    @Test("spaces anywhere are accepted, as servers echo them")
     func reads() { #expect(Set(TusMetadata.values("a YQ== , b, c  ,d ####").keys) == ["a", "b", "c"]) }
 }
 
 @Suite("ChunkSize")
 struct ChunkSizeTests {
-    @Test("halves what was refused, down to 256 KiB")
+    @Test("a refused size is halved, down to 256 KiB")
     func halves() {
         let chunks = ChunkSize(64 << 20)
         #expect(chunks.refused(4 << 20))
@@ -220,7 +220,8 @@ struct ChunkSizeTests {
         #expect(!chunks.refused(256 << 10))
     }
 
-    @Test("steps down where nothing is kept, and up after eight clean requests to what has not failed")
+    @Test(
+        "the size is reduced if no bytes are kept, and raised after eight clean requests to sizes that have not failed")
     func steps() {
         let chunks = ChunkSize(.max)
         chunks.keptNothing(64 << 20)
@@ -238,7 +239,7 @@ struct ChunkSizeTests {
     }
 
     @Test(
-        "a size of which nothing was kept is not tried again for a long while, and longer each time that it fails again"
+        "a size of which no bytes were kept is not tried again for a long time, longer after each failure"
     )
     func keptNothing() {
         let chunks = ChunkSize(32 << 20)
@@ -253,7 +254,7 @@ struct ChunkSizeTests {
         }
     }
 
-    @Test("what was cut of a file that is shorter than requests may be makes them shorter than that file")
+    @Test("an interruption of a file shorter than the size makes requests shorter than that file")
     func shortFile() {
         let chunks = ChunkSize(64 << 20)
         chunks.keptNothing(30 << 20)
@@ -262,7 +263,7 @@ struct ChunkSizeTests {
         #expect(chunks.learned == RequestSize(most: 4 << 20, failed: 10 << 20, patience: 64))
     }
 
-    @Test("takes up what an earlier run has learned, within what is set now")
+    @Test("the size learned by an earlier run is used, within the present settings")
     func recalls() {
         let chunks = ChunkSize(8 << 20)
         #expect(chunks.learned == nil)
@@ -280,7 +281,7 @@ struct ChunkSizeTests {
         #expect(chunks.learned == RequestSize(most: ChunkSize.floor, failed: 1, patience: 4096))
     }
 
-    @Test("does not try a refused size again for a long while, and never more than was set")
+    @Test("a refused size is not tried again for a long time, and never above the setting")
     func remembers() {
         let chunks = ChunkSize(4 << 20)
         #expect(chunks.refused(2 << 20))

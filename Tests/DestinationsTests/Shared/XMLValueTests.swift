@@ -2,11 +2,11 @@ import Testing
 
 @testable import Destinations
 
-@Suite("XML of others")
+@Suite("XML of other programs")
 struct XMLValueTests {
     private func read(_ text: String) -> XMLValue? { XMLValue.read(Array(text.utf8)) }
 
-    @Test("is read by names, whatever its namespaces, its blanks and what else stands in it")
+    @Test("elements are read by name, with any namespaces, spaces and other content")
     func read() throws {
         let value = try #require(
             read(
@@ -26,7 +26,7 @@ struct XMLValueTests {
     }
 
     @Test(
-        "that is none, that is cut, or that could become gigabytes is nothing",
+        "invalid, truncated or expanding XML is rejected",
         arguments: [
             "", "   ", "hello", "<a>", "<a></b>", "<a/><b/>", "<html><br></html>", "<a>\u{1}</a>", "{\"a\": 1}",
             "<!DOCTYPE a [<!ENTITY x \"y\">]><a>&x;</a>", "<!DOCTYPE html><html></html>",
@@ -34,7 +34,7 @@ struct XMLValueTests {
         ])
     func refused(_ text: String) { #expect(read(text) == nil) }
 
-    @Test("says what it was given, whatever that is")
+    @Test("any text survives writing and reading")
     func escaped() throws {
         for text in ["a", "<&>\"'", "é視\r\n\t", "]]>"] {
             #expect(try #require(read("<a>x\(XMLValue.escaped(text))x</a>")).text == "x\(text)x")

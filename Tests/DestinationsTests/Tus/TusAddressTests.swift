@@ -5,11 +5,11 @@ import Testing
 import Transport
 
 /// An upload with an address of its own at its destination's server.
-@Suite("tus, at an address of one upload", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus at an upload's own address", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusAddressTests {
     let script = Script()
 
-    @Test("the upload is created there, the destination's own address hears nothing of it, and credentials go along")
+    @Test("the upload is created there, the destination's own address gets no request, and credentials are sent")
     func created() async throws {
         let server = try FakeServer { [script] exchange in script.serve(exchange) }
         var journey = try Journey(server.url + "/files", values: ["token": .secret(.literal("word"))])
@@ -21,7 +21,7 @@ struct TusAddressTests {
         #expect(!server.seen.contains { $0.hasSuffix(" /files") }, "\(server.seen)")
     }
 
-    @Test("a creation whose answer was lost is begun again at the same address")
+    @Test("a creation with a lost answer is repeated at the same address")
     func lost() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "POST", script.time("POST") == 0 else { return script.serve(exchange) }
@@ -36,7 +36,7 @@ struct TusAddressTests {
     }
 
     @Test(
-        "only an address of the destination's own origin is taken",
+        "only an address of the destination's own origin is accepted",
         arguments: [
             ("http://127.0.0.1:4000/other", nil), ("HTTP://127.0.0.1:4000/x?y", nil),
             ("https://127.0.0.1:4000/other", "configure a destination for that server"),
@@ -54,7 +54,7 @@ struct TusAddressTests {
         if let words { #expect(objection?.contains(words) == true, "\(objection ?? "")") }
     }
 
-    @Test("one that was given before the destination became another server sends nothing, and says so")
+    @Test("an address from before the destination's server changed sends nothing, and is reported")
     func stale() async throws {
         let server = try FakeServer { [script] exchange in script.serve(exchange) }
         var journey = try Journey(server.url + "/files")

@@ -8,10 +8,10 @@ import Testing
 import Transport
 
 /// Against a third-party server that follows the protocol, and breaks it on request.
-@Suite("tus, to a real server", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus with a real server", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEndToEndTests {
     @Test(
-        "every size arrives, in pieces no longer than told and without an empty one at the end",
+        "every size arrives, in pieces within the limit and without an empty one at the end",
         arguments: [0, 1, 999, 1000, 1001, 3000, 3001])
     func sizes(_ size: Int) async throws {
         let server = try await TusProcess.faulty()
@@ -25,7 +25,7 @@ struct TusEndToEndTests {
         #expect(try server.requests == ["POST"] + patches + ["HEAD"])
     }
 
-    @Test("a larger file goes in one request by default, and tells how far it is")
+    @Test("a larger file is sent in one request by default, with progress")
     func large() async throws {
         let server = try await TusProcess.faulty()
         let journey = try Journey(server.url, size: 20 << 20)
@@ -36,7 +36,7 @@ struct TusEndToEndTests {
         #expect(journey.ledger.book.withLock { $0.phases } == [.opening, .uploading, .finishing])
     }
 
-    @Test("cut connections cost what was under way, and never a second creation")
+    @Test("interrupted connections lose only the bytes in flight, and never cause a second creation")
     func cuts() async throws {
         let size = 100_000
         let server = try await TusProcess.faulty(["PATCH=cut:7000,cut:1,drop,cut:20000,cut:30000"])
@@ -65,7 +65,7 @@ struct TusEndToEndTests {
             try server.requests == ["POST", "PATCH 0", "HEAD", "PATCH 1000", "PATCH 2000", "HEAD"])
     }
 
-    @Test("a lost answer to the creation is made again, and the possible orphan is named")
+    @Test("a creation with a lost answer is repeated, and the possible orphan is reported")
     func lostCreation() async throws {
         let server = try await TusProcess.faulty(["POST=silent"])
         let journey = try Journey(server.url)
@@ -77,7 +77,7 @@ struct TusEndToEndTests {
         #expect(try server.held.contains(journey.content))
     }
 
-    @Test("a creation that nobody heard leaves no orphan")
+    @Test("a creation that was not received leaves no orphan")
     func unheardCreation() async throws {
         let gone = try FakeServer { $0.reply(200) }
         let journey = try Journey(gone.url)
@@ -96,7 +96,7 @@ struct TusEndToEndTests {
     }
 
     @Test(
-        "a server in trouble is waited for as long as it asks, and the upload goes on where it stood",
+        "a server in trouble gets the delay it asks for, and the upload resumes where it was",
         arguments: [
             Refusal(verb: "POST", step: "503:7", remedy: .holdDestination(after: .seconds(7))),
             Refusal(verb: "POST", step: "429:99999", remedy: .rateLimit(after: .seconds(3600))),
@@ -128,7 +128,7 @@ struct TusEndToEndTests {
         #expect(try server.requests.filter { $0 == "POST" }.count == (refusal.verb == "POST" ? 4 : 1))
     }
 
-    @Test("too large a request is halved until it fits, and the next file begins with what fitted")
+    @Test("too large a request is halved until it fits, and the next file starts with that size")
     func shrinks() async throws {
         let server = try await TusProcess.faulty(["--max-chunk=600000"])
         let journey = try Journey(server.url, size: 4 << 20)
@@ -142,7 +142,7 @@ struct TusEndToEndTests {
         #expect(second.filter { $0 == "PATCH 0" }.count == 1)
     }
 
-    @Test("a file larger than the server announces is refused before anything is created")
+    @Test("a file above the server's announced limit is refused before any creation")
     func tooLarge() async throws {
         let server = try await TusProcess.faulty(["--max-size=5000"])
         let journey = try Journey(server.url, size: 5001)
@@ -153,7 +153,7 @@ struct TusEndToEndTests {
         #expect(try server.requests.isEmpty)
     }
 
-    @Test("checksums are sent where the server checks them, and hold", arguments: ["sha1", "sha256"])
+    @Test("checksums are sent if the server checks them, and match", arguments: ["sha1", "sha256"])
     func checksums(_ algorithm: String) async throws {
         let server = try await TusProcess.faulty()
         let journey = try Journey(server.url, size: 2500, chunk: 1000, values: ["checksum": .text(algorithm)])
@@ -161,19 +161,19 @@ struct TusEndToEndTests {
         #expect(try server.held == [journey.content])
     }
 
-    @Test("the server that fails on demand refuses what breaks a rule")
+    @Test("the test server refuses violations of the protocol")
     func faultyServer() async throws {
         let (ending, words) = try await TusProcess.proveFaulty()
         #expect(ending == .status(0), "\(words.suffix(3000))")
     }
 
-    @Test("the relay knows each upload, and its end, whatever form a server's answers have")
+    @Test("the relay follows each upload and its end, whatever the form of the answers")
     func relay() async throws {
         let (ending, words) = try await ScriptedRelay.prove()
         #expect(ending == .status(0), "\(words.suffix(3000))")
     }
 
-    @Test("a checksum that does not fit is sent again, and the third time is an alarm")
+    @Test("a checksum mismatch is sent again, and the third one is an alarm")
     func damage() async throws {
         let once = try await TusProcess.faulty(["PATCH=460"])
         let first = try Journey(once.url)
@@ -185,7 +185,7 @@ struct TusEndToEndTests {
         #expect(try always.requests == ["POST", "PATCH 0", "HEAD", "PATCH 0", "HEAD", "PATCH 0"])
     }
 
-    @Test("an upload that is gone half-way is made anew")
+    @Test("an upload lost half-way is created again")
     func goneHalfWay() async throws {
         let server = try await TusProcess.faulty(["PATCH=pass,503", "HEAD=404"])
         let journey = try Journey(server.url, size: 3000, chunk: 1000)
@@ -196,7 +196,7 @@ struct TusEndToEndTests {
         #expect(try server.requests.filter { $0 == "POST" }.count == 2)
     }
 
-    @Test("a killed process goes on at the server's offset, whatever was written down last")
+    @Test("after a kill the upload resumes at the server's offset, whatever was recorded last")
     func killed() async throws {
         let server = try await TusProcess.faulty()
         struct Killed: Error {}
@@ -230,7 +230,7 @@ struct TusEndToEndTests {
         #expect(try server.requests.filter { $0 == "POST" }.count <= 2)
     }
 
-    @Test("removes what it began, and nothing is there afterwards")
+    @Test("discarding removes the started upload completely")
     func removes() async throws {
         let server = try await TusProcess.faulty(["PATCH=cut:400"])
         let journey = try Journey(server.url)
@@ -244,7 +244,7 @@ struct TusEndToEndTests {
     }
 
     @Test(
-        "names and metadata arrive as they were",
+        "names and metadata arrive unchanged",
         arguments: [
             "plain.mp4", "with \"quotes\", commas and\nlines.mp4", "Ünïcødé 🎥.mp4", String(repeating: "n", count: 255),
         ])
@@ -263,7 +263,7 @@ struct TusEndToEndTests {
         #expect(echoed["mtime"] == "1700000000123456789")
     }
 
-    @Test("says whether uploads would work, without a trace at the server")
+    @Test("check reports whether uploads would work, without remains at the server")
     func check() async throws {
         let server = try await TusProcess.faulty(["--max-size=5000"])
         let good = await (try Journey(server.url)).destination.check()

@@ -10,11 +10,11 @@ import Testing
 import Transport
 
 /// The end or the stop of an upload, at servers that forget, lose, hang or redirect.
-@Suite("tus, endings and detours", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus: ends and detours", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEndingsTests {
     let script = Script()
 
-    @Test("finished uploads that the server forgets are completed by their acknowledgement")
+    @Test("finished uploads that the server forgets complete by their acknowledgement")
     func forgets() async throws {
         let server = try await TusProcess.tussi()
         let journey = try Journey(server.url, size: 2500, chunk: 1000)
@@ -28,7 +28,7 @@ struct TusEndingsTests {
         #expect(again.verifiedBy == "acknowledgement")
     }
 
-    @Test("gone after the last byte left: sent once more and said so, or as configured")
+    @Test("an upload lost after its last byte is sent once more with a report, or as configured")
     func unknownOutcome() async throws {
         func server(_ script: Script) throws -> FakeServer {
             try FakeServer { exchange in
@@ -57,7 +57,7 @@ struct TusEndingsTests {
         #expect(error.remedy == .giveUp)
     }
 
-    @Test("a path that keeps nothing of cut requests gets shorter ones")
+    @Test("a path that keeps no interrupted requests gets shorter ones")
     func keepsNothing() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH", (exchange.header("content-length").flatMap { Int($0) } ?? 0) > 16 << 20
@@ -71,7 +71,7 @@ struct TusEndingsTests {
         #expect(script.held == journey.content)
     }
 
-    @Test("a peer that stops reading, and one that never answers, are noticed", arguments: [true, false])
+    @Test("a peer that stops reading, and one that never answers, are detected", arguments: [true, false])
     func stalls(_ reads: Bool) async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -89,7 +89,7 @@ struct TusEndingsTests {
     }
 
     @Test(
-        "a server that is slow to begin an upload, or to say where it stands, is waited for as `reply_timeout` has it")
+        "a server slow to create an upload, or to report an offset, is awaited as `reply_timeout` says")
     func slowAnswers() async throws {
         let server = try FakeServer { exchange in exchange.hang() }
         let journey = try Journey(server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(200))])
@@ -98,7 +98,7 @@ struct TusEndingsTests {
         #expect(try await journey.failedAttempt().failure.code == "no_reply")
     }
 
-    @Test("a server that does not say where it has begun uploads is asked for few of them")
+    @Test("a server that does not return the address of uploads gets few creations")
     func namelessUploads() async throws {
         let created = Mutex(0)
         let server = try FakeServer { exchange in
@@ -123,7 +123,7 @@ struct TusEndingsTests {
         #expect((4...16).contains(created.withLock { $0 }), "\(created.withLock { $0 }) uploads in a day")
     }
 
-    @Test("cancelling stops at once, and what was recorded is good for the next time")
+    @Test("cancellation stops at once, and the record is valid for the next attempt")
     func cancels() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
@@ -141,7 +141,7 @@ struct TusEndingsTests {
         #expect(verbs(server) == ["POST", "PATCH", "HEAD", "PATCH", "HEAD"])
     }
 
-    @Test("a staged copy that changed is staged again, and never mixed", arguments: [999, 1001, 0])
+    @Test("a changed staged copy is staged again, and never mixed", arguments: [999, 1001, 0])
     func changed(_ size: Int) async throws {
         let server = try FakeServer { [script] in script.serve($0) }
         let journey = try Journey(server.url + "/files")
@@ -152,7 +152,7 @@ struct TusEndingsTests {
         #expect(server.seen.isEmpty)
     }
 
-    @Test("of a staged copy that has rotted the server never has the last bytes", arguments: [2500, 400_000])
+    @Test("the server never gets the last bytes of a corrupted staged copy", arguments: [2500, 400_000])
     func rotten(_ size: Int) async throws {
         let server = try FakeServer { [script] in script.serve($0) }
         let journey = try Journey(server.url + "/files", size: size, chunk: size == 2500 ? 1000 : nil)
@@ -170,7 +170,7 @@ struct TusEndingsTests {
         #expect(verbs(server).filter { $0 == "POST" }.count == 2)
     }
 
-    @Test("a staged copy that rots between two attempts is found by the second one", arguments: [300, 1700, 2400])
+    @Test("a staged copy corrupted between two attempts is detected by the second one", arguments: [300, 1700, 2400])
     func rottenBetween(_ place: Int) async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH", script.time("PATCH") == 1 else { return script.serve(exchange) }
@@ -191,7 +191,7 @@ struct TusEndingsTests {
         #expect(script.held == journey.content)
     }
 
-    @Test("a staged copy that is cut while it is sent ends the attempt")
+    @Test("a staged copy truncated while sending ends the attempt")
     func truncated() async throws {
         let folder = TemporaryFolder()
         let server = try FakeServer { [script] exchange in
@@ -216,7 +216,7 @@ struct TusEndingsTests {
         #expect(ledger.last?["may_be_whole"] == nil)
     }
 
-    @Test("a lasting redirect of the upload is followed on its own host, and remembered")
+    @Test("a permanent redirect of the upload is followed on its own host, and stored")
     func moved() async throws {
         let server = try FakeServer { [script] exchange in
             if exchange.target == "/old", exchange.method == "PATCH" || exchange.method == "HEAD" {
@@ -237,7 +237,7 @@ struct TusEndingsTests {
     }
 
     @Test(
-        "header floods, endless answers and garbage end as faults of the server",
+        "header floods, endless answers and garbage end as server errors",
         arguments: ["flood", "garbage", "endless"])
     func garbage(_ kind: String) async throws {
         let server = try FakeServer { [script] exchange in
@@ -258,7 +258,7 @@ struct TusEndingsTests {
         #expect(error.failure.retryable)
     }
 
-    @Test("the check says what is wrong in words")
+    @Test("the check describes problems in words")
     func checks() async throws {
         let slash = try FakeServer { exchange in
             exchange.reply(
@@ -278,7 +278,7 @@ struct TusEndingsTests {
         #expect(result.detail.contains("SLUICE_NO_SUCH"))
     }
 
-    @Test("what another server has is not asked for: the upload begins anew where the address leads now")
+    @Test("an upload on another server is not queried: a new one starts at the present address")
     func otherServer() async throws {
         let (old, new) = (Script(), Script())
         let first = try FakeServer { exchange in

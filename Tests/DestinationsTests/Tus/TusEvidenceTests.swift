@@ -7,7 +7,7 @@ import Testing
 import Transport
 
 /// The bytes that may have left decide about an upload that is gone, and about an offset that is too high.
-@Suite("tus, what may have left", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus: bytes that may have been sent", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEvidenceTests {
     let script = Script()
 
@@ -23,7 +23,7 @@ struct TusEvidenceTests {
     }
 
     @Test(
-        "an upload that is gone when only some of it had left begins again: no doubt, no warning, no last time",
+        "an upload lost when only some bytes had been sent starts again without a warning",
         arguments: ["reupload", "assume_complete", "hold"])
     func partly(_ policy: String) async throws {
         let times = 15
@@ -36,7 +36,7 @@ struct TusEvidenceTests {
     }
 
     @Test(
-        "an upload that was stopped half way and is gone begins again without a doubt", arguments: ["hold", "reupload"])
+        "an upload stopped half-way and lost starts again without a warning", arguments: ["hold", "reupload"])
     func stopped(_ policy: String) async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
@@ -56,7 +56,7 @@ struct TusEvidenceTests {
         #expect(object.warnings.isEmpty && script.held == journey.content)
     }
 
-    @Test("taken for complete only when every byte was acknowledged by the other end of the connection")
+    @Test("an upload counts as complete only if the peer acknowledged every byte")
     func unacknowledged() async throws {
         // The remains of a process that was killed inside the last request: the upload may be complete, and nothing
         // shows it.
@@ -72,7 +72,7 @@ struct TusEvidenceTests {
     }
 
     @Test(
-        "a process that was killed inside a request knows how far it may have got", arguments: [nil, 400] as [Int64?])
+        "a process killed inside a request knows how much may have been sent", arguments: [nil, 400] as [Int64?])
     func killed(_ chunk: Int64?) async throws {
         let died = Mutex<Checkpoint?>(nil)
         let server = try FakeServer { [script] in script.serve($0) }
@@ -99,7 +99,7 @@ struct TusEvidenceTests {
         }
     }
 
-    @Test("an offset above what has left belongs to another writer: a new upload is begun", arguments: [false, true])
+    @Test("an offset above the sent bytes belongs to another writer: a new upload starts", arguments: [false, true])
     func secondWriter(_ isStopped: Bool) async throws {
         let size = 60 << 20
         let isHeld = Mutex(false)
@@ -128,7 +128,7 @@ struct TusEvidenceTests {
     }
 
     @Test(
-        "one look that is about something else, behind an end that was acknowledged, costs no second copy",
+        "one query about another file, after an acknowledged end, causes no second copy",
         arguments: ["beyond", "length"])
     func foreignOnce(_ lie: String) async throws {
         let server = try FakeServer { [script] exchange in
@@ -146,7 +146,7 @@ struct TusEvidenceTests {
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
     }
 
-    @Test("a server that always speaks of something else gets the file twice at most, and that is said")
+    @Test("a server that always answers about another file gets the file at most twice, with a report")
     func foreignAlways() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "HEAD" else { return script.serve(exchange) }
@@ -158,7 +158,7 @@ struct TusEvidenceTests {
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 2)
     }
 
-    @Test("what more bytes came to than left here is marked before anything else, and a warning says that it is left")
+    @Test("an upload with more bytes than were sent is marked first, and a warning says that it is left there")
     func foreignMark() async throws {
         let server = try FakeServer { [script] exchange in
             if exchange.method == "PATCH", script.time("PATCH") == 0 {
@@ -180,7 +180,7 @@ struct TusEvidenceTests {
     }
 
     @Test(
-        "an upload that is not known when all of its bytes have come is in doubt, as `gone` has it",
+        "an upload unknown after all of its bytes is in doubt, as `gone` configures",
         arguments: ["hold", "reupload", "assume_complete"])
     func goneAtTheEnd(_ gone: String) async throws {
         let server = try FakeServer { [script] exchange in
@@ -203,7 +203,7 @@ struct TusEvidenceTests {
         }
     }
 
-    @Test("what was assumed is said, also by a process that was killed between")
+    @Test("an assumption is reported, also after a kill in between")
     func assumedAfterRestart() async throws {
         let server = try FakeServer { [script] in script.serve($0) }
         let checkpoint = Checkpoint([
@@ -216,7 +216,7 @@ struct TusEvidenceTests {
         #expect(object.verifiedBy == "assumption" && object.warnings.contains { $0.contains("regarded as complete") })
     }
 
-    @Test("an empty file is taken by its creation, though nobody knows it afterwards")
+    @Test("an empty file completes with its creation, even if the server does not know it afterwards")
     func empty() async throws {
         let server = try FakeServer { [script] exchange in
             if exchange.method == "HEAD" { return exchange.reply(404, [("Tus-Resumable", "1.0.0")]) }

@@ -9,11 +9,11 @@ import Testing
 import Transport
 
 /// Faults that no package shows: each test is one server with a fault of its own.
-@Suite("tus, to servers that are wrong", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus with incorrect servers", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusFakeTests {
     let script = Script()
 
-    @Test("a success that does not name the new offset is asked about, never assumed")
+    @Test("a success without the new offset is queried, never assumed")
     func unnamedOffset() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -32,7 +32,7 @@ struct TusFakeTests {
     }
 
     @Test(
-        "no growth, or an offset that cannot be, three times in a row ends the attempt",
+        "no progress, or an impossible offset, three times in a row ends the attempt",
         arguments: ["0", "5000", "-1", "x"])
     func noProgress(_ named: String) async throws {
         let server = try FakeServer { [script] exchange in
@@ -48,7 +48,7 @@ struct TusFakeTests {
 
     /// An accent and a joiner make another `Character` of the token's last letter.
     @Test(
-        "an answer that repeats the token, or the half of it that still fits, is shown without it",
+        "an answer that repeats the token, or a truncated half of it, is shown without it",
         arguments: ["", "\u{301}", "\u{200D}x"])
     func echoedToken(_ after: String) async throws {
         let token = "Zq7canaryX9k2"
@@ -64,7 +64,7 @@ struct TusFakeTests {
         #expect(!error.failure.message.contains("Zq7"))
     }
 
-    @Test("a partial store is gone on from, without a question")
+    @Test("partially stored bytes are resumed, without a query")
     func partial() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -81,7 +81,7 @@ struct TusFakeTests {
         #expect(verbs(server) == ["POST", "PATCH", "PATCH", "PATCH", "PATCH", "HEAD"])
     }
 
-    @Test("409 at another offset: on from there at once; at ours: a lock, and a wait")
+    @Test("409 at another offset continues there at once; at ours it is a lock, and waits")
     func conflicts() async throws {
         let other = Script()
         let elsewhere = try FakeServer { exchange in
@@ -104,7 +104,7 @@ struct TusFakeTests {
         #expect(verbs(locked) == ["POST", "PATCH", "HEAD"])
     }
 
-    @Test("an early 409 whose answer is lost behind a reset is no reason to send blindly")
+    @Test("an early 409 whose answer is lost by a reset does not cause blind sending")
     func earlyConflict() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
@@ -123,7 +123,7 @@ struct TusFakeTests {
     }
 
     @Test(
-        "400 for bytes is asked about twice, then this file is refused; a text that says it is temporary is waited for")
+        "400 for bytes is queried twice, then this file is refused; a text about a temporary state is waited for")
     func badRequests() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -141,7 +141,7 @@ struct TusFakeTests {
         #expect(try await Journey(interrupted.url + "/files").failedAttempt().remedy == .again(after: .seconds(1)))
     }
 
-    @Test("a server's own words are told without the line end, and of a page only that it is one")
+    @Test("a server's own message is shown without the line end, and a page only as a page")
     func words() async throws {
         let server = try FakeServer { exchange in
             exchange.target.hasPrefix("/page")
@@ -154,7 +154,7 @@ struct TusFakeTests {
         #expect(page.hasSuffix("answered 413 to creation with a web page"), "\(page)")
     }
 
-    @Test("401 in the middle: the secret is read again, and the upload goes on at its offset")
+    @Test("401 in the middle: the secret is read again, and the upload continues at its offset")
     func newToken() async throws {
         let folder = TemporaryFolder()
         let path = try folder.write("token", Array("old\n".utf8))
@@ -179,7 +179,7 @@ struct TusFakeTests {
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
     }
 
-    @Test("metadata that the server does not take is left out once; then the file is refused", arguments: [400, 431])
+    @Test("metadata that the server refuses is omitted once; then the file is refused", arguments: [400, 431])
     func lessMetadata(_ status: Int) async throws {
         let server = try FakeServer { [script] exchange in
             let pairs = exchange.header("upload-metadata")?.split(separator: ",").count ?? 0
@@ -215,7 +215,7 @@ struct TusFakeTests {
         #expect(error.failure.retryable)
     }
 
-    @Test("a 200 to the question for the offset that is no tus server's is not believed")
+    @Test("a 200 to the offset query from something other than a tus server is not trusted")
     func portalAtHead() async throws {
         let server = try FakeServer { [script] exchange in
             if exchange.method == "HEAD" { return exchange.reply(200, [("Content-Type", "text/html")]) }
@@ -227,7 +227,7 @@ struct TusFakeTests {
         #expect(error.remedy == .misconfigured)
     }
 
-    @Test("a 404 from a proxy that lost its server does not cost the upload")
+    @Test("a 404 from a proxy that lost its server does not discard the upload")
     func proxy() async throws {
         let server = try FakeServer { exchange in exchange.reply(404, [("Content-Type", "text/html")]) }
         let checkpoint = Checkpoint(["url": server.url + "/u", "offset": "500"])
@@ -236,7 +236,7 @@ struct TusFakeTests {
         #expect(verbs(server) == ["HEAD"])
     }
 
-    @Test("an upload with much behind it is asked for three times before it counts as gone")
+    @Test("an upload with much progress is queried three times before it counts as lost")
     func muchProgress() async throws {
         let server = try FakeServer { [script] in script.serve($0) }
         let checkpoint = Checkpoint(["url": server.url + "/old", "offset": "\(64 << 20)"])
@@ -248,7 +248,7 @@ struct TusFakeTests {
     }
 
     @Test(
-        "an upload that is not ours any more is left alone, and a new one made",
+        "an upload that is no longer ours is not touched, and a new one created",
         arguments: [("5", "999"), ("1001", "1000"), ("9", "x")])
     func foreign(_ offset: String, _ length: String) async throws {
         let server = try FakeServer { [script] exchange in
@@ -265,7 +265,7 @@ struct TusFakeTests {
         #expect(verbs(server) == ["HEAD", "POST", "PATCH", "HEAD"])
     }
 
-    @Test("a server that lost a tail is given it again; one that always does gets a new upload")
+    @Test("a server that lost the end of an upload gets it again; one that always does gets a new upload")
     func regressions() async throws {
         let server = try FakeServer { [script] in script.serve($0) }
         let journey = try Journey(
@@ -282,7 +282,7 @@ struct TusFakeTests {
         #expect(journey.ledger.book.withLock { $0.accepted }.first == 300)
     }
 
-    @Test("a HEAD that lies about the end does not make an endless loop")
+    @Test("a HEAD with a wrong end does not cause an endless loop")
     func lyingEnd() async throws {
         // Acknowledges everything, and always reports 0 when asked.
         let server = try FakeServer { [script] exchange in

@@ -7,7 +7,7 @@ import Testing
 import Transport
 
 /// The effect of the answer to the last bytes, at servers that keep the bytes regardless of their answer.
-@Suite("tus, the last answer", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus: the last answer", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusLastAnswerTests {
     let script = Script()
 
@@ -27,7 +27,7 @@ struct TusLastAnswerTests {
     }
 
     @Test(
-        "a refusal ends the upload, with its status and words, and is on disk before anything else is asked",
+        "a refusal ends the upload, with status and message, and is on disk before any further request",
         arguments: [
             400, 401, 403, 405, 406, 409, 410, 411, 413, 415, 418, 422, 423, 431, 451, 460, 499, 500, 501, 505,
             507,
@@ -65,14 +65,14 @@ struct TusLastAnswerTests {
         #expect(verbs(relay).filter { $0 == "POST" }.count == 1)
     }
 
-    @Test("without the refusal the same file is complete")
+    @Test("without the refusal the same file completes")
     func control() async throws {
         let server = try server(400, times: 0)
         let object = try await Journey(server.url + "/files").attempt()
         #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
     }
 
-    @Test("`final_error: accept` takes the file for complete, and says what was answered", arguments: [403, 500])
+    @Test("`final_error: accept` completes the file, and reports the answer", arguments: [403, 500])
     func accepted(_ status: Int) async throws {
         let server = try server(status)
         let journey = try Journey(server.url + "/files", values: ["final_error": .text("accept")])
@@ -81,7 +81,7 @@ struct TusLastAnswerTests {
     }
 
     @Test(
-        "an answer of a gateway says nothing of the file: the offset decides, and a warning says so",
+        "a gateway's answer does not concern the file: the offset decides, with a warning",
         arguments: [408, 425, 429, 502, 503, 504])
     func unclear(_ status: Int) async throws {
         let server = try server(status, "later")
@@ -91,7 +91,7 @@ struct TusLastAnswerTests {
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
     }
 
-    @Test("a conflict that names another offset is about the upload's place, and not about the file")
+    @Test("a conflict with another offset concerns the upload's position, and not the file")
     func conflict() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -103,7 +103,7 @@ struct TusLastAnswerTests {
         #expect(object.warnings.contains { $0.contains("409") })
     }
 
-    @Test("a conflict that names the end of the bytes has taken them, and refuses the file")
+    @Test("a conflict that names the end of the bytes has accepted them, and refuses the file")
     func conflictAtEnd() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -116,7 +116,7 @@ struct TusLastAnswerTests {
     }
 
     @Test(
-        "a refusal whose text breaks off, has no end or is too long is a refusal",
+        "a refusal with a truncated, endless or too long text is a refusal",
         arguments: ["cut", "stall", "long", "chunks", "length"])
     func brokenText(_ fault: String) async throws {
         let server = try FakeServer { [script] exchange in
@@ -143,7 +143,9 @@ struct TusLastAnswerTests {
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
     }
 
-    @Test("a refusal stands though a look says that bytes are missing, until bytes are taken again", arguments: [1, 2])
+    @Test(
+        "a refusal stays even if a query says that bytes are missing, until bytes are accepted again",
+        arguments: [1, 2])
     func staleLook(_ looks: Int) async throws {
         let isRefused = Mutex(false)
         let server = try FakeServer { [script] exchange in
@@ -167,7 +169,7 @@ struct TusLastAnswerTests {
         #expect(error.failure.code == "refused_at_end" && error.failure.http == 500)
     }
 
-    @Test("a key that is refused with the last bytes is looked at first, and then the file is refused")
+    @Test("a key refused with the last bytes is queried first, and then the file is refused")
     func refusedKey() async throws {
         let server = try server(401)
         let journey = try Journey(server.url + "/files")
@@ -176,7 +178,7 @@ struct TusLastAnswerTests {
         #expect(try await journey.failedAttempt().failure.code == "refused_at_end")
     }
 
-    @Test("an upload that is refused, and whose address the next one gets too, is not taken for it")
+    @Test("a refused upload whose address the next one gets too is not confused with it")
     func sameAddress() async throws {
         let server = try FakeServer { [script] exchange in
             if exchange.method == "POST", script.state.withLock({ $0.exists }) {
@@ -194,7 +196,7 @@ struct TusLastAnswerTests {
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 1)
     }
 
-    @Test("when the last answer is lost the offset decides, and `verified_by` says that there was none")
+    @Test("if the last answer is lost the offset decides, and `verified_by` says that there was none")
     func lost() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -208,7 +210,7 @@ struct TusLastAnswerTests {
         #expect(errors.count == 1 && verbs(server) == ["POST", "PATCH", "HEAD"])
     }
 
-    @Test("a refusal of bytes that the server does not keep is no word about the file")
+    @Test("a refusal of bytes that the server does not keep does not concern the file")
     func keptNothing() async throws {
         let server = try FakeServer { [script] exchange in
             if exchange.method == "PATCH", script.time("PATCH") == 0 {
@@ -224,7 +226,7 @@ struct TusLastAnswerTests {
         #expect(script.held == journey.content)
     }
 
-    @Test("a server that refuses the file and clears it away has refused it", arguments: [400, 500])
+    @Test("a server that refuses the file and removes it has refused it", arguments: [400, 500])
     func refusedAndGone(_ status: Int) async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
@@ -238,7 +240,7 @@ struct TusLastAnswerTests {
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
     }
 
-    @Test("a person who tries it again gets a new upload, and the old one is not asked about")
+    @Test("a retry gets a new upload, and the old one is not queried")
     func retried() async throws {
         let server = try server(422, times: 1)
         var journey = try Journey(server.url + "/files")

@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// A server that gives an upload an address at another origin, by mistake or on purpose.
-@Suite("tus, at other origins", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus at other origins", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusOriginTests {
     private let script = Script()
     private static let token = "Zq7canaryX9k2"
@@ -46,7 +46,7 @@ struct TusOriginTests {
     }
 
     @Test(
-        "an address elsewhere gets no connection, is written down, and has its line told",
+        "an address elsewhere gets no connection, is recorded, and its setting suggested",
         arguments: ["absolute", "without a scheme", "a file without a byte"])
     func refused(_ form: String) async throws {
         let silent = try SilentPort()
@@ -65,7 +65,7 @@ struct TusOriginTests {
         #expect(journey.ledger.last?["may_be_whole"] == nil && journey.ledger.last?["reach"] == "0")
     }
 
-    @Test("with that line the same upload goes on there, with credentials, and no second one is made")
+    @Test("with that setting the same upload continues there, with credentials, and no second one is created")
     func allowed() async throws {
         let seen = Mutex<[[String?]]>([])
         let storage = try FakeServer { [script] exchange in
@@ -91,7 +91,7 @@ struct TusOriginTests {
     }
 
     @Test(
-        "an address at the configured origin is used, however it is written",
+        "an address at the configured origin is used, in any spelling",
         arguments: ["/u", "u", "//HOST/u", "http://HOST/u", "HTTP://127.0.0.1.:PORT/u", "http://127.0.0.1:0PORT/u"])
     func same(_ form: String) async throws {
         let port = Mutex(0)
@@ -106,7 +106,7 @@ struct TusOriginTests {
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
     }
 
-    @Test("https on the same host is tried: it is the same server")
+    @Test("https on the same host is tried, because it is the same server")
     func encrypted() async throws {
         let address = Mutex("")
         let server = try front { address.withLock { $0 } }
@@ -128,7 +128,7 @@ struct TusOriginTests {
         #expect(!silent.hasCaller)
     }
 
-    @Test("an upload that was begun elsewhere before waits as well, and is not begun again")
+    @Test("an earlier upload started elsewhere waits as well, and is not started again")
     func resumed() async throws {
         let silent = try SilentPort()
         let server = try front { "/u" }
@@ -143,7 +143,7 @@ struct TusOriginTests {
         #expect(!silent.hasCaller && verbs(server).isEmpty)
     }
 
-    @Test("so does one whose last byte was taken, and the line was taken out before that was looked at")
+    @Test("so does one whose last byte was accepted before the setting was removed")
     func shortened() async throws {
         let silent = try SilentPort()
         let checkpoint = Checkpoint([
@@ -155,7 +155,8 @@ struct TusOriginTests {
     }
 
     @Test(
-        "a redirect elsewhere is not followed, and its line is told", arguments: ["POST", "HEAD", "PATCH"], [307, 308])
+        "a redirect elsewhere is not followed, and its setting suggested", arguments: ["POST", "HEAD", "PATCH"],
+        [307, 308])
     func redirected(_ verb: String, _ status: Int) async throws {
         let silent = try SilentPort()
         let server = try FakeServer { [script] exchange in
@@ -171,7 +172,7 @@ struct TusOriginTests {
         if verb != "POST" { #expect(journey.ledger.last.map { $0["url"] == server.url + "/u" } ?? true) }
     }
 
-    @Test("one to an origin that is named is followed", arguments: ["POST", "HEAD", "PATCH"])
+    @Test("a redirect to a configured origin is followed", arguments: ["POST", "HEAD", "PATCH"])
     func followed(_ verb: String) async throws {
         let other = try FakeServer { [script] exchange in script.serve(exchange) }
         let server = try FakeServer { [script] exchange in
@@ -193,7 +194,7 @@ struct TusOriginTests {
         #expect(journey.ledger.last?["url"] == other.url + "/u")
     }
 
-    @Test("neither the question for a file by its name nor the check follows a redirect elsewhere")
+    @Test("neither the lookup of a file by name nor the check follows a redirect elsewhere")
     func asked() async throws {
         let silent = try SilentPort()
         let server = try FakeServer { exchange in
@@ -210,7 +211,7 @@ struct TusOriginTests {
         #expect(!silent.hasCaller)
     }
 
-    @Test("a removal that is redirected elsewhere is not made there")
+    @Test("a removal redirected elsewhere is not made there")
     func removed() async throws {
         let silent = try SilentPort()
         let server = try FakeServer { $0.reply(307, [("Location", silent.url + "/hunter2")]) }

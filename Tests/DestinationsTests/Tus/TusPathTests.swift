@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// Intermediaries between a tus server and its client that answer in its place.
-@Suite("tus, behind something that answers in its place", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("tus behind an intermediary that answers instead", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusPathTests {
     let script = Script()
 
@@ -29,7 +29,7 @@ struct TusPathTests {
     }
 
     @Test(
-        "a server that refuses the request for bytes itself gets no body again before it takes one without",
+        "a server that refuses requests with bytes itself gets no body before it accepts one without",
         arguments: [405, 501])
     func method(_ status: Int) async throws {
         let bodies = Bodies()
@@ -48,7 +48,7 @@ struct TusPathTests {
         #expect(bodies.all.suffix(1) == [1000])
     }
 
-    @Test("after a restart no body goes either, and a server that takes no empty request gets one with bytes")
+    @Test("after a restart no body is sent either, and a server that accepts no empty request gets one with bytes")
     func restart() async throws {
         let bodies = Bodies()
         let server = try server({ [405, 400][safe: $0] }, bodies)
@@ -60,7 +60,7 @@ struct TusPathTests {
     }
 
     @Test(
-        "what a firewall, an account or a client that went is answered with holds the destination after one look",
+        "answers of a firewall, an account or a disconnected client hold the destination after one query",
         arguments: [402, 406, 417, 418, 426, 428, 451, 499])
     func path(_ status: Int) async throws {
         let bodies = Bodies()
@@ -76,7 +76,7 @@ struct TusPathTests {
         #expect(try await Journey(closed.url + "/files").failedAttempt().remedy == .holdDestination(after: nil))
     }
 
-    @Test("one that took the bytes all the same is gone on with")
+    @Test("an upload that accepted the bytes anyway is resumed")
     func taken() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }

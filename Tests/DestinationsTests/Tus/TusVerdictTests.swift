@@ -69,7 +69,7 @@ struct TusVerdictTests {
         TusVerdict(verb, status: status, code: code, wait: wait)
     }
 
-    @Test("is the table", arguments: table)
+    @Test("verdicts follow the table", arguments: table)
     func follows(_ row: Row) {
         #expect(verdict(.POST, row.status) == row.post)
         #expect(verdict(.HEAD, row.status) == row.head)
@@ -77,7 +77,7 @@ struct TusVerdictTests {
         #expect(verdict(.DELETE, row.status) == row.delete)
     }
 
-    @Test("no fault of a server is ever final, and no failure counts as success", arguments: TusVerdict.Verb.allCases)
+    @Test("no server error is ever final, and no failure counts as success", arguments: TusVerdict.Verb.allCases)
     func promises(_ verb: TusVerdict.Verb) {
         for status in 500...599 {
             #expect(verdict(verb, status) != Self.refuse)
@@ -86,7 +86,7 @@ struct TusVerdictTests {
         for status in 300...599 where verb != .DELETE { #expect(verdict(verb, status) != .success) }
     }
 
-    @Test("what the server asks for is the wait")
+    @Test("the delay that the server asks for is the wait")
     func waits() {
         #expect(verdict(.POST, 503, nil, .seconds(9)) == .stop(.holdDestination(after: .seconds(9))))
         #expect(verdict(.PATCH, 429, nil, .seconds(9)) == .stop(.rateLimit(after: .seconds(9))))
@@ -94,7 +94,7 @@ struct TusVerdictTests {
         #expect(verdict(.PATCH, 507, nil, .seconds(900)) == .stop(.noRoom(after: .seconds(900))))
     }
 
-    @Test("413 is no fault of the file where the server says that it is full")
+    @Test("413 is no fault of the file if the server says that it is full")
     func full() {
         for verb in TusVerdict.Verb.allCases {
             let told = TusVerdict(verb, status: 413, code: nil, wait: .seconds(9), isFull: true)
@@ -107,7 +107,7 @@ struct TusVerdictTests {
     }
 
     @Test(
-        "where tusd's text says more than the status, the text counts",
+        "if tusd's text says more than the status, the text counts",
         arguments: [
             (TusVerdict.Verb.POST, 400, "ERR_UPLOAD_REJECTED", refuse), (.POST, 403, "ERR_UPLOAD_REJECTED", refuse),
             (.PATCH, 400, "ERR_UPLOAD_STOPPED", refuse), (.POST, 413, "ERR_MAX_SIZE_EXCEEDED", refuse),

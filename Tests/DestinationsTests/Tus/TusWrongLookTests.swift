@@ -8,7 +8,7 @@ import Transport
 
 /// Offsets that are out of date, wrong or unreadable: a single one resolves itself, and many cost little and are
 /// reported.
-@Suite("tus, wrong looks", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("tus: wrong offset queries", .timeLimit(.minutes(Patience.minutes(3))))
 struct TusWrongLookTests {
     let script = Script()
 
@@ -49,7 +49,7 @@ struct TusWrongLookTests {
     // MARK: Once
 
     @Test(
-        "one stale offset behind a success heals itself, whatever the server says to bytes that it has",
+        "one outdated offset after a success corrects itself, whatever the server answers to bytes that it has",
         arguments: answers, [1, 2])
     func staleOnce(_ answer: (status: Int, isNamed: Bool, words: String), _ times: Int) async throws {
         let server = try server(
@@ -61,7 +61,7 @@ struct TusWrongLookTests {
     }
 
     @Test(
-        "what a proxy delivers behind a look is no refusal of the file",
+        "an answer from a proxy to a query is no refusal of the file",
         arguments: answers.filter { $0.status != 400 })
     func lateDelivery(_ answer: (status: Int, isNamed: Bool, words: String)) async throws {
         let server = try server(
@@ -72,7 +72,7 @@ struct TusWrongLookTests {
     }
 
     @Test(
-        "a refusal of the last bytes is one of the file also behind a request that was cut",
+        "a refusal of the last bytes refuses the file also after an interrupted request",
         arguments: [400, 403, 413, 422, 451, 500])
     func refusedBehindCut(_ status: Int) async throws {
         let server = try FakeServer { [script] exchange in
@@ -88,7 +88,7 @@ struct TusWrongLookTests {
         #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
     }
 
-    @Test("a content that is refused behind a success is refused", arguments: [422, 500])
+    @Test("content refused after a success is refused", arguments: [422, 500])
     func refusedBehindSuccess(_ status: Int) async throws {
         let server = try server(stale: 600, times: 1, status, words: "virus found")
         let journey = try Journey(server.url + "/files")
@@ -138,7 +138,7 @@ struct TusWrongLookTests {
     }
 
     @Test(
-        "an offset that stays wrong costs few bytes, is asked for ever more seldom, and is reported",
+        "an offset that stays wrong costs few bytes, is queried less and less often, and is reported",
         arguments: [409, 400, 403])
     func staleForever(_ status: Int) async throws {
         let size = 1 << 20
@@ -165,7 +165,7 @@ struct TusWrongLookTests {
         #expect(object.verifiedBy == "offset" && object.warnings.contains { $0.contains("\(status)") })
     }
 
-    @Test("an offset that cannot be read, for ever, is asked for ever more seldom, and is reported")
+    @Test("an offset that stays unreadable is queried less and less often, and is reported")
     func noOffset() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "HEAD" else { return script.serve(exchange) }
@@ -178,7 +178,7 @@ struct TusWrongLookTests {
         #expect(errors[0].failure.code == "no_offset")
     }
 
-    @Test("a success that moves nothing, for ever, costs few bytes and is reported")
+    @Test("successes without progress cost few bytes and are reported")
     func noGrowth() async throws {
         let size = 1 << 20
         let server = try FakeServer { [script] exchange in
@@ -207,7 +207,7 @@ struct TusWrongLookTests {
         #expect(errors[19].failure.message.contains("423") && errors[19].failure.message.contains("20 times in a row"))
     }
 
-    @Test("a place that a server gives up after a while is gone on from with all that is left")
+    @Test("a position that a server releases after a while is resumed with all remaining bytes")
     func lockEnds() async throws {
         let size = 1 << 20
         let server = try FakeServer { [script] exchange in
@@ -223,7 +223,7 @@ struct TusWrongLookTests {
 
     // MARK: Twice
 
-    @Test("an upload that was acknowledged whole, and begins again since its offset goes back, says so")
+    @Test("an acknowledged upload that starts again because its offset goes back is reported")
     func lostTail() async throws {
         let server = try FakeServer { [script] exchange in
             script.serve(exchange)
@@ -236,7 +236,7 @@ struct TusWrongLookTests {
         #expect(object.warnings.contains { $0.contains("started again") }, "\(object.warnings)")
     }
 
-    @Test("a server that loses what it has acknowledged each time gets it some times, and then a person is told")
+    @Test("a server that loses acknowledged bytes each time gets them a few times, and then the upload needs a person")
     func alwaysLost() async throws {
         let server = try FakeServer { [script] exchange in
             script.serve(exchange)
@@ -248,7 +248,7 @@ struct TusWrongLookTests {
         #expect(verbs(server).filter { $0 == "PATCH" }.count < 40)
     }
 
-    @Test("an upload that was acknowledged whole, is said to lack bytes and is then gone, is in doubt")
+    @Test("an acknowledged upload that then lacks bytes and is lost is in doubt")
     func staleThenGone() async throws {
         let server = try FakeServer { [script] exchange in
             if exchange.method == "HEAD", script.time("HEAD") == 0 {
@@ -263,7 +263,7 @@ struct TusWrongLookTests {
         #expect(object.warnings.contains { $0.contains("sent twice") }, "\(object.warnings)")
     }
 
-    @Test("what a person has sent again after its end was refused says that the server may hold it already")
+    @Test("a retry after a refused end reports that the server may have it already")
     func retried() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }

@@ -7,10 +7,10 @@ import Testing
 @testable import Destinations
 
 /// The outcome for a video, an account and a token.
-@Suite("vimeo, endings and refusals", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("vimeo: ends and refusals", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoEndingsTests {
     @Test(
-        "an upload that is to be playable waits without an attempt, more and more seldom, until it is",
+        "an upload that must be playable waits without an attempt, checked less and less often, until it is",
         arguments: VimeoFlow.allCases)
     func playable(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow, ["verify": .text("playable")])
@@ -32,7 +32,7 @@ struct VimeoEndingsTests {
         #expect(logbook.sent.isEmpty, "asking sends nothing")
     }
 
-    @Test("an offset that was not true is asked for again while the service says that bytes are missing, and they go")
+    @Test("a wrong offset is queried again while the service says that bytes are missing, and they are sent")
     func staleOffset() async throws {
         let end = try VimeoEnd(.tus, ["chunk_size": .bytes(0)])
         end.server.script(.patch, .cut(after: 1000))
@@ -46,7 +46,7 @@ struct VimeoEndingsTests {
         #expect(end.server.state.withLock { $0.uploads.count } == 1)
     }
 
-    @Test("without that it is complete when the service has taken it, whatever it makes of it")
+    @Test("otherwise the upload completes when the service has accepted it, whatever the transcode result")
     func transfer() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding"] }
@@ -55,7 +55,7 @@ struct VimeoEndingsTests {
     }
 
     @Test(
-        "a quota that shows after the last byte removes the video, holds the account, and sends it again",
+        "a quota reported after the last byte removes the video, holds the account, and sends it again",
         arguments: [
             "quota_exceeded", "total_cap_exceeded",
         ], VimeoFlow.allCases)
@@ -78,7 +78,7 @@ struct VimeoEndingsTests {
         #expect(end.contents == [parcel.content])
     }
 
-    @Test("where nobody says when a quota that shows so late is whole again, it is not tried before a day has gone")
+    @Test("without a known reset of such a late quota, the next attempt waits a day")
     func lateQuotaOfNoDay() async throws {
         let end = try VimeoEnd()
         end.server.change {
@@ -89,7 +89,7 @@ struct VimeoEndingsTests {
     }
 
     @Test(
-        "what is no word of the service about the video is not taken for one: it is asked again",
+        "an answer that does not come from the service is not applied to the video: it is queried again",
         arguments: [
             "<html>busy</html>", "{}", "[]",
             "{\"uri\": \"/videos/1\", \"status\": 5, \"upload\": 5, \"transcode\": [1]}",
@@ -106,7 +106,7 @@ struct VimeoEndingsTests {
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
 
-    @Test("numbers that no account can have are unknown")
+    @Test("impossible account numbers are unknown")
     func impossibleQuota() async throws {
         let end = try VimeoEnd()
         for numbers in [
@@ -127,7 +127,7 @@ struct VimeoEndingsTests {
         await #expect(throws: UploadError.self) { try await end.destination.list(after: nil) }
     }
 
-    @Test("a password is not shown, though the service repeats it")
+    @Test("a password is not shown, even if the service repeats it")
     func password() async throws {
         let end = try VimeoEnd(
             .tus,
@@ -146,7 +146,7 @@ struct VimeoEndingsTests {
         #expect(error?.failure.message.contains("*** is too weak") == true, "\(String(describing: error))")
     }
 
-    @Test("what it can make no video of fails for its own sake, and so does what somebody has deleted there")
+    @Test("a file that cannot be transcoded fails alone, and so does a deleted video")
     func rejected() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding_error"] }
@@ -177,7 +177,7 @@ struct VimeoEndingsTests {
         #expect(third.contents == [parcel.content])
     }
 
-    @Test("a refusal for quota holds the account until its day, and 3428 fails the file alone")
+    @Test("a refusal for quota holds the account until its day, and 3428 fails only the file")
     func quota() async throws {
         let end = try VimeoEnd(clocks: ManualClocks(wall: WallTime(milliseconds: 0)))
         end.server.change {
@@ -203,7 +203,7 @@ struct VimeoEndingsTests {
     }
 
     @Test(
-        "429 keeps the API alone until the time that it names, as a date, in seconds, or not at all",
+        "429 delays only the API until the given time, as a date, in seconds, or absent",
         arguments: [
             ("1970-01-01T00:02:00Z", 120), ("120", 120), ("", 60), ("0", 60), ("9999999999", 60),
         ])
@@ -223,7 +223,7 @@ struct VimeoEndingsTests {
         #expect(end.contents == [parcel.content])
     }
 
-    @Test("a token that was renewed is read again within a request; a dead one holds; no answer shows it")
+    @Test("a renewed token is read again within a request; an invalid one holds; no answer shows it")
     func tokens() async throws {
         let end = try VimeoEnd()
         let logbook = Logbook()
@@ -243,7 +243,7 @@ struct VimeoEndingsTests {
     }
 
     @Test(
-        "the streaming flows are off: a hold that names the flow which works",
+        "with disabled streaming flows the hold names the flow that works",
         arguments: [VimeoFlow.twoStep, .fourStep])
     func streamingIsOff(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
@@ -253,7 +253,7 @@ struct VimeoEndingsTests {
         #expect(error.failure.message.contains("set `flow: tus`"))
     }
 
-    @Test("metadata that a ticket's video does not take is tried again, and then a warning, with no byte sent twice")
+    @Test("metadata refused for a ticket's video is tried again, and then a warning, with no byte sent twice")
     func settingsFail() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.script(.settings, .answer(503), .answer(500))
@@ -270,7 +270,7 @@ struct VimeoEndingsTests {
         #expect(other.server.state.withLock { $0.received } == 1500)
     }
 
-    @Test("the check names what the token may not do, and the quota")
+    @Test("the check names missing permissions of the token, and the quota")
     func check() async throws {
         let end = try VimeoEnd()
         let good = await end.destination.check()
@@ -291,7 +291,7 @@ struct VimeoEndingsTests {
     }
 
     @Test(
-        "each number of an error calls for what it means",
+        "each error number has its own reaction",
         arguments: [
             (400, 2205, Remedy.giveUp), (400, 2233, .giveUp), (403, 2411, .giveUp), (403, 3400, .authenticate),
             (403, 4101, .noRoom(after: nil)), (500, 4003, .holdDestination(after: nil)),

@@ -7,7 +7,7 @@ import Testing
 @testable import Destinations
 
 /// The fields of a video.
-@Suite("vimeo, what is said of a video", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("vimeo: attributes of a video", .timeLimit(.minutes(Patience.minutes(2))))
 struct VimeoFieldsTests {
     private func settings(_ video: String) throws -> [String: SettingValue] {
         let text = """
@@ -43,7 +43,7 @@ struct VimeoFieldsTests {
         return all.first ?? [:]
     }
 
-    @Test("goes with the creation or behind it; the destination's own before the folder's, and a name always")
+    @Test("attributes are sent with the creation or after it; the destination's before the folder's, and a name always")
     func fields() async throws {
         #expect(try await said("license: cc0") == ["name": "clip", "license": "cc0"])
         let metadata = ["title": "  From the folder ", "description": "   ", "other": "x"]
@@ -56,7 +56,7 @@ struct VimeoFieldsTests {
     }
 
     @Test(
-        "is judged when it is read: words, lengths, and what belongs together",
+        "attributes are checked when read: words, lengths, and combinations",
         arguments: [
             ("privacy: {view: Nobody}", "did you mean `nobody`"), ("privacy: {embed: all}", "takes one of"),
             ("privacy: {view: password}", "`video.password` is missing"),
@@ -71,7 +71,7 @@ struct VimeoFieldsTests {
         #expect(error?.description.contains("destinations.a.video.") == true)
     }
 
-    @Test("tells of all its mistakes at once")
+    @Test("all mistakes are reported at once")
     func all() {
         let error = #expect(throws: ConfigErrors.self) {
             try settings("privacy: {view: foo, embed: foo}, locale: \"12345678901\", users: [a], folder: abc")
@@ -81,7 +81,7 @@ struct VimeoFieldsTests {
         }
     }
 
-    @Test("that a template made wrong fails this file, and what is too long is cut, with a warning")
+    @Test("attributes that a template made invalid fail this file, and too long ones are cut, with a warning")
     func made() async throws {
         let end = try VimeoEnd()
         var order = try Parcel(10).order

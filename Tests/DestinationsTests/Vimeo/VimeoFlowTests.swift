@@ -7,9 +7,9 @@ import Testing
 @testable import Destinations
 
 /// A flow's requirements of the API, the facts known from the creation on, and videos that are found again.
-@Suite("vimeo, flows", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("vimeo: flows", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoFlowTests {
-    @Test("a ticket belongs to version 3.3, and everything else to 3.4", arguments: VimeoFlow.allCases)
+    @Test("a ticket uses version 3.3, and all others 3.4", arguments: VimeoFlow.allCases)
     func versions(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         _ = try await end.bring(try Parcel(1500))
@@ -22,7 +22,7 @@ struct VimeoFlowTests {
         #expect(versions == expected)
     }
 
-    @Test("the check asks whether the account takes the flow, and leaves nothing there", arguments: VimeoFlow.allCases)
+    @Test("the check tests whether the account supports the flow, and leaves no remains", arguments: VimeoFlow.allCases)
     func refused(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         let good = await end.destination.check()
@@ -44,7 +44,7 @@ struct VimeoFlowTests {
     }
 
     @Test(
-        "what the service calls it is known before a byte goes, with its page",
+        "the video's name is known before a byte is sent, with its page",
         arguments: [VimeoFlow.tus, .twoStep])
     func names(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
@@ -60,7 +60,7 @@ struct VimeoFlowTests {
         #expect(other.names.contains("/videos/1"))
     }
 
-    @Test("of a ticket it is known as soon as it is a video")
+    @Test("the name of a ticket is known as soon as it is a video")
     func nameOfTicket() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.change { $0.behaviour.states = ["transcoding", "available"] }
@@ -96,7 +96,7 @@ struct VimeoFlowTests {
     }
 
     @Test(
-        "a cancel while the end is under way removes the video, whether its name was heard or not",
+        "a cancel during completion removes the video, with or without a received name",
         arguments: [50, 2500])
     func cancelledInEnd(_ slow: Int) async throws {
         let end = try VimeoEnd(.fourStep)
@@ -107,7 +107,7 @@ struct VimeoFlowTests {
         #expect(end.contents.isEmpty)
     }
 
-    @Test("one that does not show yet is looked for again; only then is it said that nothing is there")
+    @Test("a video that is not visible yet is looked for again; only then is it reported as absent")
     func showsLate() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.change { $0.behaviour.showsAfter = 60_000 }
@@ -130,7 +130,7 @@ struct VimeoFlowTests {
         #expect(try await other.destination.discard(last))
     }
 
-    @Test("what others made is never removed, and where it cannot be found out that is said")
+    @Test("videos of others are never removed, and undecidable ones are reported")
     func unknown() async throws {
         let end = try VimeoEnd(.fourStep)
         let checkpoint = try await stoppedInEnd(end, try Parcel(1500))
@@ -161,7 +161,7 @@ struct VimeoFlowTests {
     private static let noAnswers: [VimeoServer.Garbling] = VimeoServer.Garbling.allCases
 
     @Test(
-        "an answer to the creation that cannot be read makes no second video: the one that it made is found",
+        "an unreadable answer to the creation creates no second video: the first one is found",
         arguments: noAnswers, [VimeoFlow.tus, .twoStep])
     func unreadable(_ garbling: VimeoServer.Garbling, _ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
@@ -174,7 +174,7 @@ struct VimeoFlowTests {
         #expect(object.id == "/videos/1" && logbook.names.contains("/videos/1"))
     }
 
-    @Test("what somebody else has there, or another upload, is not taken for it")
+    @Test("a foreign video, or that of another upload, is not confused with it")
     func notOurs() async throws {
         let end = try VimeoEnd()
         let parcel = try Parcel(1500)
@@ -204,7 +204,7 @@ struct VimeoFlowTests {
         #expect(taken.contents == [[], parcel.content])
     }
 
-    @Test("where it cannot be looked for, creations become rare, for all files together, and over restarts")
+    @Test("if lost creations cannot be looked for, creations become rare, for all files together, and over restarts")
     func bounded() async throws {
         let clocks = ManualClocks()
         var end = try VimeoEnd(clocks: clocks)

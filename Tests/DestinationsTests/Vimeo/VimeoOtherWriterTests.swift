@@ -7,7 +7,7 @@ import Testing
 @testable import Destinations
 
 /// Several destinations, machines or programs that use one account.
-@Suite("vimeo, other writers", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("vimeo: other writers", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoOtherWriterTests {
     /// Sends while another program writes `count` bytes to the new video, before its creation is answered.
     private func sent(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook, others count: Int) async throws {
@@ -19,7 +19,7 @@ struct VimeoOtherWriterTests {
     }
 
     @Test(
-        "what another writer has sent to our video is neither mixed with ours nor removed, and a warning names it",
+        "bytes of another writer in our video are neither mixed with ours nor removed, and a warning names it",
         arguments: [(900, 900), (2500, 1000), (2500, 2500)])
     func foreign(_ size: Int, _ others: Int) async throws {
         let end = try VimeoEnd()
@@ -33,7 +33,7 @@ struct VimeoOtherWriterTests {
         #expect(object.warnings.contains { $0.contains("another writer") && $0.contains("/videos/1") })
     }
 
-    @Test("one that more bytes came to than left here is not removed by a cancel either")
+    @Test("a video with more bytes than were sent is not removed by a cancel either")
     func cancelled() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(2500), Logbook())
@@ -53,7 +53,7 @@ struct VimeoOtherWriterTests {
         #expect(end.server.videos.isEmpty)
     }
 
-    @Test("an empty video of the same name and size is another box's when bytes come to it: it is not taken")
+    @Test("an empty video of the same name and size is another machine's when bytes arrive: it is not used")
     func otherBox() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())
@@ -77,7 +77,7 @@ struct VimeoOtherWriterTests {
         #expect(object.warnings.contains { $0.contains("got no answer") }, "\(object.warnings)")
     }
 
-    @Test("one that was made long after our creation was asked for is not taken")
+    @Test("a video created long after our request is not used")
     func later() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())
@@ -93,7 +93,7 @@ struct VimeoOtherWriterTests {
         #expect(end.contents == [[], parcel.content])
     }
 
-    @Test("two destinations of one account: neither takes what the other is about to hear of")
+    @Test("two destinations of one account do not use each other's pending creations")
     func twoDestinations() async throws {
         let end = try VimeoEnd()
         let other = try VimeoEnd(server: end.server)
@@ -115,7 +115,7 @@ struct VimeoOtherWriterTests {
 
     // MARK: Cancelled before the creation was answered
 
-    @Test("a cancel while the answer to the creation is not known removes the empty video, when it can be told")
+    @Test("a cancel with an unknown creation result removes the empty video, if identifiable")
     func lostCreation() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .garbled(.empty))
@@ -131,7 +131,7 @@ struct VimeoOtherWriterTests {
         #expect(try await end.destination.discard(checkpoint))
     }
 
-    @Test("where that cannot be told the removal is unknown, and nothing is removed")
+    @Test("if it is not identifiable the removal is unknown, and nothing is removed")
     func unknownCreation() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .garbled(.empty))
@@ -171,7 +171,7 @@ struct VimeoOtherWriterTests {
         return try await end.destination.upload(order, reporter: logbook)
     }
 
-    @Test("`retry` after a video was not found looks for it first, and sends nothing when it is there")
+    @Test("`retry` after a missing video looks for it first, and sends nothing if it is there")
     func foundAgain() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())
@@ -182,7 +182,7 @@ struct VimeoOtherWriterTests {
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
 
-    @Test("where it is not found again the file goes once more, with a warning that it may be there twice")
+    @Test("if it is still missing the file is sent once more, with a warning of a possible duplicate")
     func sentTwice() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())
@@ -194,7 +194,7 @@ struct VimeoOtherWriterTests {
         #expect(logbook.left.isEmpty && end.server.videos.count == 2)
     }
 
-    @Test("a page that a portal answers with 404 is no word about the video, however often it comes")
+    @Test("a portal's 404 page does not concern the video, however often it comes")
     func portal() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())
@@ -211,7 +211,7 @@ struct VimeoOtherWriterTests {
         #expect(try await parcel.send(to: end, logbook).id == "/videos/1")
     }
 
-    @Test("a word about a video of another size is none about this one")
+    @Test("an answer about a video of another size does not concern this one")
     func otherSize() async throws {
         let end = try VimeoEnd()
         end.server.script(
@@ -222,7 +222,7 @@ struct VimeoOtherWriterTests {
         #expect(try await parcel.send(to: end, logbook).id == "/videos/1")
     }
 
-    @Test("where the trial is refused for another reason, the check says that the flow is not known to be taken")
+    @Test("if the trial is refused for another reason, the check says that support of the flow is unknown")
     func checkUnknown() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .answer(403, [], #"{"error": "no", "error_code": 3200}"#))

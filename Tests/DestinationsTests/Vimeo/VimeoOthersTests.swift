@@ -8,7 +8,7 @@ import Testing
 @testable import Destinations
 
 /// The emulator is correct if the service's own client works with it: PyVimeo, which sends the bytes with tuspy.
-@Suite("vimeo's own client", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Vimeo's own client", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoOthersTests {
     private static let script = """
         import sys
@@ -30,7 +30,7 @@ struct VimeoOthersTests {
             print("refused")
         """
 
-    @Test("creates, sends in pieces, asks, renames, sets a thumbnail and deletes at the emulator")
+    @Test("the client creates, sends in pieces, queries, renames, sets a thumbnail and deletes at the emulator")
     func client() async throws {
         let server = try VimeoServer()
         defer { server.stop() }

@@ -7,7 +7,7 @@ import Testing
 @testable import Destinations
 
 /// An image that belongs to a video becomes its thumbnail.
-@Suite("a thumbnail at vimeo", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Thumbnails at vimeo", .timeLimit(.minutes(Patience.minutes(2))))
 struct VimeoPictureTests {
     private static let on: [String: SettingValue] = ["video.thumbnail": .flag(true)]
 
@@ -29,7 +29,7 @@ struct VimeoPictureTests {
         var shown: [[UInt8]] { end.server.pictures.filter(\.isActive).map(\.bytes) }
     }
 
-    @Test("is made, filled without the token, and chosen")
+    @Test("a thumbnail is created, filled without the token, and selected")
     func whole() async throws {
         let scene = try await Scene()
         let object = try await scene.end.bring(scene.image, scene.logbook)
@@ -42,7 +42,7 @@ struct VimeoPictureTests {
     }
 
     @Test(
-        "is the one that is shown when an answer is lost or refused on the way, and none is left beside it",
+        "after a lost or refused answer the thumbnail is shown, without another one beside it",
         arguments: [
             (VimeoServer.Kind.image, VimeoServer.Fault.loseReply), (.image, .cut(after: 100)), (.image, .answer(503)),
             (.image, .answer(404)), (.image, .answer(403)), (.choice, .loseReply), (.choice, .answer(500)),
@@ -58,7 +58,7 @@ struct VimeoPictureTests {
         #expect(scene.end.server.pictures.count == 1)
     }
 
-    @Test("whose creation got no answer is made again, and what was left behind has no bytes")
+    @Test("a thumbnail whose creation got no answer is created again, and the leftover has no bytes")
     func lostCreation() async throws {
         let scene = try await Scene()
         scene.end.server.script(.picture, .loseReply)
@@ -68,7 +68,7 @@ struct VimeoPictureTests {
         #expect(scene.end.server.pictures.map(\.bytes.isEmpty) == [true, false])
     }
 
-    @Test("goes on after a death behind each note, with the same picture")
+    @Test("after a kill at each note the same picture continues")
     func deaths() async throws {
         for deaths in 1...3 {
             let scene = try await Scene()
@@ -82,7 +82,9 @@ struct VimeoPictureTests {
         }
     }
 
-    @Test("waits for its video without an attempt, and says so", arguments: [UploadState.queued, .uploading, .failed])
+    @Test(
+        "a thumbnail waits for its video without an attempt, with the reason",
+        arguments: [UploadState.queued, .uploading, .failed])
     func waits(_ state: UploadState) async throws {
         let scene = try await Scene()
         scene.logbook.accompany([
@@ -95,7 +97,7 @@ struct VimeoPictureTests {
         #expect(scene.end.server.requests.isEmpty)
     }
 
-    @Test("takes no other sidecar for its video, and only its own round's")
+    @Test("no other sidecar is taken for the video, and only its own round's")
     func others() async throws {
         let scene = try await Scene()
         let video = try #require(try await scene.logbook.companions().first)
@@ -111,7 +113,7 @@ struct VimeoPictureTests {
         #expect(try await scene.image.failure(to: scene.end, other).failure.code == "no_video")
     }
 
-    @Test("that is gone before it is shown is made again, three times, and then by `retry`")
+    @Test("a thumbnail lost before it is shown is created again, three times, and then by `retry`")
     func gone() async throws {
         let scene = try await Scene()
         for _ in 0..<3 { scene.end.server.script(.choice, .answer(404, [], "{\"error\": \"not found\"}")) }
@@ -122,7 +124,7 @@ struct VimeoPictureTests {
         #expect(scene.end.server.pictures.count == 1)
     }
 
-    @Test("fails by itself where there is no video: none travels with it, it was cancelled, or deleted there")
+    @Test("a thumbnail fails alone without a video: none in the group, a cancelled one, or a deleted one")
     func noVideo() async throws {
         let scene = try await Scene()
         for others in [[], [Companion(mediaType: "video/mp4", state: .cancelled)]] {
@@ -139,7 +141,7 @@ struct VimeoPictureTests {
         #expect(try await scene.image.failure(to: scene.end, scene.logbook).failure.code == "video_deleted")
     }
 
-    @Test("that the token may not set fails alone, names the scope, and `check` tells it beforehand")
+    @Test("a thumbnail without the token's permission fails alone, names the scope, and `check` reports it before")
     func scope() async throws {
         let scene = try await Scene()
         scene.end.server.change { $0.account.scopes = ["upload", "private", "delete"] }
@@ -151,7 +153,7 @@ struct VimeoPictureTests {
         #expect(check.detail.contains("it lacks the scope `edit`, for setting a thumbnail"))
     }
 
-    @Test("is refused without a request when it is empty, of another kind, or not asked for")
+    @Test("an empty, unsuitable or unconfigured image is refused without a request")
     func refused() async throws {
         for (scene, code) in [
             (try await Scene(size: 0), "empty_file"), (try await Scene(mediaType: "image/heic"), "not_a_picture"),
@@ -164,7 +166,7 @@ struct VimeoPictureTests {
         }
     }
 
-    @Test("that is cancelled is removed, and one that is gone is done")
+    @Test("a cancelled thumbnail is removed, and a missing one is done")
     func removal() async throws {
         let scene = try await Scene()
         try await scene.end.bring(scene.image, scene.logbook)

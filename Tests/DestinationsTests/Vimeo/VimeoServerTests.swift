@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// The emulator refuses the same requests as the service, row by row of the service's description.
-@Suite("vimeo's emulator", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Vimeo emulator", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoServerTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
@@ -105,7 +105,7 @@ struct VimeoServerTests {
     private static let tus = "{\"upload\": {\"approach\": \"tus\", \"size\": 10}}"
     private static let ticket = "{\"type\": \"streaming\", \"size\": 10}"
 
-    @Test("refuses and takes", arguments: rows)
+    @Test("the emulator refuses and accepts like the service", arguments: rows)
     func row(_ row: Row) async throws {
         let server = try VimeoServer()
         defer { server.stop() }
@@ -132,7 +132,7 @@ struct VimeoServerTests {
         return try await Transport().send(Request(row.method, server.url + row.path, headers: headers, body: body))
     }
 
-    @Test("shows a video the same to every question: what failed has failed, and one of no bytes never ends")
+    @Test("the emulator shows a video consistently: failed stays failed, and an empty one never finishes")
     func shown() async throws {
         let server = try VimeoServer()
         defer { server.stop() }
@@ -162,7 +162,7 @@ struct VimeoServerTests {
         }
     }
 
-    @Test("leaves out what `fields` does not name, ends links, and takes an end once")
+    @Test("the emulator omits fields not named in `fields`, expires links, and accepts an end once")
     func wholes() async throws {
         let server = try VimeoServer()
         defer { server.stop() }

@@ -12,7 +12,7 @@ struct VimeoTests {
     private static let chunk = VimeoEnd.chunk
 
     @Test(
-        "a file of any size becomes one video with its bytes and its page, in every flow",
+        "a file of any size becomes one video with its bytes and page, in every flow",
         arguments: VimeoFlow.allCases,
         [1, chunk - 1, chunk, chunk + 1, 3 * chunk + 1])
     func sizes(_ flow: VimeoFlow, _ size: Int) async throws {
@@ -38,7 +38,8 @@ struct VimeoTests {
         #expect(end.server.requests.isEmpty)
     }
 
-    @Test("what is no video is refused without a request", arguments: ["image/jpeg", "text/plain", "audio/mpeg"])
+    @Test(
+        "a file that is no video is refused without a request", arguments: ["image/jpeg", "text/plain", "audio/mpeg"])
     func strangers(_ type: String) async throws {
         let end = try VimeoEnd()
         let parcel = try Parcel(10)
@@ -52,7 +53,7 @@ struct VimeoTests {
     }
 
     @Test(
-        "stopped at any note and begun again, there is one video, whole, and no byte below what was accepted goes again",
+        "stopped after any note and restarted, there is one complete video, and no accepted byte is sent again",
         arguments: VimeoFlow.allCases)
     func stopped(_ flow: VimeoFlow) async throws {
         for note in 1...40 {
@@ -75,7 +76,9 @@ struct VimeoTests {
         case cutInFirst, cutInSecond, lostReply, unavailable, nothingKept, allLost, fewer, html
     }
 
-    @Test("a cut, a lost reply, a server in trouble: one video, whole", arguments: VimeoFlow.allCases, Trouble.allCases)
+    @Test(
+        "an interruption, a lost answer, a server in trouble: one complete video", arguments: VimeoFlow.allCases,
+        Trouble.allCases)
     func troubles(_ flow: VimeoFlow, _ trouble: Trouble) async throws {
         let end = try VimeoEnd(flow)
         let kind: VimeoServer.Kind = flow == .tus ? .patch : .put
@@ -101,7 +104,7 @@ struct VimeoTests {
     }
 
     @Test(
-        "where Range names the last byte, the last byte goes twice the first time, and then never again",
+        "if Range names the last byte, that byte is sent twice the first time, and then never again",
         arguments: [
             VimeoFlow.twoStep, .fourStep,
         ])
@@ -123,7 +126,7 @@ struct VimeoTests {
     }
 
     @Test(
-        "the reply to a creation is lost: the video that it made is found, and else a warning says what may be there",
+        "a creation with a lost answer: the video is found, or a warning says what may be there",
         arguments: [
             VimeoFlow.tus, .twoStep,
         ])
@@ -143,7 +146,7 @@ struct VimeoTests {
         #expect(other.warnings == ["1 creation(s) got no answer: the remote may hold as many unfinished uploads"])
     }
 
-    @Test("the reply to the end of a ticket is lost: it is the same video, and no byte goes again")
+    @Test("a ticket's end with a lost answer: it is the same video, and no byte is sent again")
     func lostEnd() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.script(.complete, .loseReply)
@@ -154,7 +157,7 @@ struct VimeoTests {
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
 
-    @Test("a link that is gone: the video is removed, and another takes its place", arguments: [404, 410, 403])
+    @Test("an expired link: the video is removed, and another replaces it", arguments: [404, 410, 403])
     func goneLink(_ status: Int) async throws {
         let end = try VimeoEnd()
         let parcel = try Parcel(3 * Self.chunk)
@@ -166,7 +169,7 @@ struct VimeoTests {
         #expect(end.server.requests.filter { $0 == "removal" }.count == 1)
     }
 
-    @Test("what was created and is of no use is removed, and the destination waits for a person")
+    @Test("an unusable creation is removed, and the destination needs a person")
     func useless() async throws {
         for change in [
             { @Sendable (state: inout VimeoServer.State) in state.account.otherApproach = "post" },
@@ -182,7 +185,7 @@ struct VimeoTests {
         }
     }
 
-    @Test("removed at any moment, nothing is left; what is gone already is removed", arguments: VimeoFlow.allCases)
+    @Test("removed at any moment, no remains are left; missing ones count as removed", arguments: VimeoFlow.allCases)
     func discards(_ flow: VimeoFlow) async throws {
         for note in 1...40 {
             let end = try VimeoEnd(flow)
@@ -200,7 +203,7 @@ struct VimeoTests {
         Issue.record("it was stopped at every note")
     }
 
-    @Test("a removal that is refused for now is an error, and one that the token may not do is none")
+    @Test("a temporarily refused removal is an error, and one without the token's permission is not")
     func refusedRemoval() async throws {
         let end = try VimeoEnd()
         let checkpoint = Checkpoint(["video": "/videos/7"])
@@ -213,7 +216,7 @@ struct VimeoTests {
     }
 
     @Test(
-        "stopped while it is created, its name is heard and written down, so that it can be removed",
+        "stopped during its creation, the name is received and recorded, so that it can be removed",
         arguments: VimeoFlow.allCases)
     func stoppedInCreation(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
@@ -230,7 +233,7 @@ struct VimeoTests {
         #expect(end.contents.isEmpty)
     }
 
-    @Test("whatever the API answers, nothing breaks, nothing that cannot be shown is shown, and no token")
+    @Test("any API answer is handled, with only displayable text shown, and no token")
     func lies() async throws {
         let good = [
             #"{"uri": "/videos/1", "link": "https://vimeo.example/1", "upload": {"approach": "tus", "upload_link": "http://127.0.0.1:1/x"}}"#,

@@ -7,10 +7,10 @@ import Testing
 @testable import Destinations
 
 /// When an upload counts as verified if its source is to be removed.
-@Suite("vimeo, verified before a source goes", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("vimeo: verification before the source is released", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoVerifyTests {
     @Test(
-        "where the source goes, a video that can be watched is waited for; where it stays, or somebody wants it so, it is not",
+        "if the source is deleted, a playable video is awaited; if it stays, or if so configured, it is not",
         arguments: VimeoFlow.allCases)
     func byAction(_ flow: VimeoFlow) async throws {
         for (removes, verify, waits) in [
@@ -29,7 +29,7 @@ struct VimeoVerifyTests {
         }
     }
 
-    @Test("a look whether it is ready is one GET", arguments: VimeoFlow.allCases)
+    @Test("a check for readiness is one GET", arguments: VimeoFlow.allCases)
     func polls(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.change { $0.behaviour.states = ["transcoding"] }
@@ -41,7 +41,7 @@ struct VimeoVerifyTests {
         #expect(end.server.requests == ["video", "video", "video"])
     }
 
-    @Test("after `verify_timeout` that is said, and it is asked on, more seldom; at last it is complete with a warning")
+    @Test("after `verify_timeout` the wait is reported and goes on; at last the upload completes with a warning")
     func timeout() async throws {
         let end = try VimeoEnd(.tus, ["verify_timeout": .duration(.seconds(7200))])
         end.server.change { $0.behaviour.states = ["transcoding"] }
@@ -64,7 +64,7 @@ struct VimeoVerifyTests {
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
 
-    @Test("a failed transcode fails with the service's words, and its video goes")
+    @Test("a failed transcode fails with the service's message, and its video is removed")
     func failed() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding", "transcoding_error"] }
@@ -76,7 +76,7 @@ struct VimeoVerifyTests {
         #expect(error.failure.message.contains("transcoding_error"), "\(error)")
     }
 
-    @Test("a ticket's video that nobody can name releases no source, and one that stays is complete with a warning")
+    @Test("a ticket's video without a name releases no source, and one whose source stays completes with a warning")
     func unnamed() async throws {
         for removes in [true, false] {
             let end = try VimeoEnd(.fourStep)
@@ -102,7 +102,7 @@ struct VimeoVerifyTests {
     }
 
     @Test(
-        "only an answer in which everything says so says that a video can be watched",
+        "only a fully consistent answer counts as playable",
         arguments: [
             (#""status": "available", "is_playable": false"#, false),
             (#""transcode": {"status": "complete"}, "is_playable": false"#, false),
@@ -126,7 +126,7 @@ struct VimeoVerifyTests {
         }
     }
 
-    @Test("an answer about another video says nothing, and one with a word for its link is about the same")
+    @Test("an answer about another video is ignored, and one with a word for its link is about the same")
     func otherVideo() async throws {
         let end = try VimeoEnd()
         end.server.script(
@@ -137,7 +137,7 @@ struct VimeoVerifyTests {
         #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
     }
 
-    @Test("a look that gets no word holds nobody and is no attempt, and `verify_timeout` counts over it")
+    @Test("a check without an answer holds nothing and is no attempt, and `verify_timeout` continues over it")
     func noWord() async throws {
         let clocks = ManualClocks()
         let end = try VimeoEnd(.tus, ["verify_timeout": .duration(.seconds(7200))], clocks: clocks)
@@ -159,7 +159,7 @@ struct VimeoVerifyTests {
         #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
     }
 
-    @Test("a video that is not found once is asked for again, and none is removed because it was not found")
+    @Test("a video not found once is queried again, and none is removed because it was not found")
     func notFound() async throws {
         let end = try VimeoEnd()
         let gone = VimeoServer.Fault.answer(404, [], #"{"error": "not found", "error_code": 5000}"#)
@@ -183,7 +183,7 @@ struct VimeoVerifyTests {
         #expect(other.contents == [parcel.content])
     }
 
-    @Test("that no answer to the last bytes was seen is kept as a warning beside `playable`")
+    @Test("a missing answer to the last bytes stays as a warning beside `playable`")
     func unanswered() async throws {
         let end = try VimeoEnd()
         end.server.script(.patch, .loseReply)
@@ -195,7 +195,7 @@ struct VimeoVerifyTests {
     }
 
     @Test(
-        "a refusal of the last bytes that is accepted is a warning, whatever its status", arguments: VimeoFlow.allCases,
+        "an accepted refusal of the last bytes is a warning, whatever its status", arguments: VimeoFlow.allCases,
         [400, 403, 422, 500])
     func accepted(_ flow: VimeoFlow, _ status: Int) async throws {
         for accepts in [true, false] {

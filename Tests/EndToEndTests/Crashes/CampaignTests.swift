@@ -8,7 +8,7 @@ import Testing
 /// Servers that refuse, forget and give false answers at the end of an upload, and a daemon that is killed meanwhile.
 /// The result of each upload is compared with the answers that the daemon got, and with the content of the destination.
 @Suite(
-    "a campaign against servers that spoil the end", .needsPackages, .serialized,
+    "Random campaign against servers with faults", .needsPackages, .serialized,
     .timeLimit(.minutes(Patience.minutes(60))))
 struct CampaignTests {
     private static let isWanted = ConditionTrait.enabled(if: Setting.isThorough, "takes minutes: make campaign")
@@ -25,7 +25,7 @@ struct CampaignTests {
     }
 
     @Test(
-        "nothing is lost, twice without a warning, or released against what was told", isWanted,
+        "no file is lost, duplicated without a warning, or released against the configuration", isWanted,
         arguments: CampaignKind.here)
     func faults(_ kind: CampaignKind) async throws {
         let seed = Setting.seed

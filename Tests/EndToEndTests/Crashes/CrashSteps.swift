@@ -44,9 +44,9 @@ enum CrashSteps {
         + directory + rebuild + hooks + beforeUpload + parts + receiving
 }
 
-@Suite("the places where a test may end the process")
+@Suite("Crash points")
 struct CrashStepsTests {
-    @Test("are all tried: each one in the sources is in the lists, and no other")
+    @Test("every crash point in the sources is tested, and every tested one exists")
     func complete() throws {
         let root = Repository.root.appending("Sources")
         var found: Set<String> = []

@@ -8,7 +8,7 @@ import Testing
 ///
 /// One variant at a time: each keeps both cores of a small machine busy, and a kill has to hit work, not a queue for
 /// it.
-@Suite("after a kill at any moment", .serialized)
+@Suite("Kills at any moment", .serialized)
 struct CrashTests {
     struct Variant: CustomTestStringConvertible, Sendable {
         enum Victim: String, Sendable { case daemon, receiver, both }
@@ -26,7 +26,7 @@ struct CrashTests {
     ]
 
     @Test(
-        "every file is at the receiver once and whole, the sources are as configured, nothing is left over",
+        "every file is at the receiver once and complete, sources are as configured, and no remains are left",
         .timeLimit(.minutes(Patience.minutes(60))), arguments: variants)
     func survives(_ variant: Variant) async throws {
         let seed = Setting.seed

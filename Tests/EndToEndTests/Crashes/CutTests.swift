@@ -8,13 +8,13 @@ import Testing
 ///
 /// A kill leaves everything in the kernel's cache, so only these tests find a missing sync. One at a time: each keeps
 /// both cores of a small machine busy.
-@Suite("after a power cut", .serialized, .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
+@Suite("Power cuts", .serialized, .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
 struct CutTests {
     typealias Variant = PoweredScene.Variant
 
     // MARK: The tool
 
-    @Test("the tool is honest: what was synced stays, what was not is gone", arguments: LoopDisk.Kind.allCases)
+    @Test("the test disk keeps synced data and loses unsynced data", arguments: LoopDisk.Kind.allCases)
     func honest(_ kind: LoopDisk.Kind) async throws {
         let disk = try await LoopDisk(kind)
         func write(_ name: FilePath, sync: Bool) throws {
@@ -57,7 +57,7 @@ struct CutTests {
     }
 
     @Test(
-        "behind a durable step: every file is at the receiver once and whole, no source went too early",
+        "after each durable step, every file is at the receiver once and complete, no source was released too early",
         .timeLimit(.minutes(Patience.minutes(30))),
         arguments: Tier.sample(stepVariants + (Setting.isThorough ? moreStepVariants : [])))
     func behindSteps(_ variant: Variant) async throws {
@@ -91,7 +91,7 @@ struct CutTests {
 
     /// Its disk loses power alone, the daemon's disks alone, or all of them.
     @Test(
-        "behind a durable step: every file is in the folder once and whole, no source went too early",
+        "after each durable step, every file is in the folder once and complete, and no source was released too early",
         .timeLimit(.minutes(Patience.minutes(30))),
         arguments: folderVariants + (Setting.isThorough ? moreFolderVariants : []))
     func folderBehindSteps(_ variant: Variant) async throws {
@@ -153,7 +153,7 @@ struct CutTests {
     }
 
     @Test(
-        "behind *staged* the copy is enough: the source may be gone, and the file arrives",
+        "after *staged* the copy suffices: the file arrives even if the source is gone",
         .timeLimit(.minutes(Patience.minutes(3))),
         arguments: LoopDisk.Kind.allCases)
     func copyAlone(_ kind: LoopDisk.Kind) async throws {
@@ -189,7 +189,7 @@ struct CutTests {
     }
 
     @Test(
-        "at any moment: every file has arrived once and whole, no source went too early",
+        "at any moment, every file arrives once and complete, and no source was released too early",
         .timeLimit(.minutes(Patience.minutes(60))),
         arguments: Tier.sample(randomVariants + (isLong ? moreRandomVariants : [])))
     func atRandom(_ variant: Variant) async throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// Disks that are full, out of inodes, or read-only, and recover. In parallel, since they mostly wait.
 @Suite(
-    "on a full disk", .timeLimit(.minutes(Patience.minutes(3))),
+    "Full disks", .timeLimit(.minutes(Patience.minutes(3))),
     .enabled(if: SmallDisk.isPossible, "small file systems need root: sudo make test"))
 struct FullTests {
     private let dice = Dice(seed: 1)
@@ -33,7 +33,7 @@ struct FullTests {
         try await outcome.check()
     }
 
-    @Test("a file that is larger than the staging folder takes waits alone, and says why; smaller ones go on")
+    @Test("a file that is too large for the staging file system waits alone with the reason; smaller ones continue")
     func tooLarge() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -42,7 +42,7 @@ struct FullTests {
         let large = Clip(number: 0, size: 30_000_000, relative: "large.mp4")
         let camera = Camera(fixture, dice: dice)
         try camera.drop(large)
-        try await says(["takes no file of", "File too large"], fixture, "list")
+        try await says(["cannot hold a file of", "File too large"], fixture, "list")
         let others = Camera(fixture, dice: dice)
         for number in 1..<10 {
             try others.drop(Clip(number: number, size: 60_000, relative: FilePath("clip \(number).mp4")))
@@ -60,7 +60,7 @@ struct FullTests {
         }
     }
 
-    @Test("a limit on the size of files that stops the state is named, at the start and by the doctor")
+    @Test("a file size limit that stops the state is named at start and by the doctor")
     func limited() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -79,7 +79,7 @@ struct FullTests {
     }
 
     /// 3 MB is less than the log of the database uses where there is space.
-    @Test("the state: nothing is taken in, one line says so, and all goes on when there is room", arguments: [3, 24])
+    @Test("full state disk: intake stops with one log line, and continues when space is free", arguments: [3, 24])
     func state(megabytes: Int) async throws {
         let disk = try SmallDisk(size: megabytes << 20)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["state": disk.path])
@@ -99,7 +99,7 @@ struct FullTests {
                 return try await fixture.ask("status", ["--json"])?.contains("cannot be written") == true
             }
             let text = try await says(
-                ["\(fixture.state) cannot be written", "bytes are free there", "needed"], fixture)
+                ["\(fixture.state) cannot be written", "bytes free", "needed"], fixture)
             #expect(text.contains("\"counts\""))
             // A small commit may still find space at this moment, and clears the hold for a moment.
             try await eventually("what waits says why", within: .seconds(60), every: .milliseconds(100)) {
@@ -121,7 +121,7 @@ struct FullTests {
     }
 
     @Test(
-        "the state, at the start: the daemon waits and says so, and begins when there is room",
+        "full state disk at start: the daemon waits with a message and starts when space is free",
         arguments: [true, false])
     func stateAtStart(isFirst: Bool) async throws {
         let disk = try SmallDisk(size: 4 << 20)
@@ -177,10 +177,10 @@ struct FullTests {
             let ending = try await asking.end(within: .seconds(20))
             return ending == .status(75) ? try asking.complained() : nil
         }
-        #expect(said.contains("waits for disk space") && said.contains("bytes are free there"), "\(said)")
+        #expect(said.contains("waits for disk space") && said.contains("bytes free"), "\(said)")
     }
 
-    @Test("the state, while uploads run: they stop, and go on from their checkpoints")
+    @Test("full state disk during uploads: they stop, and continue from their checkpoints")
     func stateWhileSending() async throws {
         let disk = try SmallDisk(size: 3 << 20)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["state": disk.path])
@@ -207,7 +207,7 @@ struct FullTests {
         try await finish(fixture, camera)
     }
 
-    @Test("staging: what waits says why, and goes on when there is room")
+    @Test("full staging disk: files wait with the reason, and continue when space is free")
     func staging() async throws {
         let disk = try SmallDisk(size: 4 << 20)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["staging": disk.path])
@@ -226,7 +226,7 @@ struct FullTests {
         try await finish(fixture, camera)
     }
 
-    @Test("staging that has no name left for a second file: they go one after the other")
+    @Test("staging without inodes for a second file: files are staged one after another")
     func names() async throws {
         // The root, the folder, one copy.
         let disk = try SmallDisk(size: 4 << 20, files: 3)
@@ -244,7 +244,7 @@ struct FullTests {
     }
 
     @Test(
-        "staging that turned read-only: what waits says why, and goes on when it can be written",
+        "read-only staging: files wait with the reason, and continue when it is writable",
         .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
     func readOnly() async throws {
         let disk = try await LoopDisk(.ext4)
@@ -262,7 +262,7 @@ struct FullTests {
         try await finish(fixture, camera)
     }
 
-    @Test("the receiver's: what waits says what is free there and what is needed, and all goes on when there is room")
+    @Test("full receiver: uploads wait and show free and needed space, and continue when space is free")
     func receiver() async throws {
         let disk = try SmallDisk(size: 16 << 20)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["received": disk.path])

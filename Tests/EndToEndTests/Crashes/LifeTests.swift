@@ -5,9 +5,10 @@ import TestKit
 import Testing
 
 /// The daemon in the life of its machine: told to stop, started again, started again much later.
-@Suite("a daemon's life")
+@Suite("Life cycle of the daemon")
 struct LifeTests {
-    @Test("200 days later a kept source is neither staged nor sent again", .timeLimit(.minutes(Patience.minutes(3))))
+    @Test(
+        "200 days later a kept source is neither staged nor uploaded again", .timeLimit(.minutes(Patience.minutes(3))))
     func muchLater() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -32,7 +33,7 @@ struct LifeTests {
     }
 
     @Test(
-        "SIGTERM in the middle of an upload ends it soon, and the next start goes on",
+        "SIGTERM during an upload stops the daemon soon, and the next start continues",
         .timeLimit(.minutes(Patience.minutes(3))))
     func leaves() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -56,7 +57,7 @@ struct LifeTests {
     }
 
     @Test(
-        "SIGTERM ends it though nobody reads its log any more", .timeLimit(.minutes(Patience.minutes(1))))
+        "SIGTERM stops the daemon even if its log is no longer read", .timeLimit(.minutes(Patience.minutes(1))))
     func unreadLog() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()

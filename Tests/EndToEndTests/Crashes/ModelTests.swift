@@ -6,9 +6,9 @@ import TestKit
 import Testing
 
 /// Several programs change files in every usual way, while disks come and go, events get lost and the daemon is killed.
-@Suite("Whatever happens in a folder", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+@Suite("Random changes in a folder", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct ModelTests {
-    @Test("what is staged are finished files, every one that stands there, each once")
+    @Test("every finished file is staged once, and no unfinished one")
     func model() async throws {
         let seed = Setting.seed
         var dice = Dice(seed: seed)

@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// The database is lost during the work, and rebuilt.
-@Suite("a rebuild", .serialized)
+@Suite("Rebuild", .serialized)
 struct RebuildTests {
     enum Loss: String, Sendable, CaseIterable { case garbage, truncated, emptied, deleted }
     struct Case: Sendable, CustomTestStringConvertible {
@@ -16,7 +16,7 @@ struct RebuildTests {
     }
 
     @Test(
-        "brings every file to the receiver once, whatever became of the database",
+        "rebuild brings every file to the receiver once, whatever happened to the database",
         .timeLimit(.minutes(Patience.minutes(3))),
         arguments: [
             Case(source: .keep, loss: .garbage), Case(source: .delete, loss: .deleted),
@@ -40,7 +40,7 @@ struct RebuildTests {
     }
 
     @Test(
-        "that is killed there is done by the next one", .timeLimit(.minutes(Patience.minutes(3))),
+        "a rebuild killed at a crash point is completed by the next one", .timeLimit(.minutes(Patience.minutes(3))),
         arguments: [
             "rebuild-copy:3", "rebuild-restored:1", "rebuild-finished:1", "rebuild-aside:1", "rebuild-aside:2",
             "rebuild-set-aside:1", "rebuild-done:1",
@@ -61,7 +61,7 @@ struct RebuildTests {
     }
 
     @Test(
-        "gives a source back that a move had caught, in its folder or where it leads to, and moves it again",
+        "rebuild gives back a source that a move had renamed, on either side, and moves it again",
         .timeLimit(.minutes(Patience.minutes(2))), arguments: ["release-renamed", "release-moved"])
     func caught(_ step: String) async throws {
         let fixture = try DaemonFixture(source: .move, binary: Setting.binary())
@@ -83,7 +83,7 @@ struct RebuildTests {
         #expect(try Outcome.files(in: fixture.done, hidden: true).map(\.name) == ["clip.mp4"])
     }
 
-    @Test("sends a copy whose source is gone", .timeLimit(.minutes(Patience.minutes(2))))
+    @Test("rebuild uploads a copy whose source is gone", .timeLimit(.minutes(Patience.minutes(2))))
     func onlyTheCopy() async throws {
         let scene = try await Scene(.keep)
         let lost = try #require(scene.waiting.first)
@@ -100,7 +100,7 @@ struct RebuildTests {
     }
 
     @Test(
-        "holds what a receiver that is away may have, and sends it when a person says so",
+        "rebuild holds files that an unreachable receiver may have, and uploads them on command",
         .timeLimit(.minutes(Patience.minutes(2))))
     func undecided() async throws {
         let scene = try await Scene(.keep)
@@ -119,7 +119,8 @@ struct RebuildTests {
         try await scene.expectAllOnce(isRunning: true)
     }
 
-    @Test("is refused while a daemon runs, and for a database that is well", .timeLimit(.minutes(Patience.minutes(1))))
+    @Test(
+        "rebuild is refused while a daemon runs, and for an intact database", .timeLimit(.minutes(Patience.minutes(1))))
     func refused() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -130,7 +131,7 @@ struct RebuildTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         let well = try await fixture.verb("rebuild", ["--yes"])
         #expect(well.status == 65, "\(well)")
-        #expect(well.complained.contains("is well"), "\(well)")
+        #expect(well.complained.contains("is intact"), "\(well)")
         // It left nothing that would stop the daemon.
         try fixture.startDaemon()
         try await eventually("it answers again") { try await fixture.status()?.starting == false }

@@ -4,9 +4,10 @@ import TestKit
 import Testing
 
 /// The notices to hooks about an upload that has trouble, from the built program.
-@Suite("trouble and the way out of it", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Trouble and recovery", .timeLimit(.minutes(Patience.minutes(2))))
 struct RecoveryTests {
-    @Test("a lost server is told as attempts, and once as overcome, though the daemon was killed in between")
+    @Test(
+        "a lost server is reported as failed attempts and once as recovered, even if the daemon was killed in between")
     func lostServer() async throws {
         let scene = try Hooks.Scene()
         let fixture = scene.fixture

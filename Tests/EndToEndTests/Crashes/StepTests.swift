@@ -8,7 +8,7 @@ import Testing
 ///
 /// `SLUICE_TEST_CRASH=STEP:N` makes the daemon kill itself when it has passed `STEP` for the Nth time. One at a time:
 /// thirty daemons at once would test the machine's patience and not the steps.
-@Suite("killed behind a durable step", .serialized)
+@Suite("Kills after durable steps", .serialized)
 struct StepTests {
     struct Kill: CustomTestStringConvertible, Sendable {
         let step: String
@@ -40,7 +40,8 @@ struct StepTests {
         } + CrashSteps.within.map { Kill(step: $0, source: .move) }
 
     @Test(
-        "the next start goes on from there", .timeLimit(.minutes(Patience.minutes(3))), arguments: Tier.sample(all, 4))
+        "the next start continues from the step", .timeLimit(.minutes(Patience.minutes(3))),
+        arguments: Tier.sample(all, 4))
     func goesOn(_ kill: Kill) async throws {
         let fixture = try DaemonFixture(source: kill.source, binary: Setting.binary())
         fixture.folderKeys = kill.keeping.map { [$0] } ?? []
@@ -57,7 +58,7 @@ struct StepTests {
     }
 
     @Test(
-        "a new file under the source's name survives and is delivered too", .timeLimit(.minutes(Patience.minutes(3))),
+        "a new file under the source's name survives and is uploaded too", .timeLimit(.minutes(Patience.minutes(3))),
         arguments: released + [Kill(step: "completed", source: .delete), Kill(step: "verified", source: .move)])
     func newcomer(_ kill: Kill) async throws {
         let fixture = try DaemonFixture(source: kill.source, binary: Setting.binary())
@@ -87,7 +88,7 @@ struct StepTests {
         + (["verified", "completed", "release-begun"] + CrashSteps.changed).map { Kill(step: $0, source: .delete) }
 
     @Test(
-        "a file that is rewritten with its size and time before it is released is delivered in both versions, each once",
+        "a file rewritten with the same size and time before its release is uploaded in both versions, each once",
         .timeLimit(.minutes(Patience.minutes(3))), arguments: changes)
     func rewritten(_ kill: Kill?) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -122,7 +123,8 @@ struct StepTests {
     }
 
     @Test(
-        "a receiver that was killed there is whole after its next start", .timeLimit(.minutes(Patience.minutes(3))),
+        "a receiver that was killed at a step is consistent after its next start",
+        .timeLimit(.minutes(Patience.minutes(3))),
         arguments: CrashSteps.receiver)
     func receiver(_ step: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -141,7 +143,7 @@ struct StepTests {
     }
 
     @Test(
-        "cancelled is cancelled: the copy goes, the source stays, nothing is sent",
+        "a cancelled upload stays cancelled: its copy is removed, its source stays, and no byte is sent",
         .timeLimit(.minutes(Patience.minutes(1))))
     func cancelled() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -167,7 +169,7 @@ struct StepTests {
     }
 
     @Test(
-        "what is dismissed or given up is so after a kill as well, and the only copy of it is kept",
+        "a dismissed or failed upload stays so after a kill, and the only copy of its file is kept",
         .timeLimit(.minutes(Patience.minutes(1))), arguments: ["dismissed", "copy-rescued"])
     func dismissed(_ step: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())

@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// The built program and an account: after kills at any moment, each file is one video.
-@Suite("vimeo, killed", .serialized, .timeLimit(.minutes(Patience.minutes(20))))
+@Suite("Vimeo with kills", .serialized, .timeLimit(.minutes(Patience.minutes(20))))
 struct VimeoCrashTests {
     private struct Scene {
         let server: VimeoServer
@@ -75,7 +75,7 @@ struct VimeoCrashTests {
     }
 
     @Test(
-        "behind any step, the next start goes on: one video for each file, and nothing else",
+        "after a kill at any step the next start continues: one video for each file, and no other",
         arguments: Tier.sample(kills))
     func steps(_ kill: Kill) async throws {
         let scene = try Scene(kill.flow)
@@ -91,7 +91,7 @@ struct VimeoCrashTests {
     }
 
     @Test(
-        "at any moment: one video for each file, and an empty one at most for each creation that was cut off",
+        "killed at any moment: one video for each file, and at most one empty one for each interrupted creation",
         arguments: ["tus", "two-step", "four-step"])
     func random(_ flow: String) async throws {
         let scene = try Scene(flow)
@@ -112,7 +112,7 @@ struct VimeoCrashTests {
         } catch { Issue.record(error, "seed \(seed); run again with SLUICE_SEED=\(seed)") }
     }
 
-    @Test("cancelled while it goes, its video is removed, also over a kill and a service that is away")
+    @Test("the video of an upload cancelled in progress is removed, in spite of a kill and an outage of the service")
     func cancelled() async throws {
         let scene = try Scene("tus", ", bandwidth: 100 kB/s")
         try scene.drop(1, size: 600_000)
@@ -128,7 +128,7 @@ struct VimeoCrashTests {
         #expect(try Outcome.files(in: scene.fixture.drop, hidden: true) == ["clip 0.mp4"])
     }
 
-    @Test("the page of a playable video is shown, in the event as well; meanwhile the upload says what it waits for")
+    @Test("the page of a playable video is shown, also in the event; until then the upload shows its wait")
     func shown() async throws {
         let scene = try Scene("tus", ", verify: playable")
         scene.server.change { $0.behaviour.states = ["transcoding"] }
@@ -151,7 +151,7 @@ struct VimeoCrashTests {
         }
     }
 
-    @Test("an image of its group becomes a video's thumbnail, over kills, and waits for it until then")
+    @Test("an image of the group becomes the thumbnail, in spite of kills, and waits for its video")
     func thumbnails() async throws {
         let scene = try Scene(
             "tus", ", video: {thumbnail: true}, bandwidth: 200 kB/s",
@@ -179,7 +179,7 @@ struct VimeoCrashTests {
         }
     }
 
-    @Test("what the account holds is listed, with the uploads that made it, and what others brought apart")
+    @Test("the account's videos are listed with their uploads, foreign ones separately")
     func listed() async throws {
         let scene = try Scene("tus")
         try scene.drop(2, size: 1000)

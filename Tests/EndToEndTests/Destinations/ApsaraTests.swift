@@ -53,7 +53,8 @@ struct ApsaraTests {
     ]
 
     @Test(
-        "killed behind a step, the next start goes on: each file is there once and whole", arguments: Tier.sample(steps)
+        "killed at a step, the next start continues: each file is there once and complete",
+        arguments: Tier.sample(steps)
     )
     func killed(behind step: String) async throws {
         let site = try await Site()
@@ -66,13 +67,13 @@ struct ApsaraTests {
         #expect(operations.filter { $0 == "InitiateMultipartUpload" }.count <= 2, "\(operations)")
     }
 
-    @Test("killed at any moment, with parts side by side, each file is there once and whole", arguments: [false, true])
+    @Test("killed at any moment with parallel parts, each file is there once and complete", arguments: [false, true])
     func killedAnywhere(_ isOwn: Bool) async throws {
         let site = try await Site(isOwn: isOwn)
         try await site.killAnywhere(rounds: Setting.kills / 10, large: 8_000_000, others: 1...1_000_000)
     }
 
-    @Test("a credential that ends on the way is an event, and the medium is shown from its beginning")
+    @Test("an expired credential during an upload is an event, and the medium is shown from its start")
     func credential() async throws {
         let site = try await Site(more: ", parallel: 1")
         try await site.server.control(

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The daemon with a folder as its destination: beside a receiver, killed after each step, absent, and full.
-@Suite("a folder as destination", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Folder as destination", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct ArchiveTests {
     private func fixture(_ uploadTo: [String]) throws -> DaemonFixture {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -52,7 +52,7 @@ struct ArchiveTests {
     ]
 
     @Test(
-        "killed behind a step, the next start goes on: nothing is lost, nothing is there twice",
+        "killed at a step, the next start continues: no file is lost or duplicated",
         arguments: Tier.sample(steps))
     func killed(behind step: String) async throws {
         let fixture = try fixture(["archive"])
@@ -68,7 +68,7 @@ struct ArchiveTests {
         try await expect(camera.clips, in: fixture.archive, of: fixture)
     }
 
-    @Test("killed behind a durable point in the middle of a large file, it goes on from there")
+    @Test("killed at a durable point within a large file, the upload continues from there")
     func killedInTheMiddle() async throws {
         let fixture = try fixture(["archive"])
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -81,7 +81,7 @@ struct ArchiveTests {
         #expect(fixture.lastWords().contains("sent=\(1 << 20)"), "only what was missing is copied")
     }
 
-    @Test("two destinations share one staged copy, and the source goes when both have the file")
+    @Test("two destinations share one staged copy, and the source is released when both have the file")
     func both() async throws {
         let fixture = try fixture(["nas", "archive"])
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -108,7 +108,7 @@ struct ArchiveTests {
         #expect(try await fixture.status()?.counts.completed == 2 * camera.clips.count)
     }
 
-    @Test("a folder that is away is not made; its uploads wait, and go on when it is back")
+    @Test("an absent folder is not created; its uploads wait and continue when it is back")
     func away() async throws {
         let fixture = try fixture(["archive"])
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -128,7 +128,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "an unmounted place gets nothing, and a mounted one everything",
+        "an unmounted folder receives no file, and a mounted one all files",
         .enabled(if: SmallDisk.isPossible, "mounting needs root"))
     func mounted() async throws {
         let fixture = try fixture(["archive"])
@@ -146,7 +146,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "what a disk has no room for waits, smaller files go, and it goes on when there is room",
+        "files that do not fit on the disk wait, smaller files continue, and all continue when space is free",
         .enabled(if: SmallDisk.isPossible, "mounting needs root"))
     func full() async throws {
         let fixture = try fixture(["archive"])
@@ -169,7 +169,7 @@ struct ArchiveTests {
             }
         }
         let words = try #require(fixture.daemon).complained()
-        #expect(words.split(separator: "waits for room at its destination").count == 2, "said once: \(words)")
+        #expect(words.split(separator: "waits for free space at its destination").count == 2, "said once: \(words)")
         #expect(try Set(Outcome.files(in: disk.path, hidden: true)) == ["filler", "small.mp4"], "nothing was begun")
         #expect(try Outcome.files(in: fixture.drop, hidden: true) == ["large.mp4"])
         try Files.remove(filler)
@@ -181,7 +181,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "a disk that says that it has room and refuses holds the destination, and is gone on with when it takes files",
+        "a disk that reports space and refuses files holds the destination, which continues when it accepts files",
         .enabled(if: SmallDisk.isPossible, "mounting needs root"))
     func refuses() async throws {
         let fixture = try fixture(["archive"])

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The daemon with a server for chunked forms: killed after each step and at random moments, and under a quota.
-@Suite("a chunked form as destination", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
+@Suite("Chunked form as destination", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
 struct FormTests {
     /// A form with tokens, and one that can be asked for each block.
     static let presets = ["breakpoint", "resumable"]
@@ -62,7 +62,7 @@ struct FormTests {
         ]
 
     @Test(
-        "killed behind a step, the next start goes on: each file is there once and whole",
+        "killed at a step, the next start continues: each file is there once and complete",
         arguments: Tier.sample(presets), Tier.sample(steps))
     func killed(_ preset: String, behind step: String) async throws {
         let site = try site(preset)
@@ -76,7 +76,7 @@ struct FormTests {
         try await settle(site)
     }
 
-    @Test("killed at any moment, with blocks side by side, each file is there once and whole", arguments: presets)
+    @Test("killed at any moment with parallel blocks, each file is there once and complete", arguments: presets)
     func killedAnywhere(_ preset: String) async throws {
         let seed = Setting.seed
         var dice = Dice(seed: seed)
@@ -102,7 +102,7 @@ struct FormTests {
     }
 
     @Test(
-        "blocks that go side by side stay within one quota together, and what is acknowledged is not sent again",
+        "parallel blocks together stay within one quota, and acknowledged blocks are not sent again",
         arguments: [1, 4])
     func quota(_ parallel: Int) async throws {
         let site = try site(
@@ -133,7 +133,7 @@ struct FormTests {
     }
 
     @Test(
-        "what a cancelled upload left is removed where the server has a word for that, and later where it failed at first",
+        "remains of a cancelled upload are removed if the server supports it, and later if the first try failed",
         arguments: presets, [[], [500]])
     func cancelled(_ preset: String, failing: [Int]) async throws {
         let name = preset == "breakpoint" ? "{token}" : "{id}"
@@ -162,7 +162,7 @@ struct FormTests {
         #expect(!site.server.requests.contains("block 33"))
     }
 
-    @Test("what a cancelled upload left is told of while it is not removed, also by a daemon that was killed")
+    @Test("unremoved remains of a cancelled upload are reported, also by a daemon that was killed")
     func cancelledInVain() async throws {
         let site = try site("resumable", keys: ", abort: {url: /abort, fields: {id: \"{id}\"}}")
         site.server.set {

@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// The daemon with a bucket at the stand-in for OSS, killed after each step and at random moments.
-@Suite("a bucket of OSS as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+@Suite("OSS bucket as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct OSSTests {
     private struct Site: CrashSite {
         let fixture: DaemonFixture
@@ -44,7 +44,8 @@ struct OSSTests {
     ]
 
     @Test(
-        "killed behind a step, the next start goes on: each file is there once and whole", arguments: Tier.sample(steps)
+        "killed at a step, the next start continues: each file is there once and complete",
+        arguments: Tier.sample(steps)
     )
     func killed(behind step: String) async throws {
         let site = try await Site()
@@ -54,13 +55,13 @@ struct OSSTests {
         try await site.kill(behind: step)
     }
 
-    @Test("killed at any moment, with parts side by side, each file is there once and whole")
+    @Test("killed at any moment with parallel parts, each file is there once and complete")
     func killedAnywhere() async throws {
         let site = try await Site()
         try await site.killAnywhere(rounds: Setting.kills / 10, large: 8_000_000, others: 1...1_000_000)
     }
 
-    @Test("a limit of policy is told to the service where it is asked for")
+    @Test("a bandwidth limit of the policy is passed to the service if configured")
     func limit() async throws {
         let site = try await Site(more: ", traffic_limit: true, bandwidth: 4 MB/s")
         try site.drop(1, size: 2_000_000)

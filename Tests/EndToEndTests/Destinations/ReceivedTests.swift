@@ -6,7 +6,7 @@ import Testing
 
 /// Received bytes in the ledger, compared with the counts of the kernel's packet filter.
 @Suite(
-    "what comes in, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
+    "Received bytes, with the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(4))))
 struct ReceivedEndToEndTests {
     private struct Usage: Decodable {
@@ -47,7 +47,7 @@ struct ReceivedEndToEndTests {
         return (roads, fixture, Camera(fixture, dice: Dice(seed: 1)))
     }
 
-    @Test("with many small files and a large one it is never told to be less than it was, and hardly more")
+    @Test("with many small files and a large one, received bytes are never under-reported and hardly over-reported")
     func counts() async throws {
         // No faster than the links of the test transmit without loss.
         let (roads, fixture, camera) = try await scene(["bandwidth: 5 MB/s"])
@@ -64,7 +64,7 @@ struct ReceivedEndToEndTests {
         #expect(told <= came + came / 16 + 6000, "\(told) \(came)")
     }
 
-    @Test("acknowledgements that tell of gaps are counted with their length on a bad line")
+    @Test("selective acknowledgements on a lossy link are counted with their length")
     func loses() async throws {
         let (roads, fixture, camera) = try await scene()
         try await blocking { try roads.lose(3) }
@@ -79,7 +79,7 @@ struct ReceivedEndToEndTests {
         #expect(Double(told) <= 1.5 * Double(came) + 6000, "\(told) \(came)")
     }
 
-    @Test("what is broken off is counted with all that comes for it afterwards, and kills leave nothing out")
+    @Test("bytes that still arrive for an interrupted transfer are counted, in spite of kills")
     func breaks() async throws {
         let (roads, fixture, camera) = try await scene(["bandwidth: 30 MB/s"])
         try fixture.startDaemon()
@@ -107,7 +107,8 @@ struct ReceivedEndToEndTests {
     }
 
     @Test(
-        "a quota of what comes in, or of both ways, holds, and goes on when more is allowed", arguments: [false, true])
+        "a quota of received bytes, or of both directions, holds, and uploads continue when it is raised",
+        arguments: [false, true])
     func holds(isOfBoth: Bool) async throws {
         let direction = isOfBoth ? "both" : "received"
         let (roads, fixture, camera) = try await scene([
@@ -139,7 +140,7 @@ struct ReceivedEndToEndTests {
         try await outcome.check()
     }
 
-    @Test("a hook is told of 80 and of 100 percent, once each, also over kills and reloads")
+    @Test("a hook is notified of 80 and of 100 percent, once each, in spite of kills and reloads")
     func hook() async throws {
         let (_, fixture, camera) = try await scene(["bandwidth: 2 MB/s", "quotas: [{per: month, bytes: 4 MB}]"])
         let out = fixture.folder.path.appending("told")

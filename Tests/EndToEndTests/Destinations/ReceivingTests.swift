@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// `sluice add -`, from the built program.
-@Suite("standard input", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Uploads from standard input", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct ReceivingTests {
     /// A shell with the program in `$S` and its configuration in `$C`.
     private func shell(_ fixture: DaemonFixture, _ script: String) throws -> Child {
@@ -35,7 +35,7 @@ struct ReceivingTests {
         try Outcome.files(in: fixture.staging, hidden: true)
     }
 
-    @Test("what is piped arrives under its name, once, and its copy goes when it is there")
+    @Test("piped bytes arrive once under their name, and their copy is removed afterwards")
     func arrives() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -71,7 +71,7 @@ struct ReceivingTests {
     }
 
     @Test(
-        "what a person has written wrong is said, and nothing is taken",
+        "a wrong argument is reported, and no byte is accepted",
         arguments: [
             ("$S add - --config $C < /dev/null", 64, "--name is missing"),
             ("$S add - a.mp4 --name x --config $C < /dev/null", 64, "must be the only argument"),
@@ -94,7 +94,7 @@ struct ReceivingTests {
         #expect(try await fixture.status()?.counts.ongoing == 0)
     }
 
-    @Test("a long one takes no memory, and a full cache takes none of it")
+    @Test("a long input needs no memory, and a full staging folder accepts none of it")
     func large() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["archive"]
@@ -117,7 +117,7 @@ struct ReceivingTests {
         #expect(own == .status(75))
     }
 
-    @Test("one that is killed, or whose pipe never ends, has handed nothing over")
+    @Test("a killed sender, or one whose pipe never ends, creates no upload")
     func killed() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.destination = "http://127.0.0.1:1/"
@@ -138,7 +138,7 @@ struct ReceivingTests {
     }
 
     @Test(
-        "killed behind each step: uploaded once or not at all, and the answer was true",
+        "killed at each step: the bytes are uploaded once or not at all, and the answer was true",
         arguments: CrashSteps.receiving + ["renamed", "claimed", "verified", "completed"]
             + (1...6).map { "committed:\($0)" })
     func steps(_ step: String) async throws {
@@ -176,7 +176,7 @@ struct ReceivingTests {
         #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
     }
 
-    @Test("a lost database costs no byte of what was taken, and it goes where it was to go")
+    @Test("a lost database loses no received byte, and the upload keeps its destination")
     func rebuilt() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["nas", "archive"]

@@ -60,7 +60,7 @@ private final class FullServer: Sendable {
     }
 }
 
-@Suite("room at a server, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Space at a server, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct RoomEndToEndTests {
     private struct Answer: Decodable {
         struct Hold: Decodable { var kind, text, since, until: String? }
@@ -92,7 +92,7 @@ struct RoomEndToEndTests {
         #expect(full.contents.map(\.count).sorted() == clips.map(\.size).sorted(), "each once, and whole")
     }
 
-    @Test("a server that is full until a time holds its uploads until then, others go on, and nothing is sent twice")
+    @Test("a server that is full until a given time holds its uploads, others continue, and no byte is sent twice")
     func untilThen() async throws {
         let full = FullServer(retryAfter: "3")
         let server = try FakeServer { full.answer($0) }
@@ -122,7 +122,7 @@ struct RoomEndToEndTests {
         #expect(!words.contains("upload failed"))
     }
 
-    @Test("a server that takes small files gets them, while a large one waits alone; a restart changes nothing")
+    @Test("a server that accepts only small files gets them while a large one waits alone, also after a restart")
     func alone() async throws {
         let full = FullServer()
         let server = try FakeServer { full.answer($0) }

@@ -6,7 +6,7 @@ import TestTraits
 import Testing
 
 /// Small files that are sent to a bucket together, and their cost, from the built program.
-@Suite("small files together to a bucket", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Bundles of small files to a bucket", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3BundleTests {
     private struct Page: Decodable {
         struct Upload: Decodable { let state: String }
@@ -50,7 +50,7 @@ struct S3BundleTests {
     }
 
     @Test(
-        "one that its bundle leaves out goes at once behind it, and a quota counts every byte of it",
+        "a file that its bundle leaves out follows at once, and a quota counts each of its bytes",
         arguments: Meeting.allCases)
     func leftOut(_ meeting: Meeting) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -88,7 +88,7 @@ struct S3BundleTests {
         #expect(isWhole, "\(emulator.objects.mapValues(\.bytes.count))")
         // It would arrive all the same, by an attempt of its own after a failed one.
         let said = try fixture.daemon?.complained() ?? ""
-        #expect(!said.contains("nobody pays") && !said.contains("destination held"), "\(said)")
+        #expect(!said.contains("no transfer permit") && !said.contains("destination held"), "\(said)")
         #expect(requests.count { $0 == "put" } == meeting.bodies, "\(requests)")
         let quotas = try await eventually("nothing is reserved any more") {
             let quotas = try await read(Usage.self, "usage", of: fixture)?.quotas

@@ -6,7 +6,7 @@ import TestTraits
 import Testing
 
 /// The daemon with a bucket whose key belongs to another service, killed after each step.
-@Suite("a bucket that somebody else signs for", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+@Suite("Bucket with a signing service", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct S3SignerTests {
     private static let canary = "signature-that-nobody-may-see"
 
@@ -16,7 +16,7 @@ struct S3SignerTests {
     ]
 
     @Test(
-        "killed behind a step, the next start goes on: each file is there once and whole, and no signature is kept",
+        "killed at a step, the next start continues: each file is there once and complete, and no signature is stored",
         arguments: steps)
     func killed(behind step: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())

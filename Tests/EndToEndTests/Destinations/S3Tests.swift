@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// The daemon with a bucket at a third-party server, killed after each step and at random moments.
-@Suite("a bucket as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+@Suite("Bucket as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct S3Tests {
     private struct Site: CrashSite {
         let fixture: DaemonFixture
@@ -48,7 +48,7 @@ struct S3Tests {
     private static let makers = S3Maker.here.filter { $0 == .rclone || $0 == .ceph }
 
     @Test(
-        "killed behind a step, the next start goes on: each file is there once and whole",
+        "killed at a step, the next start continues: each file is there once and complete",
         arguments: Tier.sample(makers), Tier.sample(steps))
     func killed(_ maker: S3Maker, behind step: String) async throws {
         let site = try await Site(maker)
@@ -61,7 +61,7 @@ struct S3Tests {
         #expect(!unfinished.contains("UploadId"), "\(unfinished)")
     }
 
-    @Test("what is unfinished under names of ours, and nobody's business, is listed and removed; the rest stays")
+    @Test("our own orphaned unfinished uploads are listed and removed; others stay")
     func orphans() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let emulator = try S3Emulator()
@@ -105,7 +105,7 @@ struct S3Tests {
         #expect(Set(emulator.uploads.keys) == ["earlier", "later", "foreign"])
     }
 
-    @Test("killed at any moment, with parts side by side, each file is there once and whole", arguments: makers)
+    @Test("killed at any moment with parallel parts, each file is there once and complete", arguments: makers)
     func killedAnywhere(_ maker: S3Maker) async throws {
         let site = try await Site(maker)
         // Ceph keeps its objects in memory.

@@ -6,10 +6,10 @@ import Testing
 import Transport
 
 /// The API over TCP, from the built program.
-@Suite("the API on an address", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("The API on a TCP address", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct AddressTests {
     /// Checked with a third-party program: the requests and answers, and that the API never fails on nonsense.
-    @Test("the API is what its description says, whatever it is asked")
+    @Test("the API matches its description for every request")
     func description() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.destination = "http://127.0.0.1:1/"
@@ -48,7 +48,7 @@ struct AddressTests {
         }
     }
 
-    @Test("the log says where, the token opens it, a changed one counts, and a reload with another address is refused")
+    @Test("the log names the address, the present token opens it, and a reload with another address is refused")
     func address() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.destination = "http://127.0.0.1:1/"

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// A camera that records, with the built program. The receiver is the witness of what was sent and how often.
-@Suite("busy, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("`busy`, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct BusyEndToEndTests {
     private struct Why: Decodable {
         struct Answer: Decodable {
@@ -92,7 +92,7 @@ struct BusyEndToEndTests {
     }
 
     @Test(
-        "a recording that begins in mid-transfer stops it, nothing is sent until it ends, and each file is created once"
+        "a recording during a transfer stops it, no byte is sent until it ends, and each file is created once"
     )
     func file() async throws {
         let scene = try Scene()
@@ -105,7 +105,7 @@ struct BusyEndToEndTests {
         try await eventually("some of it is there") { try scene.received > 200_000 }
         try fixture.folder.write("run/recording", [])
         let hold = try await scene.waits("a.mp4")
-        #expect(hold.text == "`\(scene.mark.display)` is there: `busy` of folder camera")
+        #expect(hold.text == "`\(scene.mark.display)` exists: `busy` of folder camera")
         let status = try #require(try await fixture.ask("status"))
         #expect(status.contains("`busy` of folder camera"))
         let listed = try #require(try await fixture.ask("list", ["--json"]))
@@ -132,7 +132,7 @@ struct BusyEndToEndTests {
         #expect(try scene.creations == 4)
     }
 
-    @Test("a command is asked again and again while something waits, and a reload puts another one in force")
+    @Test("a command is repeated while an upload waits, and a reload replaces it")
     func command() async throws {
         let scene = try Scene()
         let fixture = scene.fixture
@@ -141,7 +141,7 @@ struct BusyEndToEndTests {
         try await fixture.startReceiver()
         try scene.camera.drop(Clip(number: 0, size: 100_000, relative: "a.mp4"))
         try fixture.startDaemon()
-        let text = "`\(path.display)` says that it is busy: `busy` of policy"
+        let text = "`\(path.display)` reports busy: `busy` of policy"
         try await eventually("it has answered") { try await scene.hold("a.mp4")?.text == text }
         #expect(try scene.creations == 0)
         _ = try scene.script("exit 1")
@@ -163,9 +163,9 @@ struct BusyEndToEndTests {
     }
 
     @Test(
-        "a command that fails or hangs counts as busy; it is told once, with what to do, and mended without a restart",
+        "a command that fails or hangs counts as busy, is logged once with a remedy, and recovers without a restart",
         arguments: [
-            Fault(script: "exit 7", says: "ended with exit status 7, where 0 is busy and 1 is not"),
+            Fault(script: "exit 7", says: "ended with exit status 7; 0 means busy and 1 means not busy"),
             Fault(script: "kill -9 $$", says: "was ended by signal 9"),
             Fault(script: "sleep 1000", says: "did not end within its `timeout` and was stopped", timeout: "300ms"),
             Fault(script: "rm \"$0\"; exit 3", says: "cannot be started (No such file or directory)"),
@@ -192,7 +192,8 @@ struct BusyEndToEndTests {
         #expect(try await scene.waits("a.mp4").since == since)
         let log = try #require(fixture.daemon).complained()
         #expect(
-            log.split(separator: "\n").count { $0.contains("nobody knows whether") && $0.contains(fault.says) } == 1)
+            log.split(separator: "\n").count { $0.contains("cannot determine whether") && $0.contains(fault.says) } == 1
+        )
         #expect(try scene.creations == 0)
         _ = try scene.script("exit 1")
         try await scene.arrives()

@@ -5,11 +5,11 @@ import Testing
 
 /// Requests of hooks use only interfaces that policy allows, with the kernel's packet filter as the witness.
 @Suite(
-    "hooks by two ways, one of them metered, from the built program",
+    "Hooks over two routes, one metered, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
 struct HookNetworkTests {
     @Test(
-        "a notice waits while the only way is metered, and not a byte leaves there; `network: any` takes it, and it is counted"
+        "a notice waits while only the metered route is up; `network: any` delivers and counts it"
     )
     func metered() async throws {
         let scene = try await NetworkEndToEndTests.Scene()
@@ -50,7 +50,7 @@ struct HookNetworkTests {
         try await scene.arrives()
     }
 
-    @Test("by hand nothing leaves by a network that is not allowed, whether a daemon runs or not")
+    @Test("commands send no byte over a forbidden network, with or without a running daemon")
     func forbidden() async throws {
         let scene = try await NetworkEndToEndTests.Scene([], rules: "[{interface: lte0, allowed: false}]")
         let fixture = scene.fixture
@@ -80,16 +80,16 @@ struct HookNetworkTests {
                 #expect(said.contains("forbids lte0") && said.contains("nothing was sent"), "\(said)")
             }
             let (_, said) = try await run(["check"])
-            #expect(said.contains("was not asked: metered"), "\(said)")
+            #expect(said.contains("no request was sent: metered"), "\(said)")
         }
         let (_, said) = try await run(["check", "--running"])
-        #expect(said.contains("was not asked: metered"), "\(said)")
+        #expect(said.contains("no request was sent: metered"), "\(said)")
         try await scene.ip("link", "set", "wan0", "up")
         let roads = scene.roads
         try await blocking { try roads.addRoute("wan", metric: 50) }
         try await eventually("it is asked by the other way") {
             let (status, said) = try await run(["check", "--running"])
-            return status == .status(0) && said.contains("nas by it") && said.contains("asking it sent")
+            return status == .status(0) && said.contains("used for nas") && said.contains("the request sent")
         }
         #expect(try await run(["hook", "any"]).1.contains("counted as `hook any`"))
         #expect(try await scene.bytes("wan") > 0)

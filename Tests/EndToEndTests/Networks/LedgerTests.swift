@@ -6,7 +6,7 @@ import Testing
 
 /// The ledger, compared with the counts of the kernel's packet filter.
 @Suite(
-    "the ledger and the wire, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
+    "Ledger and wire, with the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(4))))
 struct LedgerEndToEndTests {
     private struct Status: Decodable {
@@ -34,7 +34,7 @@ struct LedgerEndToEndTests {
         return (roads, fixture, Camera(fixture, dice: Dice(seed: 1)))
     }
 
-    @Test("what was sent is never told to be less than it was, and hardly more, headers and handshakes included")
+    @Test("sent bytes are never under-reported and hardly over-reported, including headers and handshakes")
     func counts() async throws {
         let (roads, fixture, camera) = try await scene()
         try fixture.startDaemon()
@@ -49,7 +49,7 @@ struct LedgerEndToEndTests {
         #expect(told <= left + left / 50 + 31 * 1000, "\(told) \(left)")
     }
 
-    @Test("what the kernel sends again on a bad line is counted as well")
+    @Test("kernel retransmissions on a lossy link are counted")
     func loses() async throws {
         let (roads, fixture, camera) = try await scene()
         try await blocking { try roads.lose(3) }
@@ -68,7 +68,7 @@ struct LedgerEndToEndTests {
     }
 
     @Test(
-        "what a short queue of this machine throws away is not counted, and nothing that left is left out",
+        "packets dropped by a local queue are not counted, and every packet sent is",
         arguments: [false, true])
     func shortQueue(isBound: Bool) async throws {
         let rules = "networks: [{interface: lte0, metered: true}, {interface: wan0, metered: false}]"
@@ -121,7 +121,8 @@ struct LedgerEndToEndTests {
     }
 
     @Test(
-        "a transfer stops at its quota, keeps what it sent, says until when it waits, and goes on when more is allowed")
+        "a transfer stops at its quota, keeps its progress, shows its wait, and resumes when the quota is raised"
+    )
     func stops() async throws {
         let (roads, fixture, camera) = try await scene(["quotas: [{per: month, bytes: 12 MB}]"])
         try fixture.startDaemon()
@@ -156,7 +157,7 @@ struct LedgerEndToEndTests {
     }
 
     @Test(
-        "a small quota is used to nearly its end and never beyond it, by large files and by small ones",
+        "a small quota is used almost fully and never exceeded, by large and by small files",
         arguments: [(288, false), (288, true), (512, false), (1024, true)])
     func small(_ kibibytes: Int64, isOfSmallFiles: Bool) async throws {
         let limit = kibibytes << 10
@@ -177,7 +178,7 @@ struct LedgerEndToEndTests {
     }
 
     @Test(
-        "what is broken off is counted with all that the kernel sends for it afterwards",
+        "an interrupted transfer is counted with all later kernel retransmissions",
         arguments: [false, true])
     func breaks(_ isFar: Bool) async throws {
         let (roads, fixture, camera) = try await scene()
@@ -208,7 +209,7 @@ struct LedgerEndToEndTests {
             + blocking { try roads.bytes(by: "wan-resets") + roads.bytes(by: "lte-resets") }
     }
 
-    @Test("a crash costs a quota what was sent, and two seconds more of each transfer", arguments: [false, true])
+    @Test("a crash charges a quota the bytes sent, plus two seconds of each transfer", arguments: [false, true])
     func crash(isOtherStart: Bool) async throws {
         // More than the kills cost, also on a machine where kills are slow.
         let (roads, fixture, camera) = try await scene([
@@ -251,7 +252,7 @@ struct LedgerEndToEndTests {
         try #require(try await child.end(within: .seconds(20)) == .status(0))
     }
 
-    @Test("through kills at any moment the ledger is never below the wire, and above it by no more than a step each")
+    @Test("with kills at any moment the ledger never falls below the wire, and exceeds it by at most a step each")
     func kills() async throws {
         let (roads, fixture, camera) = try await scene(["bandwidth: 20 MB/s"])
         var dice = Dice(seed: Setting.seed)

@@ -5,7 +5,7 @@ import Testing
 
 /// The reports of NetworkManager and ModemManager, simulated by python-dbusmock, and the bytes that are sent then.
 @Suite(
-    "NetworkManager and ModemManager, from the built program",
+    "NetworkManager and ModemManager, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }, .timeLimit(.minutes(Patience.minutes(4))))
 struct ManagerEndToEndTests {
@@ -17,7 +17,7 @@ struct ManagerEndToEndTests {
     }
 
     @Test(
-        "a transfer stops when NetworkManager says that its network costs something, goes, or the bus does; and goes on"
+        "a transfer stops when NetworkManager reports a metered network or disappears, and continues later"
     )
     func networkManager() async throws {
         let bus = try await PrivateBus()
@@ -61,7 +61,7 @@ struct ManagerEndToEndTests {
         manager.end()
     }
 
-    @Test("`check` asks what a rule means that is close to the name of a Wi-Fi within reach, which the box is not in")
+    @Test("`check` suggests the name of a Wi-Fi network in range that is close to a rule's")
     func reach() async throws {
         let bus = try await PrivateBus()
         try await bus.start()
@@ -77,7 +77,7 @@ struct ManagerEndToEndTests {
         manager.end()
     }
 
-    @Test("nothing goes over a modem that roams, nor while ModemManager is gone; at home it goes")
+    @Test("no byte is sent over a roaming modem or while ModemManager is gone; at home uploads continue")
     func modemManager() async throws {
         let bus = try await PrivateBus()
         try await bus.start()

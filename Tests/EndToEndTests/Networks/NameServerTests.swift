@@ -6,7 +6,7 @@ import Testing
 
 /// Questions to DNS servers are bytes as well, from the built program.
 @Suite(
-    "Names that are looked up by two ways, one of them metered",
+    "Name resolution over two routes, one metered",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
 struct NameServerTests {
     private struct Scene {
@@ -52,7 +52,7 @@ struct NameServerTests {
 
     private static let lteIsMetered = "networks: [{interface: lte0, metered: true}, {interface: wan0, metered: false}]"
 
-    @Test("where the kernel's way is metered they go by the free one, as the bytes do, and are counted")
+    @Test("if the kernel's route is metered, DNS queries use the unmetered one, like the upload, and are counted")
     func free() async throws {
         let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: [TwoRoads.server])
         defer { scene.server.end(with: SIGKILL) }
@@ -76,7 +76,7 @@ struct NameServerTests {
         _ = try await check.end(within: .seconds(30))
         // Tables contain line breaks.
         let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        #expect(said.contains("\(TwoRoads.server): asked by allowed networks alone"), "\(said)")
+        #expect(said.contains("\(TwoRoads.server): queried over allowed networks only"), "\(said)")
         let carried = try await blocking { try roads.bytes(by: "wan") } + wan
         var told: Int64 = 0
         do {
@@ -92,7 +92,7 @@ struct NameServerTests {
     }
 
     @Test(
-        "a server that only the metered way leads to is not asked, which is said; when another one is there, all goes on"
+        "a name server behind the metered route is not queried and reported; with another one uploads continue"
     )
     func forbidden() async throws {
         let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.2.0.1"])
@@ -121,7 +121,7 @@ struct NameServerTests {
     }
 
     @Test(
-        "another server that is written into the file is asked, though no link changes; until then check names what waits"
+        "another name server in the file is used even if no link changes; until then check names what waits"
     )
     func rewritten() async throws {
         let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.2.0.1"])
@@ -154,7 +154,7 @@ struct NameServerTests {
     }
 
     @Test(
-        "without any rule about networks the system looks names up, also right after a reload that takes the last one away"
+        "without a network rule the system resolves names, also right after a reload removes the last rule"
     )
     func reloaded() async throws {
         let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.2.0.1"])

@@ -6,11 +6,11 @@ import Testing
 /// Links and routes change, rules change and the daemon is killed while files are uploaded; the kernel's packet filter
 /// is the witness of the bytes sent over each link.
 @Suite(
-    "whatever happens to two links and a tunnel", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
+    "Random changes of two links and a tunnel", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(15))))
 struct NetworkModelTests {
     @Test(
-        "no byte takes a forbidden link, the ledger has what left and hardly more, and every file arrives once and whole"
+        "no byte uses a forbidden link, the ledger covers all sent bytes and hardly more, and every file arrives once"
     )
     func scenes() async throws {
         let (seed, count, tunnels) = (Setting.seed, Setting.scenes, try await blocking { TwoRoads.tunnels })

@@ -7,7 +7,7 @@ import Testing
 /// Two ways to one server, one of them metered, and the kernel's packet filter as the witness of the bytes sent over
 /// each.
 @Suite(
-    "two ways, one of them metered, from the built program",
+    "Two routes, one metered, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
 struct NetworkEndToEndTests {
     struct Scene {
@@ -91,7 +91,7 @@ struct NetworkEndToEndTests {
 
     private static let slow = ["metered: pause", "bandwidth: 3 MB/s"]
 
-    @Test("what is metered carries nothing, whether the other way is there or not, and a file waits and says why")
+    @Test("a metered link carries no byte, whether or not the other one is up, and a file waits with the reason")
     func pause() async throws {
         let scene = try await Scene()
         try await scene.ip("link", "set", "wan0", "down")
@@ -116,7 +116,7 @@ struct NetworkEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
-    @Test("when a network begins to cost something under a transfer, nothing leaves once the hold is told")
+    @Test("when a network becomes metered during a transfer, no byte is sent after the hold is shown")
     func flips() async throws {
         let scene = try await Scene(Self.slow)
         try scene.fixture.startDaemon()
@@ -144,7 +144,7 @@ struct NetworkEndToEndTests {
     }
 
     @Test(
-        "when another router answers at the gateway's address, it is another network, and nothing leaves once the hold is told"
+        "another router at the gateway's address is another network, and no byte is sent after the hold is shown"
     )
     func router() async throws {
         let scene = try await Scene(
@@ -169,7 +169,7 @@ struct NetworkEndToEndTests {
     private static let home = "02:00:00:00:00:11"
 
     @Test(
-        "a route that changes cannot move a transfer to where it costs: it goes on where it was, or stops until it may")
+        "a changed route cannot move a transfer to a metered link: it stays on its link or stops")
     func routes() async throws {
         let scene = try await Scene(Self.slow)
         try scene.fixture.startDaemon()
@@ -191,7 +191,7 @@ struct NetworkEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
-    @Test("when an address of this machine changes, a transfer goes on from the new one at once and has not failed")
+    @Test("when a local address changes, a transfer continues from the new one at once and does not fail")
     func address() async throws {
         let scene = try await Scene(Self.slow)
         try scene.fixture.startDaemon()
@@ -213,7 +213,7 @@ struct NetworkEndToEndTests {
         #expect(try scene.fixture.daemon?.complained().contains("attempt failed") == false)
     }
 
-    @Test("a kept connection is closed when its network begins to cost something")
+    @Test("a kept connection is closed when its network becomes metered")
     func keptConnection() async throws {
         let scene = try await Scene()
         try scene.fixture.startDaemon()
@@ -226,7 +226,7 @@ struct NetworkEndToEndTests {
         try await eventually("it is closed") { try await scene.connections() == 0 }
     }
 
-    @Test("a link that goes, comes, changes its address, and flaps every 200 ms loses nothing and costs nothing")
+    @Test("a link that goes down, changes its address or flaps every 200 ms loses no file and sends no metered byte")
     func flapping() async throws {
         let scene = try await Scene(Self.slow)
         try scene.fixture.startDaemon()
@@ -250,7 +250,7 @@ struct NetworkEndToEndTests {
         #expect(try scene.fixture.daemon?.complained().contains("attempt failed") == false)
     }
 
-    @Test("over a metered network that is limited goes no more than the limit, and over the other as much as it likes")
+    @Test("a limited metered network carries at most its limit, and the other one is not limited")
     func limits() async throws {
         let scene = try await Scene(["metered: {limit: 200 kB/s}"])
         let size = 20_000_000
@@ -278,7 +278,7 @@ struct NetworkEndToEndTests {
         #expect(wan + lte > size && wan + lte < size + size / 10)
     }
 
-    @Test("a network that is not allowed carries nothing, whatever it costs")
+    @Test("a forbidden network carries no byte, metered or not")
     func forbidden() async throws {
         let scene = try await Scene([], rules: "[{interface: \"w*\", allowed: false}]")
         try scene.fixture.startDaemon()

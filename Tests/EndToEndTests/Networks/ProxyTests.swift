@@ -47,10 +47,10 @@ private enum Tinyproxy {
     }
 }
 
-@Suite("Uploads by way of a proxy", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Uploads through a proxy", .timeLimit(.minutes(Patience.minutes(3))))
 struct ProxyEndToEndTests {
     @Test(
-        "a proxy that wants a user holds the destination and is named; no file fails, and when it lets them through all arrive",
+        "a proxy that requires a user holds the destination and is named; all files arrive when it accepts",
         .enabled("\(Tinyproxy.need)") { await Tinyproxy.program.value != nil })
     func refused() async throws {
         let program = try #require(await Tinyproxy.program.value)
@@ -77,7 +77,7 @@ struct ProxyEndToEndTests {
     }
 
     @Test(
-        "so does one that refuses to connect to a server of https",
+        "a proxy that refuses to connect to an https server does the same",
         .enabled("\(Tinyproxy.need)") { await Tinyproxy.program.value != nil })
     func tunnel() async throws {
         let program = try #require(await Tinyproxy.program.value)

@@ -6,7 +6,7 @@ import Testing
 
 /// The choice between two ways, with the kernel's packet filter as the witness of the bytes sent over each.
 @Suite(
-    "the choice between two ways, from the built program",
+    "Choice between two routes, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
 struct RouteEndToEndTests {
     typealias Scene = NetworkEndToEndTests.Scene
@@ -71,7 +71,7 @@ struct RouteEndToEndTests {
     ]
 
     @Test(
-        "what is set over the metered link waits: nothing leaves by the free one, nor by the metered",
+        "an upload bound to the metered link waits: no byte uses either link",
         arguments: settings)
     func waits(_ setting: Setting) async throws {
         let scene = try await Scene()
@@ -90,7 +90,7 @@ struct RouteEndToEndTests {
 
     /// If the kernel's way leads through a tunnel, the link below it decides.
     @Test(
-        "a tunnel costs what carries it, also to a neighbour on a link that leads nowhere further",
+        "a tunnel costs what its carrier costs, also to a neighbour on a local-only link",
         arguments: [("10.2.0.1", true), ("10.1.0.1", false)])
     func tunnel(_ peer: String, isMetered: Bool) async throws {
         let scene = try await Scene()
@@ -122,7 +122,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
-    @Test("a tunnel's packets go by the rules for root, whoever runs the daemon")
+    @Test("packets of a tunnel follow root's routing rules, whatever user runs the daemon")
     func root() async throws {
         let scene = try await Scene()
         let (roads, fixture) = (scene.roads, scene.fixture)
@@ -143,7 +143,7 @@ struct RouteEndToEndTests {
         #expect(said.contains("vx0 runs over wan0"), "\(said)")
     }
 
-    @Test("why and check say by which way it goes, from which address, why by that one, and why not by the others")
+    @Test("why and check show the route, its source address, its reason, and why others were rejected")
     func told() async throws {
         let scene = try await Scene(["metered: pause", "windows: [\"00:00-00:01\", \"12:00-12:01\"]"])
         let roads = scene.roads
@@ -188,7 +188,7 @@ struct RouteEndToEndTests {
 
     /// The free link has only IPv4, and the metered one only IPv6.
     @Test(
-        "of IPv4 by one link and IPv6 by the other, a host of both is reached by the free one, one of IPv6 alone waits")
+        "with IPv4 and IPv6 on different links, a dual-stack host uses the unmetered one, and an IPv6-only host waits")
     func families() async throws {
         let scene = try await Scene()
         let (roads, fixture) = (scene.roads, scene.fixture)
@@ -225,7 +225,7 @@ struct RouteEndToEndTests {
         #expect(try await fixture.status()?.counts.ongoing == 1)
     }
 
-    @Test("set in the middle of a transfer, such a way ends it at once")
+    @Test("such a route set during a transfer stops it at once")
     func midway() async throws {
         let scene = try await Scene(["metered: pause", "bandwidth: 3 MB/s"])
         try scene.fixture.startDaemon()
@@ -240,7 +240,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
-    @Test("what a person lets over the metered link goes by the free one while that is there, and comes back to it")
+    @Test("an upload allowed on the metered link uses the unmetered one while it is up, and returns to it")
     func allowed() async throws {
         let scene = try await Scene(["metered: pause", "bandwidth: 2 MB/s"])
         let (roads, fixture) = (scene.roads, scene.fixture)
@@ -270,7 +270,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == paid)
     }
 
-    @Test("what waits for a metered quota that is used up goes by a free link as soon as there is one")
+    @Test("an upload that waits for an exhausted metered quota uses an unmetered link as soon as one is up")
     func usedUp() async throws {
         let scene = try await Scene(["metered: allow", "quotas: [{per: month, bytes: 1 MB, network: metered}]"])
         let roads = scene.roads
@@ -292,7 +292,7 @@ struct RouteEndToEndTests {
 
     /// Each with a metered link that the kernel prefers, and a free one.
     @Test(
-        "beside a free way neither a limit nor a quota of the metered one counts, nor is that one taken when it is allowed",
+        "beside an unmetered route, limit and quota of a metered one do not count, even if it is allowed",
         arguments: [
             ["metered: {limit: 20 kB/s}"], ["metered: allow", "quotas: [{per: day, bytes: 500 kB, network: metered}]"],
             ["metered: allow"],

@@ -7,7 +7,7 @@ import TestTraits
 import Testing
 
 /// `sluice add`, from the built program.
-@Suite("adding by hand", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Adding by hand", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct AddingTests {
     /// The ending and the output of a verb.
     private func run(_ fixture: DaemonFixture, _ words: [String]) async throws -> (Child.Ending, String) {
@@ -20,7 +20,7 @@ struct AddingTests {
         return (ending, try child.printed() + child.complained())
     }
 
-    @Test("a folder is added with all below it that its folder takes, once, and in numbers")
+    @Test("an added folder is taken with all accepted files below it, once, and counted")
     func folders() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         // Existing files are left alone until a person adds them.
@@ -70,7 +70,7 @@ struct AddingTests {
         #expect(third == .status(0))
         #expect(json.contains("\"count\":225"), "\(json.suffix(300))")
         let (nothing, why) = try await run(fixture, ["add", old.appending("words").display])
-        #expect(nothing == .status(66) && why.contains("nothing in"), "\(why)")
+        #expect(nothing == .status(66) && why.contains("no configured folder accepts"), "\(why)")
         // Known files in it are no obstacle to the rest.
         // A person who names it wants it, regardless of the line above.
         let (named, one) = try await run(fixture, ["add", old.appending("left out").display])
@@ -80,7 +80,7 @@ struct AddingTests {
         // The other file of the drop folder, and no file from folders that are not configured.
         #expect(both.hasPrefix("added 1 upload of ") && both.contains("450 could not be added"), "\(both)")
         let (outside, where_) = try await run(fixture, ["add", fixture.received.display])
-        #expect(outside == .status(64) && where_.contains("below none of the configured folders"), "\(where_)")
+        #expect(outside == .status(64) && where_.contains("is not below a configured folder"), "\(where_)")
         let (keyed, reason) = try await run(fixture, ["add", old.display, "--key", "k"])
         #expect(keyed == .status(64) && reason.contains("names one upload"), "\(reason)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
@@ -101,7 +101,7 @@ struct AddingTests {
         }
     }
 
-    @Test("what a server refuses of an upload for its own headers ends that one, and holds nothing else")
+    @Test("a refusal caused by an upload's own headers ends that upload only, and holds no other")
     func refusedHeaders() async throws {
         let held = Mutex(0)
         let server = try FakeServer { exchange in
@@ -142,10 +142,10 @@ struct AddingTests {
             }
         }
         let shown = try await run(fixture, ["show", "odd.mp4"]).1
-        #expect(shown.contains("so nothing else waits for it") && shown.contains("(final)"), "\(shown)")
+        #expect(shown.contains("so other uploads do not wait for it") && shown.contains("(final)"), "\(shown)")
     }
 
-    @Test("a header of one upload goes with all its requests to its destination's own address, and is shown nowhere")
+    @Test("a header of one upload is sent with all its requests to its own destination, and shown nowhere")
     func headers() async throws {
         let secret = "Zq7canaryX9k2"
         let (own, strange) = (Received(), Received())
@@ -229,7 +229,7 @@ struct AddingTests {
     }
 
     @Test(
-        "a header that is none, that its protocol owns, or that nobody would send is refused, and its value is not repeated",
+        "an invalid or reserved header is refused, and its value is not repeated",
         arguments: [
             ("nas", "X-Secret", "takes 'Name: value'"), ("nas", "X Secret: Zq7canary", "takes 'Name: value'"),
             ("nas", "Upload-Offset: Zq7canary", "belongs to the protocol"),
@@ -254,7 +254,7 @@ struct AddingTests {
     }
 
     @Test(
-        "an address of one upload is where it goes, over kills and a retry, and nothing else does",
+        "an upload with its own address goes only there, in spite of kills and a retry",
         arguments: [nil, "opening", "opened"])
     func address(_ step: String?) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -307,7 +307,7 @@ struct AddingTests {
         #expect(try fixture.daemon?.complained().contains("Zq7canary") == false)
     }
 
-    @Test("an address is refused by a destination that has none")
+    @Test("a destination without addresses refuses one")
     func addressOfFolder() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["archive"]

@@ -7,7 +7,7 @@ import TestKit
 import Testing
 
 /// Requests that a person makes by hand pass the gate and the ledger of the daemon, and report their cost.
-@Suite("hooks and checks by hand, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Hooks and checks by command, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct ByHandTests {
     private typealias Scene = Hooks.Scene
     private typealias Web = Hooks.Web
@@ -57,7 +57,7 @@ struct ByHandTests {
         }
     }
 
-    @Test("a daemon that runs tells a hook for a person: policy holds it, and what it cost is said and counted")
+    @Test("a running daemon delivers a test notice under policy, and reports and counts its cost")
     func hookByDaemon() async throws {
         let scene = try Scene()
         let (web, free) = (try Web(), try Web())
@@ -100,7 +100,7 @@ struct ByHandTests {
         #expect(text.contains("load it with `sluice reload`"))
     }
 
-    @Test("without a daemon a hook obeys what the configuration says, and what it cost is said")
+    @Test("without a daemon a test notice follows the configuration, and reports its cost")
     func hookAlone() async throws {
         let scene = try Scene()
         let (web, free) = (try Web(), try Web())
@@ -128,7 +128,7 @@ struct ByHandTests {
         #expect(try web.events.count == 1)
     }
 
-    @Test("a pause that stands on disk holds a hook by hand while no daemon runs")
+    @Test("a stored pause holds a test notice while no daemon runs")
     func hookPaused() async throws {
         let scene = try Scene()
         let web = try Web()
@@ -140,7 +140,7 @@ struct ByHandTests {
         #expect(try web.events.isEmpty)
     }
 
-    @Test("a daemon that runs checks what it runs with: a destination that is held is not asked, others are counted")
+    @Test("a running daemon checks its own configuration, contacts no held destination, and counts requests to others")
     func check() async throws {
         let scene = try Scene()
         scene.fixture.uploadTo = ["nas"]
@@ -161,14 +161,14 @@ struct ByHandTests {
         let now = try await spent(scene, on: "nas")
         #expect(now.bytes > before.bytes && now.received > before.received)
         let (sent, received) = (shownBytes(now.bytes - before.bytes), shownBytes(now.received - before.received))
-        #expect(nas.detail.hasSuffix("; asking it sent \(sent) and received \(received)"), "\(nas.detail)")
+        #expect(nas.detail.hasSuffix("; the request sent \(sent) and received \(received)"), "\(nas.detail)")
         #expect(try await scene.fixture.ask("pause", ["--destination", "nas"]) != nil)
         let (heldStatus, heldText) = try await run(scene, ["check", "--running", "--destination", "nas"])
         #expect(heldStatus == .status(0))
         let held = try JSONDecoder().decode(Report.self, from: Data(heldText.utf8))
         #expect(held.checks.filter { $0.about != "network" }.map(\.about) == ["destination"])
         #expect(held["destination"].first?.verdict == "warning")
-        #expect(held["destination"].first?.detail == "was not asked: global: destination nas is paused")
+        #expect(held["destination"].first?.detail == "no request was sent: global: destination nas is paused")
         #expect(try await spent(scene, on: "nas") == now)
         let (_, folder) = try await run(scene, ["check", "--running", "--folder", "camera"])
         #expect(
@@ -180,7 +180,7 @@ struct ByHandTests {
         #expect(try await run(scene, ["check", "--folder", "camera"]).status == .status(64))
     }
 
-    @Test("one check is under way at a time, and a pause stops its question")
+    @Test("one check runs at a time, and a pause stops its request")
     func oneAtATime() async throws {
         let scene = try Scene()
         let asked = Mutex(0)
@@ -203,10 +203,10 @@ struct ByHandTests {
         try await eventually("it is asked") { asked.withLock { $0 } == 1 }
         let (status, text) = try await run(scene, ["check", "--running"])
         #expect(status == .status(75))
-        #expect(text.contains("a check is under way already"))
+        #expect(text.contains("a check is running already"))
         #expect(try await scene.fixture.ask("pause") != nil)
         #expect(try await first.end(within: .seconds(20)) == .status(0))
         let report = try JSONDecoder().decode(Report.self, from: Data(try first.printed().utf8))
-        #expect(report["destination"].first?.detail == "was not asked: global: everything is paused")
+        #expect(report["destination"].first?.detail == "no request was sent: global: everything is paused")
     }
 }

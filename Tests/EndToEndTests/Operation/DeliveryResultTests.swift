@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// The events while many things happen at once.
-@Suite("events under pause, resume, cancel, retry, lost destinations and kills", .serialized)
+@Suite("Events with pause, resume, cancel, retry, lost destinations and kills", .serialized)
 struct DeliveryResultTests {
     private struct Listed: Decodable {
         struct Upload: Decodable {
@@ -17,7 +17,7 @@ struct DeliveryResultTests {
     }
 
     @Test(
-        "each upload is added first and ends exactly once in each generation, whoever resumes hears of each end",
+        "each upload is added first and ends once in each generation, and a resuming reader receives each end",
         .timeLimit(.minutes(Patience.minutes(20))))
     func interleavings() async throws {
         let seed = Setting.seed

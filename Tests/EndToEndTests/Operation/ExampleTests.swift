@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// The programs of docs/api/examples, as a person who copied them would run them.
-@Suite("the examples for the API", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Examples for the API", .timeLimit(.minutes(Patience.minutes(2))))
 struct ExampleTests {
     enum Example: String, Sendable, CaseIterable {
         case shell, swift
@@ -29,7 +29,7 @@ struct ExampleTests {
     }
 
     @Test(
-        "add and wait for the end, list what failed and retry it, and hold everything, over the socket and over TCP",
+        "the examples wait for uploads, list and retry failed ones, and pause everything, over the socket and TCP",
         arguments: Tier.sample(Example.allCases), Tier.sample([false, true]))
     func works(_ example: Example, overTCP: Bool) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The harness itself: a crash test depends on its kills.
-@Suite("the harness")
+@Suite("Test helpers")
 struct HarnessTests {
     let folder = TemporaryFolder()
 
@@ -15,7 +15,7 @@ struct HarnessTests {
             errors: folder.path.appending("err"))
     }
 
-    @Test("a child's end is told apart: status and signal")
+    @Test("the exit of a child distinguishes status and signal")
     func endings() async throws {
         #expect(try await shell("exit 7").end(within: .seconds(10)) == .status(7))
         #expect(try await shell("kill -TERM $$").end(within: .seconds(10)) == .signal(SIGTERM))
@@ -23,7 +23,7 @@ struct HarnessTests {
     }
 
     @Test(
-        "a disk whose power is cut comes back alive, though somebody had taken a copy of all mounts",
+        "a disk whose power is cut comes back, even if another process had copied all mounts",
         .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
     func copiedMounts() async throws {
         let disk = try await LoopDisk(.ext4)
@@ -38,7 +38,7 @@ struct HarnessTests {
         try Descriptor.open(disk.path.appending("file"), for: .creating).close(named: "file")
     }
 
-    @Test("both outputs are kept, and a line is found once it is whole")
+    @Test("both outputs are kept, and a line is found once it is complete")
     func outputs() async throws {
         let child = try shell(
             "printf 'listening on http://'; echo '127.0.0.1:1/files/'; echo trouble >&2; exec sleep 60")
@@ -47,7 +47,7 @@ struct HarnessTests {
         #expect(child.ended == nil)
     }
 
-    @Test("a child that ends before its line says why")
+    @Test("a child that exits before its line reports the reason")
     func endedEarly() async throws {
         let child = try shell("echo 'no such folder' >&2; exit 66")
         let error = await #expect(throws: Child.Ended.self) { try await child.line(after: "listening") }
@@ -89,7 +89,7 @@ struct HarnessTests {
     }
 
     @Test(
-        "what a test started, mounted and wrote does not outlive its process, though that ran no code of ours at its end"
+        "processes, mounts and files of a test do not outlive its killed process"
     )
     func noOrphansOfTheKilled() async throws {
         let note = folder.path.appending("note")
@@ -111,7 +111,7 @@ struct HarnessTests {
         #expect(!mounts.contains(place.display))
     }
 
-    @Test("waiting in vain names what was waited for")
+    @Test("a wait that times out names its condition")
     func overdue() async {
         let error = await #expect(throws: Overdue.self) {
             try await eventually("pigs fly", within: .milliseconds(20)) { false }
@@ -119,7 +119,7 @@ struct HarnessTests {
         #expect(error?.description.contains("pigs fly") == true)
     }
 
-    @Test("the same seed rolls the same, another one does not")
+    @Test("the same seed gives the same values, another seed others")
     func dice() {
         func rolls(_ seed: UInt64) -> [Int] {
             var dice = Dice(seed: seed)
@@ -141,7 +141,7 @@ struct HarnessTests {
         #expect(clips.allSatisfy { $0.relative.name.bytes.count <= 255 })
     }
 
-    @Test("the outcome of a test that is not finished says what is missing, strange or left over")
+    @Test("the result of an unfinished test lists missing, unexpected and leftover files")
     func outcome() throws {
         let fixture = try DaemonFixture(source: .move, binary: "/bin/false")
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -164,7 +164,7 @@ struct HarnessTests {
         #expect(try !outcome.looksDone())
     }
 
-    @Test("a database is found by what it begins with and asked for its health")
+    @Test("a database is found by its header and checked for integrity")
     func ledger() throws {
         try folder.write("state/lock", [])
         #expect(try Ledger.integrity(of: folder.path.appending("state")) == [])

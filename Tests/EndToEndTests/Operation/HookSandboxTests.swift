@@ -16,7 +16,7 @@ private enum Sandbox {
 /// Hooks in the sandbox of the packaged unit, as far as that is possible without systemd: its mounts, capabilities and
 /// system call filter, read from the unit itself.
 @Suite(
-    "hooks in the unit's sandbox", .enabled(if: Sandbox.isPossible, "needs root, systemd-analyze and python3"),
+    "Hooks in the unit's sandbox", .enabled(if: Sandbox.isPossible, "needs root, systemd-analyze and python3"),
     .timeLimit(.minutes(Patience.minutes(2))))
 struct HookSandboxTests {
     /// Attempts of a program, by name, and whether the manual allows them.
@@ -35,7 +35,7 @@ struct HookSandboxTests {
         ("unix", "/usr/bin/python3 -c 'import socket; socket.socket(1, 1)'", true),
     ]
 
-    @Test("programs and addresses are told, and a program may do what the manual says and nothing else")
+    @Test("programs and addresses are notified, and a program may do what the manual permits and no more")
     func unit() async throws {
         let scene = try Hooks.Scene()
         let web = try Hooks.Web()

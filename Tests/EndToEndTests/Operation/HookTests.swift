@@ -8,12 +8,12 @@ import TestKit
 import Testing
 
 /// Hooks as a user has them: programs and a server, notified by the built program.
-@Suite("hooks, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Hooks, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct HookTests {
     private typealias Scene = Hooks.Scene
     private typealias Web = Hooks.Web
 
-    @Test("a command gets each completed and each failed upload of its folder as one JSON object, and nothing else")
+    @Test("a command receives each completed and failed upload of its folder as one JSON object, and no other event")
     func command() async throws {
         let scene = try Scene()
         let tell = try scene.script("tell", "cat >> \(scene.out.display)")
@@ -65,7 +65,7 @@ struct HookTests {
     }
 
     @Test(
-        "a server that is away or ill gets each notice once it is back, signed, in the order of each upload; no secret and no path is shown"
+        "a server that was down gets each signed notice, in the order of each upload, without secrets and paths"
     )
     func web() async throws {
         let scene = try Scene()
@@ -103,7 +103,7 @@ struct HookTests {
         try await eventually("nothing waits") {
             try await scene.hooks().allSatisfy { $0.waiting == 0 && $0.told == 10 && $0.hold == nil }
         }
-        #expect(try scene.log().contains("hook failed, tried again hook=web"))
+        #expect(try scene.log().contains("hook failed; will retry hook=web"))
         #expect(try scene.log().contains("hook works again hook=web"))
         let metrics = try #require(try await scene.fixture.ask("metrics"))
         #expect(metrics.contains("sluice_hook_notices_total{hook=\"web\",result=\"told\"} 10"))
@@ -116,7 +116,7 @@ struct HookTests {
     }
 
     @Test(
-        "killed behind each step, nothing that was completed is left untold",
+        "killed at each step, every completed upload is still reported",
         arguments: CrashSteps.hooks + ["committed"])
     func killed(_ step: String) async throws {
         let scene = try Scene()
@@ -146,7 +146,7 @@ struct HookTests {
         #expect(try scene.told().count <= 12)
     }
 
-    @Test("a hook that is new is told what happens from then on; one that is gone is forgotten")
+    @Test("a new hook receives later events only, and a removed hook's notices are dropped")
     func reload() async throws {
         let scene = try Scene()
         let tell = try scene.script("tell", "cat >> \(scene.out.display)")
@@ -182,7 +182,7 @@ struct HookTests {
     }
 
     @Test(
-        "commands that hang are ended at their time-out, never more than four at once, and uploads and a stop do not wait for them"
+        "hanging commands end at their time-out, at most four run at once, and uploads and a stop do not wait for them"
     )
     func hanging() async throws {
         let scene = try Scene()
@@ -221,7 +221,7 @@ struct HookTests {
     }
 
     @Test(
-        "what is refused for good, or fails for too long, is given up, counted and said; of too many the oldest are dropped"
+        "notices refused for good or failing too long are given up and logged; of too many the oldest are dropped"
     )
     func givenUp() async throws {
         let scene = try Scene()
@@ -250,7 +250,7 @@ struct HookTests {
         #expect(said == 1)
     }
 
-    @Test("of what comes faster than a hook takes it, nothing is dropped")
+    @Test("events that come faster than a hook accepts them are not dropped")
     func burst() async throws {
         let scene = try Scene()
         let tell = try scene.script("tell", "cat >> \(scene.out.display)")
@@ -266,7 +266,7 @@ struct HookTests {
         #expect(try await scene.hooks().map(\.dropped) == [0])
     }
 
-    @Test("`sluice hook` tells one by hand, and `check` names what cannot be told")
+    @Test("`sluice hook` sends a test notice, and `check` names unusable hooks")
     func byHand() async throws {
         let scene = try Scene()
         let tell = try scene.script("tell", "cat >> \(scene.out.display)")
@@ -283,7 +283,7 @@ struct HookTests {
         #expect(try await scene.fixture.ask("check") == nil)
     }
 
-    @Test("a run that ends by itself tells what it can before it leaves")
+    @Test("a --once run delivers its notices before it exits")
     func once() async throws {
         let scene = try Scene()
         let tell = try scene.script("tell", "cat >> \(scene.out.display)")
@@ -296,7 +296,7 @@ struct HookTests {
         #expect(try scene.told().map { $0.op?.name } == ["1.mp4"])
     }
 
-    @Test("the examples of the manual do what they say")
+    @Test("the examples of the manual work as described")
     func manual() async throws {
         let scene = try Scene()
         let text = String(

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-@Suite("with nothing to do")
+@Suite("Idle processes")
 struct IdleTests {
     @Test(
         "neither daemon nor receiver wakes or writes, with 1,000 folders watched",

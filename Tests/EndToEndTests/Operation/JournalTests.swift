@@ -7,7 +7,7 @@ import Testing
 
 /// The program under a journald of the test's own, which is read with `journalctl`.
 @Suite(
-    "the journal, from the built program", .enabled(if: Journal.isPossible, "\(Journal.need)"),
+    "The journal, with the built program", .enabled(if: Journal.isPossible, "\(Journal.need)"),
     .timeLimit(.minutes(Patience.minutes(2))))
 struct JournalEndToEndTests {
     private struct Entry: Decodable {
@@ -21,7 +21,7 @@ struct JournalEndToEndTests {
         var _TRANSPORT: String
     }
 
-    @Test("why the program does not start has the priority of an error")
+    @Test("the reason why the program does not start has error priority")
     func start() async throws {
         let folder = TemporaryFolder()
         let config = try folder.write("sluice.yaml", Array("version: 1\nfolders: 5\n".utf8))
@@ -36,7 +36,7 @@ struct JournalEndToEndTests {
         #expect(lines.contains { $0.contains("folders") } && lines.allSatisfy { $0.hasPrefix("<3>") }, "\(lines)")
     }
 
-    @Test("has each fact with its fields, which it can be asked for, and the same line for people")
+    @Test("the journal has each fact as a searchable field, and the same line as text")
     func fields() async throws {
         let journal = try await Journal()
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())

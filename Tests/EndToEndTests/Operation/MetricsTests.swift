@@ -27,7 +27,7 @@ private func numbers(_ text: String) -> [String: Double] {
     return numbers
 }
 
-@Suite("Metrics, from the built program", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Metrics, with the built program", .timeLimit(.minutes(Patience.minutes(2))))
 struct MetricsEndToEndTests {
     private struct Usage: Decodable {
         struct Day: Decodable { var bytes: Int64 }
@@ -38,7 +38,7 @@ struct MetricsEndToEndTests {
         try await eventually("the daemon says its numbers") { try await fixture.ask("metrics") }
     }
 
-    @Test("the counters say what has happened, and the files what is answered")
+    @Test("counters match the events, and files match the API")
     func counters() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let out = fixture.folder.path.appending("out")
@@ -87,7 +87,7 @@ struct MetricsEndToEndTests {
     }
 
     @Test(
-        "promtool finds nothing wrong with the text", .enabled("\(Promtool.need)") { await Promtool.path.value != nil })
+        "promtool accepts the text", .enabled("\(Promtool.need)") { await Promtool.path.value != nil })
     func promtool() async throws {
         let promtool = try #require(await Promtool.path.value)
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -114,7 +114,7 @@ struct MetricsEndToEndTests {
     }
 
     @Test(
-        "Prometheus scrapes it over TCP with the token, and answers with its numbers",
+        "Prometheus scrapes over TCP with the token and returns the values",
         .enabled("\(Promtool.need)") { await Promtool.path.value != nil })
     func scraped() async throws {
         let program = try #require(await Promtool.path.value).parent.appending("prometheus")
@@ -165,7 +165,7 @@ struct MetricsEndToEndTests {
         await transport.stop()
     }
 
-    @Test("whoever reads the files at any moment finds a whole one")
+    @Test("a reader of the files always finds a complete one")
     func whole() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let textfile = fixture.folder.path.appending("sluice.prom")

@@ -35,7 +35,7 @@ struct OnceTests {
         return fixture
     }
 
-    @Test("an empty folder: done at once, with nothing to say")
+    @Test("with an empty folder the run ends at once without output")
     func nothing() async throws {
         let fixture = try await fixture()
         let ran = try await once(fixture)
@@ -46,7 +46,7 @@ struct OnceTests {
         #expect(told.output.hasPrefix(#"{"absent":[],"completed":0,"done":true,"failed":0,"#))
     }
 
-    @Test("again and again with files that come in between: each arrives once, and its source is released")
+    @Test("with files added between runs, each arrives once and its source is released")
     func again() async throws {
         let fixture = try await fixture()
         let camera = Camera(fixture, dice: Dice(seed: 7))
@@ -62,7 +62,7 @@ struct OnceTests {
         #expect(try Outcome(fixture: fixture, clips: camera.clips).problems() == [])
     }
 
-    @Test("a file that somebody is writing waits, by its name, and goes the next time")
+    @Test("a file that is being written is named and waits for the next run")
     func writing() async throws {
         let fixture = try await fixture()
         let path = fixture.drop.appending("growing.mp4")
@@ -70,7 +70,9 @@ struct OnceTests {
             let writer = try Descriptor.open(path, for: .updating)
             let ran = try await once(fixture)
             #expect(ran.ending == .status(75))
-            #expect(ran.output.contains("settling  \(path.display): somebody has it open for writing"), "\(ran.output)")
+            #expect(
+                ran.output.contains("settling  \(path.display): another process has it open for writing"),
+                "\(ran.output)")
             #expect(ran.output.hasSuffix("0 uploaded, 1 waiting, 0 failed\n"))
             try fixture.folder.write("drop/growing.mp4", noise(5000))
             withExtendedLifetime(writer) {}
@@ -101,7 +103,7 @@ struct OnceTests {
         #expect(told.output.contains(#""done":true"#) && told.output.contains(#""young":3"#), "\(told.output)")
     }
 
-    @Test("a file whose marker is missing waits, by its name, and holds up no run")
+    @Test("a file without its marker is named, waits, and delays no run")
     func unmarked() async throws {
         let fixture = try await fixture()
         fixture.settleKeys += ", marker: \"{name}.done\""
@@ -109,11 +111,11 @@ struct OnceTests {
         try fixture.folder.write("drop/a.mp4", noise(100))
         let ran = try await once(fixture)
         #expect(ran.ending == .status(75))
-        #expect(ran.output.contains("a.mp4: a.mp4.done is not there yet"), "\(ran.output)")
+        #expect(ran.output.contains("a.mp4: its marker a.mp4.done does not exist yet"), "\(ran.output)")
         #expect(ran.output.hasSuffix("0 uploaded, 1 waiting, 0 failed\n"))
     }
 
-    @Test("a server that is away is not waited for, its files are named; with --wait it may come back")
+    @Test("a run does not wait for a server that is down and names its files; with --wait the server may come back")
     func away() async throws {
         let fixture = try await fixture()
         fixture.killReceiver()
@@ -133,7 +135,7 @@ struct OnceTests {
         #expect(try Outcome.files(in: fixture.received, hidden: false).count == 25)
     }
 
-    @Test("a signal ends it with what is left; another run on the same state is refused meanwhile")
+    @Test("a signal ends the run and lists the rest; meanwhile another run on the same state is refused")
     func signal() async throws {
         let fixture = try await fixture()
         fixture.killReceiver()
@@ -150,7 +152,7 @@ struct OnceTests {
         #expect(try child.printed().contains("a.mp4 to nas"))
     }
 
-    @Test("without a place for the control socket it does its work all the same, and says so")
+    @Test("without a usable control socket the run works and reports it")
     func deaf() async throws {
         let fixture = try await fixture()
         try fixture.folder.write("drop/a.mp4", noise(100))
@@ -161,7 +163,7 @@ struct OnceTests {
         #expect(try Outcome.files(in: fixture.received, hidden: false) == ["a.mp4"])
     }
 
-    @Test("a file that was refused is failed, by its name, until somebody sees to it")
+    @Test("a refused file is failed, by name, until it is retried or removed")
     func failed() async throws {
         let server = try FakeServer { exchange in
             switch exchange.method {

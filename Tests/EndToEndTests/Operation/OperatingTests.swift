@@ -7,7 +7,7 @@ import TestKit
 import Testing
 
 /// Commands of a person on uploads, from the built program.
-@Suite("operating the built program", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Operating the built program", .timeLimit(.minutes(Patience.minutes(2))))
 struct OperatingTests {
     private struct Page: Decodable {
         struct Upload: Decodable {
@@ -76,7 +76,7 @@ struct OperatingTests {
     }
 
     @Test(
-        "what failed goes on from the history where its destination has it, or from the beginning where that is gone",
+        "retry of a failed upload from the history resumes at the destination, or starts again if that is gone",
         arguments: [true, false])
     func history(_ isThere: Bool) async throws {
         let server = Server()
@@ -115,7 +115,7 @@ struct OperatingTests {
     }
 
     @Test(
-        "what a person paused stays so through a lost network, a window's edges and a restart, until a person resumes it"
+        "a manual pause survives a lost network, window edges and a restart, until resume"
     )
     func paused() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -157,7 +157,7 @@ struct OperatingTests {
         #expect(log.contains("a person gave a command verb=pause what=everything by="))
         #expect(log.contains("a person gave a command verb=pause what=\(held.id) by="))
         #expect(log.contains("uploads wait folder=camera destination=nas hold=schedule"))
-        #expect(log.contains("uploads go on folder=camera destination=nas hold=schedule"))
+        #expect(log.contains("uploads continue folder=camera destination=nas hold=schedule"))
         fixture.killDaemon()
         try fixture.startDaemon()
         try await isHeld("after a restart", 5)
@@ -167,7 +167,7 @@ struct OperatingTests {
         try await outcome.check()
     }
 
-    @Test("a context of 8 KiB comes back through a restart, events and a retry, and one more byte is refused")
+    @Test("a context of 8 KiB survives a restart, events and a retry, and one more byte is refused")
     func context() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.destination = "http://127.0.0.1:1/files"
@@ -209,7 +209,7 @@ struct OperatingTests {
         #expect(ended.first { $0.type == "cancelled" }?.op?.context == wanted)
     }
 
-    @Test("no verb shows a secret, neither to people nor to programs, nor does the log")
+    @Test("no command shows a secret, as text or JSON, nor does the log")
     func secrets() async throws {
         let canary = "Zq7canaryX9k2"
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

@@ -5,14 +5,14 @@ import TestKit
 import Testing
 
 /// Data of the daemon that other users might see: in its memory, on its disk, in its output.
-@Suite("what the daemon has is seen by nobody else", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Privacy of the daemon's data", .timeLimit(.minutes(Patience.minutes(2))))
 struct PrivacyTests {
     private static let canBeAnother = geteuid() == 0 && NetworkNamespace.isPossible
     /// Not in any list of users.
     private static let user: UInt32 = 64_125
 
     @Test(
-        "other processes of its user cannot look into its memory, unless `SLUICE_DUMPABLE=1` lets them",
+        "other processes of its user cannot read its memory, unless `SLUICE_DUMPABLE=1` permits it",
         .enabled(if: canBeAnother, "needs root"), arguments: [false, true])
     func memory(_ isOpen: Bool) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -86,7 +86,7 @@ struct PrivacyTests {
         open.end(with: SIGTERM)
     }
 
-    @Test("contents and secrets are sent where they belong, and stand in no log, answer, argument or file of the state")
+    @Test("contents and secrets go only to their destination, not to a log, answer, argument or state file")
     func words() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         let web = try Hooks.Web()

@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// `sluice reload` and SIGHUP, from the built program.
-@Suite("reload", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Reload", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct ReloadTests {
     /// A tus server that holds every body until it is released, and counts the requests.
     private final class SlowServer: Sendable {
@@ -78,7 +78,7 @@ struct ReloadTests {
         String(decoding: try Files.read(path, limit: 1 << 20), as: UTF8.self)
     }
 
-    @Test("200 in a row while a file is on its way: it arrives once, no byte twice, and nothing is left behind")
+    @Test("200 reloads during an upload: it arrives once, no byte is sent twice, and nothing leaks")
     func many() async throws {
         let slow = SlowServer()
         let server = try FakeServer { slow.serve($0) }
@@ -120,7 +120,7 @@ struct ReloadTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("an upload that its server sends elsewhere waits and says which line lets it, and goes on with that, once")
+    @Test("an upload redirected by its server waits, names the setting that permits it, and continues with it, once")
     func otherOrigin() async throws {
         let slow = SlowServer()
         slow.letGo()
@@ -159,7 +159,7 @@ struct ReloadTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("whatever is wrong with the file: status 78, its place and the reason, and the old stays in force")
+    @Test("a broken file gives status 78 with place and reason, and the old settings stay in force")
     func hostile() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()

@@ -4,10 +4,10 @@ import TestKit
 import Testing
 
 /// Values that only a kind of destination can check.
-@Suite("a value that its destination cannot use", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Values that a destination cannot use", .timeLimit(.minutes(Patience.minutes(1))))
 struct UnusableSettingTests {
     @Test(
-        "is named with its file, line, column and whole key, by the start and by the check alike",
+        "the start and the check name file, line, column and the whole key",
         arguments: ["run", "check", "config"])
     func places(_ verb: String) async throws {
         let folder = TemporaryFolder()

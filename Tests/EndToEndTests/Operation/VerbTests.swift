@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// Each verb with an upload in each state, as in the table of docs/operations.md.
-@Suite("verbs and states", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Commands and states", .timeLimit(.minutes(Patience.minutes(3))))
 struct VerbTests {
     /// One cell of the table.
     struct Cell: Sendable, CustomStringConvertible {
@@ -40,7 +40,7 @@ struct VerbTests {
         }
     }
 
-    @Test("every verb does in every state what the manual says")
+    @Test("every command behaves in every state as the manual says")
     func all() async throws {
         let cells = try Self.table()
         #expect(

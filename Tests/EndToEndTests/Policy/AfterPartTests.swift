@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// `sluice pause --after-part`, from the built program.
-@Suite("a pause behind a part", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Pause after the running part", .timeLimit(.minutes(Patience.minutes(2))))
 struct AfterPartTests {
     private struct Page: Decodable {
         struct Upload: Decodable {
@@ -21,7 +21,7 @@ struct AfterPartTests {
     private static let chunk: Int64 = 1 << 20
 
     @Test(
-        "the request that is on its way arrives, nothing is sent twice, and a kill in between loses neither hold nor byte"
+        "the running request is completed, no byte is sent twice, and a kill in between loses neither hold nor byte"
     )
     func behindChunk() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())

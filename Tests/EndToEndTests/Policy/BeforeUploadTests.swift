@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// `before_upload`, from the built program.
-@Suite("before_upload, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("before_upload, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct BeforeUploadTests {
     private typealias Scene = Hooks.Scene
 
@@ -70,7 +70,7 @@ struct BeforeUploadTests {
         try scene.camera.drop(Clip(number: number, size: 1000, relative: FilePath("\(number).mp4")))
     }
 
-    @Test("it is asked once for each upload, with what is to be sent, and an answer of nothing lets it go")
+    @Test("the program is asked once for each upload, with its details, and an empty answer permits it")
     func go() async throws {
         let scene = try scene()
         scene.fixture.folderKeys += ["context: {who: camera}", "metadata: {title: \"{stem}\"}"]
@@ -87,7 +87,7 @@ struct BeforeUploadTests {
         #expect(first.mediaType == "video/mp4")
     }
 
-    @Test("it may give an upload another name and more context")
+    @Test("the program may change an upload's name and add context")
     func changed() async throws {
         let scene = try scene()
         try says(
@@ -104,7 +104,7 @@ struct BeforeUploadTests {
     }
 
     @Test(
-        "those of folder, destination and `policy` are asked in this order, each about what those before it made of it")
+        "the programs of folder, destination and `policy` run in this order, each with the changes of those before")
     func places() async throws {
         let scene = try Scene()
         func place(_ name: String, _ answer: String) throws -> String {
@@ -148,7 +148,7 @@ struct BeforeUploadTests {
         try await scene.arrives("3.mp4")
     }
 
-    @Test("wait holds this upload with the program's words and no other, and it is asked again when the time is over")
+    @Test("wait holds only this upload with the program's reason, and the program is asked again afterwards")
     func wait() async throws {
         let scene = try scene()
         let ask = try scene.script(
@@ -177,7 +177,7 @@ struct BeforeUploadTests {
         #expect((2...8).contains(asked))
     }
 
-    @Test("skip ends it with its reason; source and copies of others stay, and a retry asks again")
+    @Test("skip ends the upload with its reason; source and other uploads stay, and retry asks again")
     func skip() async throws {
         let scene = try scene()
         try says(#"{"answer":"skip","reason":"nobody in the picture"}"#, in: scene)
@@ -201,7 +201,7 @@ struct BeforeUploadTests {
         #expect(try asked(scene).map(\.generation) == [1, 2])
     }
 
-    @Test("where one destination is skipped and another has it, a source that is to be deleted stays")
+    @Test("if one destination is skipped and another has the file, a source that would be deleted stays")
     func skippedBeside() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.uploadTo = ["nas", "archive"]
@@ -222,7 +222,7 @@ struct BeforeUploadTests {
     }
 
     @Test(
-        "no answer, nonsense and a time-out are wait, said as such, and it goes when the program is mended",
+        "no answer, invalid output and a time-out count as wait and are reported, until the program works",
         arguments: [
             ("exit 3", "it ended with status 3"), ("echo maybe; exit 0", "it printed no answer"),
             ("sleep 1000", "it did not end in time"),
@@ -235,13 +235,13 @@ struct BeforeUploadTests {
         let hold = try await eventually("it waits") {
             try await uploads(scene).first?.holds.first { $0.kind == "busy" }
         }
-        #expect(hold.text.hasPrefix("`before_upload` of folder camera gives no answer, which counts as wait: \(words)"))
-        #expect(try scene.log().contains("uploads wait for a program's answer"))
+        #expect(hold.text.hasPrefix("`before_upload` of folder camera gave no answer, which counts as wait: \(words)"))
+        #expect(try scene.log().contains("uploads wait for the answer of a program"))
         _ = try scene.script("ask", "cat >> \(scene.out.display)")
         try await scene.arrives("1.mp4")
     }
 
-    @Test("programs that hang: four at most, and uploads that ask nobody, a reload and a stop do not wait for them")
+    @Test("of hanging programs at most four run, and other uploads, a reload and a stop do not wait for them")
     func hanging() async throws {
         let scene = try scene("sleep 1000", timeout: "5m")
         scene.fixture.policyKeys = ["order: oldest-first"]
@@ -268,7 +268,7 @@ struct BeforeUploadTests {
     }
 
     @Test(
-        "killed behind each step each file arrives once, and what was let go is not asked again",
+        "killed at each step, each file arrives once, and a permitted upload is not asked for again",
         arguments: CrashSteps.beforeUpload)
     func killed(_ step: String) async throws {
         let scene = try scene()

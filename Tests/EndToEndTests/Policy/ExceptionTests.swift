@@ -6,11 +6,11 @@ import Testing
 
 /// A person's exceptions, with the same witness.
 @Suite(
-    "what a person allows, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
+    "Exceptions, with the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(4))))
 struct ExceptionEndToEndTests {
     @Test(
-        "one upload may cost something, the others wait; it is counted, shown with who said so, and survives a restart")
+        "one upload may use a metered network while others wait; that is counted, shown, and survives a restart")
     func upload() async throws {
         let scene = try await NetworkEndToEndTests.Scene()
         try await scene.ip("link", "set", "wan0", "down")
@@ -41,7 +41,7 @@ struct ExceptionEndToEndTests {
         #expect(try await scene.bytes("lte") < sent + 2000)
     }
 
-    @Test("a folder goes beyond its window and its quota while that is allowed, and stops when it is taken back")
+    @Test("a folder exceeds its window and quota while allowed, and stops when the exception is withdrawn")
     func folder() async throws {
         let scene = try await NetworkEndToEndTests.Scene(
             ["bandwidth: 3 MB/s", "quotas: [{per: day, bytes: 0}]"], rules: "[]")

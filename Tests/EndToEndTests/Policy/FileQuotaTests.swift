@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// A quota of files, from the built program.
-@Suite("a quota of files", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Quotas of files", .timeLimit(.minutes(Patience.minutes(2))))
 struct FileQuotaTests {
     private struct Page: Decodable {
         struct Upload: Decodable {
@@ -66,7 +66,7 @@ struct FileQuotaTests {
         return (fixture, camera)
     }
 
-    @Test("what is begun keeps its place through a pause, and nothing else is begun in its stead")
+    @Test("a started upload keeps its place through a pause, and no other starts instead")
     func paused() async throws {
         let (fixture, _) = try await scene()
         let first = try await eventually("one is begun") { begun(try await uploads(fixture)).first }
@@ -89,7 +89,7 @@ struct FileQuotaTests {
         #expect(begun(try await uploads(fixture)).map(\.id) == [first.id])
     }
 
-    @Test("a quota that is used up is so since the same moment after a restart, and holds a file since that came")
+    @Test("an exhausted quota keeps its start time after a restart, and holds a file since that file arrived")
     func since() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["quotas: [{per: month, files: 1}]"]
@@ -130,7 +130,7 @@ struct FileQuotaTests {
         #expect(try await held(3) > first)
     }
 
-    @Test("what never reached its destination takes no place")
+    @Test("a file that never reached its destination uses no place")
     func unreached() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["quotas: [{per: month, files: 1}]"]
@@ -146,7 +146,7 @@ struct FileQuotaTests {
         #expect(try await uploads(fixture)?.first?.holds.contains { $0.kind == "quota" } == false)
     }
 
-    @Test("what is begun counts once through kills, and goes on though the quota is used up")
+    @Test("a started file counts once through kills, and continues although the quota is used up")
     func killed() async throws {
         let (fixture, _) = try await scene()
         var reached: Int64 = 0

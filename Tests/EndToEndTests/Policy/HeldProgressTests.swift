@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The progress of held uploads, as people see it.
-@Suite("the progress of what is held", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Progress of held uploads", .timeLimit(.minutes(Patience.minutes(2))))
 struct HeldProgressTests {
     private struct Page: Decodable {
         struct Upload: Decodable {
@@ -29,7 +29,7 @@ struct HeldProgressTests {
     }
 
     @Test(
-        "it stays where it stood when it was paused, in every view, also after a restart, and goes on at its own speed")
+        "progress stays at its value while paused, in every view and after a restart, and continues at its own rate")
     func paused() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         // One request for all of it: no offset is acknowledged before its end.

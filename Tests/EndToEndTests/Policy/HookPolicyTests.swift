@@ -6,12 +6,12 @@ import TestKit
 import Testing
 
 /// The holds that apply to notices, and those that do not, with the built program.
-@Suite("hooks under policy, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Hooks under policy, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct HookPolicyTests {
     private typealias Scene = Hooks.Scene
     private typealias Web = Hooks.Web
 
-    @Test("with `network: policy` a notice waits for a window, and `any` does not; what is sent is counted")
+    @Test("with `network: policy` a notice waits for a window, with `any` it does not; sent bytes are counted")
     func policy() async throws {
         let scene = try Scene()
         let (held, free) = (try Web(), try Web())
@@ -38,7 +38,7 @@ struct HookPolicyTests {
     }
 
     @Test(
-        "at no bandwidth `network: any` is told all the same, whoever says so, and `policy` waits and says why",
+        "with zero bandwidth `network: any` delivers, whatever set the limit, and `policy` waits with the reason",
         arguments: [false, true])
     func noBandwidth(_ isByHand: Bool) async throws {
         let scene = try Scene()
@@ -88,7 +88,7 @@ struct HookPolicyTests {
         }
     }
 
-    @Test("what holds a hook is what holds it now: another reason takes the place of one that is over")
+    @Test("a hook shows its present hold: a new reason replaces one that has ended")
     func anotherReason() async throws {
         let scene = try Scene()
         let held = try Web()
@@ -104,7 +104,7 @@ struct HookPolicyTests {
         #expect(try await scene.hooks().first?.hold?.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
     }
 
-    @Test("a notice that is under way when a person pauses everything is stopped, and told after that")
+    @Test("a notice in progress stops when everything is paused, and is delivered afterwards")
     func stopped() async throws {
         let scene = try Scene()
         let asked = Mutex(0)

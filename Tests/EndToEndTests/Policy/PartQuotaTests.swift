@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// Quotas of bytes, with destinations for whole files and for parts.
-@Suite("a quota of bytes", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Quotas of bytes", .timeLimit(.minutes(Patience.minutes(3))))
 struct PartQuotaTests {
     private struct Usage: Decodable {
         struct Quota: Decodable { let used, reserved: Int64 }
@@ -22,7 +22,7 @@ struct PartQuotaTests {
     }
 
     @Test(
-        "counts what goes to a server, whether its address is a number or a name",
+        "a quota counts bytes to a server, whether its address is a number or a name",
         arguments: ["127.0.0.1", "localhost"])
     func named(_ host: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -44,7 +44,7 @@ struct PartQuotaTests {
         #expect(emulator.objects.count == 2)
     }
 
-    @Test("lets parts go whole or not at all, side by side and of several files, and none of them twice")
+    @Test("parts are sent completely or not at all, in parallel and from several files, and none twice")
     func parts() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let emulator = try S3Emulator()
@@ -79,7 +79,7 @@ struct PartQuotaTests {
             #expect(used <= limit * 1_000_000, "\(used)")
         }
         let text = try #require(try await fixture.ask("why", ["1.mp4"]))
-        #expect(text.contains("30 MB a month") && text.contains("goes whole or not at all"), "\(text)")
+        #expect(text.contains("30 MB a month") && text.contains("cannot be split"), "\(text)")
         let asked = emulator.requests.count
         // The wait is due to the earlier rules.
         fixture.killDaemon()
@@ -92,7 +92,7 @@ struct PartQuotaTests {
         #expect(emulator.uploads.isEmpty && emulator.objects.count == 2)
     }
 
-    @Test("what a quota can never hold is said by plan, why and check, without an end; a person's word lets it go")
+    @Test("a part larger than the quota is reported by plan, why and check without an end; an exception sends it")
     func never() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["quotas: [{per: month, bytes: 3 MB}]"]
@@ -144,7 +144,7 @@ struct PartQuotaTests {
         #expect(emulator.requests.count > requests && emulator.objects.count == 2)
     }
 
-    @Test("where little was sent so far, plan names the quota that leaves too little, and the speed only for the end")
+    @Test("with little traffic so far, plan names the limiting quota, and the rate only for the end")
     func unknownSpeed() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["quotas: [{per: month, bytes: 3 MB}]"]
@@ -172,7 +172,7 @@ struct PartQuotaTests {
     }
 
     @Test(
-        "a quota of what comes in that can never hold a piece is told by check, plan and why",
+        "a quota of received bytes that can never fit a part is reported by check, plan and why",
         arguments: ["received", "both"])
     func neverReceived(_ direction: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -195,7 +195,7 @@ struct PartQuotaTests {
         #expect(emulator.objects.isEmpty)
     }
 
-    @Test("smaller parts, written down and reloaded, let go what no quota could hold before")
+    @Test("smaller configured parts, after a reload, fit a quota that was too small before")
     func smaller() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["quotas: [{per: month, bytes: 12 MB}]"]

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// A plan from the built program, whose clock a test sets.
-@Suite("plan, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("plan, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct PlanEndToEndTests {
     /// The part of `sluice plan --json` that these tests read.
     private struct Plan: Decodable {
@@ -18,7 +18,7 @@ struct PlanEndToEndTests {
         var queues: [Queue]
     }
 
-    @Test("what waits for its window is planned for it, and goes when the plan says; what does not fit is named")
+    @Test("a file that waits for its window is planned for it and starts as planned; files that do not fit are named")
     func window() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.policyKeys = ["windows: [\"22:00-23:00\"]"]

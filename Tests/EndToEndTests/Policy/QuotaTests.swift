@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// `sluice quota` and its route, from the built program.
-@Suite("what may still go", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Remaining quota and space", .timeLimit(.minutes(Patience.minutes(1))))
 struct QuotaTests {
     private struct Allowance: Decodable {
         struct Space: Decodable {
@@ -22,7 +22,7 @@ struct QuotaTests {
         let quotas: [Quota]
     }
 
-    @Test("says what a destination has told of its room, and what the quotas that count it have left")
+    @Test("the output shows the reported space of a destination and the remaining quotas that apply")
     func told() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["nas", "archive"]

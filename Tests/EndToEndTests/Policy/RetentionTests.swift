@@ -6,7 +6,7 @@ import Testing
 
 /// Verified sources that are removed to free space for new ones.
 @Suite(
-    "a camera's disk that fills", .timeLimit(.minutes(Patience.minutes(2))),
+    "Filling camera disk", .timeLimit(.minutes(Patience.minutes(2))),
     .enabled(if: SmallDisk.isPossible, "small file systems need root: sudo make test"))
 struct RetentionTests {
     private func clip(_ number: Int) -> Clip {
@@ -17,7 +17,7 @@ struct RetentionTests {
         try FileStatus.ifPresent(at: fixture.drop.appending(clip(number).relative)) != nil
     }
 
-    @Test("the oldest verified sources go while room is short, and never one that is not verified")
+    @Test("the oldest verified sources are deleted while space is short, and never an unverified one")
     func room() async throws {
         let disk = try SmallDisk(size: 10 << 20)
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary(), places: ["drop": disk.path])
@@ -56,7 +56,7 @@ struct RetentionTests {
     }
 
     @Test(
-        "a kill at any step of it loses nothing, sends nothing again, and the source goes in the end",
+        "a kill at any step of the deletion loses no file, repeats no upload, and the source is deleted in the end",
         arguments: CrashSteps.retention + CrashSteps.release.filter { $0 != "release-begun" })
     func kill(step: String) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

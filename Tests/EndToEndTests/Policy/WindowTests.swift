@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// Windows and holds from the built program, whose clock a test sets.
-@Suite("windows, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Windows, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct WindowEndToEndTests {
     /// The part of `sluice why --json` that these tests read.
     private struct Why: Decodable {
@@ -32,7 +32,7 @@ struct WindowEndToEndTests {
         return (moment.milliseconds - now.milliseconds) / 1000
     }
 
-    @Test("outside its window a file waits, `why` says why and until when; when the window opens it goes by itself")
+    @Test("outside its window a file waits, `why` gives reason and end, and it starts when the window opens")
     func opens() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["windows: [\"22:00-23:00\"]"]
@@ -54,7 +54,7 @@ struct WindowEndToEndTests {
         #expect(try await why(fixture, fixture.drop.appending("clip.mp4"))?.text.hasPrefix("it was uploaded") == true)
     }
 
-    @Test("a clock that is not set opens no window and says so; what needs no clock goes")
+    @Test("an unset clock opens no window and is reported; uploads that need no clock continue")
     func unset() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["windows: [\"00:00-12:00\", \"12:00-24:00\"]"]
@@ -76,7 +76,7 @@ struct WindowEndToEndTests {
     }
 
     @Test(
-        "when the machine gets another time zone, windows go by it at once",
+        "when the machine's time zone changes, windows follow it at once",
         .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"))
     func zone() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -105,7 +105,7 @@ struct WindowEndToEndTests {
 
     enum Place: String, CaseIterable { case policy, destination, folder }
 
-    @Test("a limit in bytes a second is kept wherever it stands, and shown", arguments: Place.allCases)
+    @Test("a bandwidth limit is kept wherever it is set, and shown", arguments: Place.allCases)
     func limit(_ place: Place) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let key = "bandwidth: 500 kB/s"
@@ -133,7 +133,7 @@ struct WindowEndToEndTests {
         try await outcome.check()
     }
 
-    @Test("another limit counts at once for what is under way")
+    @Test("a changed limit applies to running transfers at once")
     func limitChanges() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.policyKeys = ["bandwidth: [{between: \"00:00-24:00\", limit: 20 kB/s}]"]
@@ -162,7 +162,7 @@ struct WindowEndToEndTests {
         try await outcome.check()
     }
 
-    @Test("`why` of a file that is no upload says which rule leaves it alone")
+    @Test("`why` of a file without an upload names the rule that skips it")
     func leftAlone() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.folderKeys = ["include: [\"*.mp4\"]"]
@@ -173,7 +173,7 @@ struct WindowEndToEndTests {
             try await why(fixture, fixture.drop.appending("notes.txt"))
         }
         #expect(answer.state == "left_alone")
-        #expect(answer.text == "it is taken by none of `include: [*.mp4]`")
+        #expect(answer.text == "it matches none of `include: [*.mp4]`")
         let text = try #require(try await fixture.ask("why", [fixture.drop.appending("notes.txt").display]))
         #expect(text.contains("left alone"))
         #expect(text.contains("it is taken by none of"))

@@ -6,7 +6,7 @@ import Testing
 
 /// A memory card, from plugging it in to the report that it may be pulled out.
 @Suite(
-    "A memory card, from the built program", .serialized,
+    "Memory card, with the built program", .serialized,
     .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value },
     .timeLimit(.minutes(Patience.minutes(4))))
 struct CardTests {
@@ -33,7 +33,7 @@ struct CardTests {
         }
     }
 
-    @Test("is safe to remove when all of it is staged, and again when all of it is verified; what is not tells so")
+    @Test("a card is safe to remove when all files are staged, and when all are verified; until then it shows why not")
     func card() async throws {
         let card = try await LoopDisk(.ext4)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": card.path])
@@ -85,7 +85,7 @@ struct CardTests {
     }
 
     @Test(
-        "pulled out half-way is absent, in a few lines and not one for each file; plugged in again, it goes on at once")
+        "a card removed half-way is absent, with few log lines; reinserted, it continues at once")
     func pulledOut() async throws {
         let card = try await LoopDisk(.xfs)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": card.path])
@@ -124,7 +124,7 @@ struct CardTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("uploaded in place, it is not safe to remove before it is verified")
+    @Test("with uploads in place, a card is not safe to remove before verification")
     func inPlace() async throws {
         let card = try await LoopDisk(.xfs)
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary(), places: ["drop": card.path])

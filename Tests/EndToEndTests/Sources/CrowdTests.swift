@@ -5,14 +5,14 @@ import TestKit
 import Testing
 
 /// The control socket under more requests, and worse ones, than any client should send, while the daemon does its work.
-@Suite("the control socket, whoever asks", .serialized)
+@Suite("The control socket under load", .serialized)
 struct CrowdTests {
     /// Connections to the receiver that stay for the next uploads: as many as the fixture allows at once.
     private static let kept = 4
     private static let ends: Set<String> = ["completed", "failed", "cancelled"]
 
     @Test(
-        "1,000 follow the events, half of whom never read: uploads arrive, readers hear of each end, memory stays bounded",
+        "1,000 event readers, half of which never read: uploads arrive, readers receive each end, memory stays bounded",
         .timeLimit(.minutes(Patience.minutes(5))))
     func thousand() async throws {
         Machine.raiseOpenFileLimit()
@@ -90,7 +90,7 @@ struct CrowdTests {
     }
 
     @Test(
-        "nonsense, half requests, floods and silence neither stop uploads nor leave anything behind",
+        "invalid and partial requests, floods and silence neither stop uploads nor leave remains",
         .timeLimit(.minutes(Patience.minutes(5))))
     func rabble() async throws {
         let seed = Setting.seed

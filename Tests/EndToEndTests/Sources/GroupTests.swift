@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// Videos with their sidecars, from the built program.
-@Suite("files that travel together", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Groups of files", .timeLimit(.minutes(Patience.minutes(3))))
 struct GroupTests {
     private func fixture(_ keys: String = "wait: 500ms") throws -> DaemonFixture {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -27,7 +27,7 @@ struct GroupTests {
         Set(try Outcome.files(in: fixture.drop, hidden: true).map(\.display))
     }
 
-    @Test("a video and its sidecars go together; a sidecar without a video waits, and says for what")
+    @Test("a video and its sidecars are uploaded together; a sidecar without a video waits and names it")
     func together() async throws {
         let fixture = try fixture()
         try await fixture.startReceiver()
@@ -44,7 +44,7 @@ struct GroupTests {
         #expect(try received(fixture).count == 5)
     }
 
-    @Test("a group waits for a sidecar that is still written")
+    @Test("a group waits for a sidecar that is still being written")
     func written() async throws {
         let fixture = try fixture()
         try await fixture.startReceiver()
@@ -62,7 +62,7 @@ struct GroupTests {
         #expect(try received(fixture) == ["clip.srt", "clip.mp4"])
     }
 
-    @Test("no source of a group goes before all of it is verified, also not that of a late sidecar")
+    @Test("no source of a group is released before all of it is verified, including a late sidecar")
     func released() async throws {
         let fixture = try fixture()
         try await fixture.startReceiver()
@@ -100,7 +100,7 @@ struct GroupTests {
         #expect(try received(fixture).count == 3)
     }
 
-    @Test("an empty video leads nobody: its sidecar waits until it is filled, and then they go together")
+    @Test("an empty video starts no group: its sidecar waits until it has content, and then they are uploaded together")
     func emptyVideo() async throws {
         let fixture = try fixture("wait: 200ms")
         try await fixture.startReceiver()
@@ -119,7 +119,7 @@ struct GroupTests {
         #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
     }
 
-    @Test("a sidecar that comes when its video was released already goes after it; one that is removed is forgotten")
+    @Test("a sidecar that arrives after the release of its video follows it; a deleted one is dropped")
     func late() async throws {
         let fixture = try fixture("wait: 200ms")
         try await fixture.startReceiver()
@@ -169,7 +169,7 @@ struct GroupTests {
         try await eventually("all are over") { try left(fixture).isEmpty }
     }
 
-    @Test("a rebuild knows what travels together, and what the recordings said")
+    @Test("a rebuild keeps groups and the facts of recordings")
     func rebuilt() async throws {
         let fixture = try fixture()
         try await fixture.startReceiver()
@@ -206,7 +206,7 @@ struct GroupTests {
         #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
     }
 
-    @Test("a sidecar may have its video's whole name, and come before it or behind it")
+    @Test("a sidecar may contain its video's whole name, and arrive before or after it")
     func wholeName() async throws {
         let fixture = try fixture()
         try await fixture.startReceiver()
@@ -220,7 +220,7 @@ struct GroupTests {
         #expect(try received(fixture) == ["first.mp4", "first.mp4.json", "second.mp4", "second.mp4.XML"])
     }
 
-    @Test("a command makes what is uploaded of the video; its sidecar goes as it is, and both sources go in the end")
+    @Test("a command exports the video; its sidecar is uploaded unchanged, and both sources are released")
     func exported() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.afterKeys = ", until_free: 1000000 TB"
@@ -238,7 +238,7 @@ struct GroupTests {
         #expect(try Files.read(fixture.received.appending("clip.xml")) == twice)
     }
 
-    @Test("a file that its folder leaves out holds no group back for ever")
+    @Test("a file that its folder excludes does not hold its group for ever")
     func leftOut() async throws {
         let fixture = try fixture("wait: 200ms")
         fixture.folderKeys.append("max_size: 50 kB")
@@ -252,7 +252,7 @@ struct GroupTests {
         #expect(try received(fixture) == ["clip.mp4"])
     }
 
-    @Test("a sidecar that an ignore file leaves out is not waited for")
+    @Test("a group does not wait for a sidecar that an ignore file excludes")
     func ignored() async throws {
         let fixture = try fixture("wait: 200ms")
         try await fixture.startReceiver()
@@ -265,7 +265,7 @@ struct GroupTests {
         #expect(try received(fixture) == ["clip.mp4", "kept.json", "kept.mp4"])
     }
 
-    @Test("a run that ends by itself waits for groups, and names what misses its video")
+    @Test("a --once run waits for groups, and names sidecars without a video")
     func once() async throws {
         let fixture = try fixture("wait: 1s")
         try await fixture.startReceiver()

@@ -5,10 +5,10 @@ import TestKit
 import Testing
 
 /// Watched folders that are mount points: for a card, or by an automounter.
-@Suite("Folders that are mounted, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Mounted folders, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct MountedFolderTests: FolderScenes {
     @Test(
-        "an automount in the folder's place goes on, also when it has gone for want of use, and over a restart",
+        "an automount at the folder's path continues, also after it expired, and after a restart",
         .enabled(Comment(rawValue: Automount.need)) { await Automount.isPossible.value })
     func automounted() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -50,7 +50,7 @@ struct MountedFolderTests: FolderScenes {
     }
 
     @Test(
-        "a second card goes on, whoever its files belong to, and over a restart",
+        "a second card continues, whatever user owns its files, and after a restart",
         .enabled(Comment(rawValue: OwnerlessDisk.need)) { await OwnerlessDisk.isPossible.value })
     func secondCard() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -81,7 +81,7 @@ struct MountedFolderTests: FolderScenes {
     }
 
     @Test(
-        "with `require:` a second disk of another owner goes on; without it that is another directory",
+        "with `require:` a second disk of another owner continues; without it, it counts as another directory",
         .enabled(Comment(rawValue: LoopDisk.need)) { await LoopDisk.isPossible.value }, arguments: [true, false])
     func secondDisk(isRequired: Bool) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())

@@ -7,7 +7,7 @@ import Testing
 /// Files of one user and a daemon of another, as in the packaged unit: with `CAP_LEASE` or without, and a `/proc` that
 /// hides processes of other users.
 @Suite(
-    "files that another user has open", .enabled(if: geteuid() == 0 && NetworkNamespace.isPossible), .serialized,
+    "Files that another user has open", .enabled(if: geteuid() == 0 && NetworkNamespace.isPossible), .serialized,
     .timeLimit(.minutes(Patience.minutes(2))))
 struct OpenFileTests {
     /// Not in any list of users.
@@ -51,7 +51,7 @@ struct OpenFileTests {
         }
     }
 
-    @Test("with CAP_LEASE one is not taken while it is open; when it is closed, it arrives whole, once, and goes")
+    @Test("with CAP_LEASE an open file is not taken; once closed, it arrives complete, once, and is released")
     func leased() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -67,7 +67,7 @@ struct OpenFileTests {
         #expect(try received(fixture) == [content])
     }
 
-    @Test("without it, half of it may be sent, and never is it deleted; the rest follows as a new version")
+    @Test("without it, half of the file may be sent, but it is never deleted; the rest follows as a new version")
     func blind() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -75,7 +75,7 @@ struct OpenFileTests {
         let path = fixture.drop.appending("clip.mp4")
         let content = noise(400_000)
         let file = try create(path, Array(content[..<200_000]))
-        try await says("does not say whether it is open for writing", fixture, "show", [path.display])
+        try await says("does not report whether it is open for writing", fixture, "show", [path.display])
         try await says("its source is kept: the kernel does not say", fixture, "why", [path.display])
         #expect(try FileStatus(at: path).size == 200_000)
         #expect(try received(fixture) == [Array(content[..<200_000])])
@@ -97,7 +97,8 @@ struct OpenFileTests {
     }
 
     @Test(
-        "one that was there before the start, and nobody has open, goes with CAP_LEASE alone", arguments: [true, false])
+        "a file from before the start that no process has open is released only with CAP_LEASE",
+        arguments: [true, false])
     func before(_ withLease: Bool) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -109,7 +110,7 @@ struct OpenFileTests {
                 try FileStatus.ifPresent(at: path) == nil
             }
         } else {
-            try await says("does not say whether it is open for writing", fixture, "show", [path.display])
+            try await says("does not report whether it is open for writing", fixture, "show", [path.display])
             #expect(try FileStatus.ifPresent(at: path) != nil)
         }
         #expect(try received(fixture) == [noise(1000)])

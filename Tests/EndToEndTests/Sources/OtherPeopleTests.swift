@@ -6,10 +6,10 @@ import TestTraits
 import Testing
 
 /// Against a third-party tus server and tus client: two ends by the same author agree even where both are wrong.
-@Suite("with what other people wrote", .needsPackages)
+@Suite("Other implementations of tus", .needsPackages)
 struct OtherPeopleTests {
     @Test(
-        "files reach another tus server once and whole, though it and the daemon are killed on the way",
+        "files reach another tus server once and complete, even if it and the daemon are killed",
         .timeLimit(.minutes(Patience.minutes(3))))
     func server() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -51,7 +51,7 @@ struct OtherPeopleTests {
         #expect(try Outcome.files(in: fixture.staging, hidden: true) == [])
     }
 
-    @Test("another tus client goes on where our killed receiver had got to", .timeLimit(.minutes(Patience.minutes(2))))
+    @Test("another tus client resumes where our killed receiver had stopped", .timeLimit(.minutes(Patience.minutes(2))))
     func client() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()

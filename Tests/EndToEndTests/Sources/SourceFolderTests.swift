@@ -6,11 +6,11 @@ import Testing
 
 /// Watched folders that other users control, or whose parents or subfolders they control.
 @Suite(
-    "Folders in the hands of others, from the built program",
+    "Folders that others can change, with the built program",
     .enabled(if: geteuid() == 0, "directories of several users, and mounts, take root: run the tests as root"),
     .timeLimit(.minutes(Patience.minutes(3))))
 struct SourceFolderTests: FolderScenes {
-    @Test("what is added from behind a link is refused with 65 and a sentence, and the file there stays")
+    @Test("a file behind a link is refused with 65 and a message, and stays")
     func added() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let victim = fixture.folder.path.appending("victim")
@@ -30,7 +30,7 @@ struct SourceFolderTests: FolderScenes {
         for name in [".sluice-release-5", ".sluice-release-5-00000000deadbeef", ".sluice-receive/a.mp4"] as [FilePath] {
             try Files.replace(fixture.drop.appending(name), with: noise(10))
             let (ending, said) = try await run(fixture, ["add", fixture.drop.appending(name).display])
-            #expect(ending == .status(65) && said.contains("on their way out"), "\(name): \(said)")
+            #expect(ending == .status(65) && said.contains("that it is deleting"), "\(name): \(said)")
         }
         try Files.replace(fixture.drop.appending("own.mp4"), with: noise(2000))
         try await completed(fixture, 1)
@@ -40,7 +40,7 @@ struct SourceFolderTests: FolderScenes {
     }
 
     @Test(
-        "another directory of somebody else's in the folder's place is absent, over a restart too, until it is accepted"
+        "another user's directory at the folder's path is absent, after a restart too, until it is accepted"
     )
     func swapped() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -75,7 +75,7 @@ struct SourceFolderTests: FolderScenes {
     }
 
     @Test(
-        "a link of somebody else's in the folder's place, to the state or to everything, keeps no daemon from starting")
+        "another user's link at the folder's path, to the state or to /, does not stop the daemon from starting")
     func startsAnyway() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -90,7 +90,7 @@ struct SourceFolderTests: FolderScenes {
         }
     }
 
-    @Test("a restored backup, a link that root sets, and a bind mount in the folder's place go on")
+    @Test("a restored backup, a link set by root, and a bind mount at the folder's path continue")
     func goesOn() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -117,7 +117,7 @@ struct SourceFolderTests: FolderScenes {
     }
 
     @Test(
-        "doctor names what only looks like a source on its way out, and who could put another directory in a folder's place"
+        "doctor names files that only look like sources in release, and users who could replace a folder's directory"
     )
     func doctor() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -129,15 +129,15 @@ struct SourceFolderTests: FolderScenes {
         }
         let (_, said) = try await run(fixture, ["doctor"])
         #expect(said.contains(" and 1 more looks like a source that is being released"), "\(said)")
-        #expect(!said.contains("could put another directory in its place"), "\(said)")
+        #expect(!said.contains("could replace it by another directory"), "\(said)")
         #expect(fixture.drop.parent.withCString { chmod($0, 0o777) } == 0)
         let (_, warned) = try await run(fixture, ["check"])
         #expect(
-            warned.contains("can be written by every user, who could put another directory in its place"), "\(warned)")
+            warned.contains("can be written by every user, who could replace it by another directory"), "\(warned)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("a directory that becomes a link while its files wait for their group ends nothing: the rest goes on")
+    @Test("a directory that becomes a link while its files wait for their group stops nothing else")
     func group() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.folderKeys = ["group: {by: stem, wait: 3s}"]
@@ -160,7 +160,7 @@ struct SourceFolderTests: FolderScenes {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("a move between two mounts of one file system is a copy, and `check` says so before")
+    @Test("a move between two mounts of one file system copies, and `check` says so before")
     func mountedApart() async throws {
         let fixture = try DaemonFixture(source: .move, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -172,9 +172,9 @@ struct SourceFolderTests: FolderScenes {
                 """)
         try await state(fixture) { $0 == "watching" }
         let (_, said) = try await run(fixture, ["check", "--running"])
-        #expect(said.contains("is mounted apart from") && said.contains("a move is a copy"), "\(said)")
+        #expect(said.contains("is a separate mount from") && said.contains("a move copies the file"), "\(said)")
         let (_, elsewhere) = try await run(fixture, ["check"])
-        #expect(!elsewhere.contains("a move is a copy"), "\(elsewhere)")
+        #expect(!elsewhere.contains("a move copies the file"), "\(elsewhere)")
         let path = fixture.drop.appending("a.mp4")
         try Files.replace(path, with: noise(5000))
         let inode = try FileStatus(at: path).inode
@@ -186,7 +186,7 @@ struct SourceFolderTests: FolderScenes {
         try await eventually("it is said") { try fixture.daemon?.complained().contains("each is copied") == true }
     }
 
-    @Test("the folder's file system can be unmounted while it is idle, and while an upload from a copy goes on")
+    @Test("the folder's file system can be unmounted while idle, and while an upload from a copy runs")
     func unmounted() async throws {
         let disk = try SmallDisk()
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary(), places: ["drop": disk.path])

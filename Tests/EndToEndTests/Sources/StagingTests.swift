@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// Staging as a person has it: in place, by a command, from a disk that fails, and stopped in the middle.
-@Suite("staging, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Staging, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct StagingEndToEndTests {
     private func finish(_ fixture: DaemonFixture, _ clips: [Clip]) async throws {
         let outcome = Outcome(fixture: fixture, clips: clips)
@@ -28,7 +28,7 @@ struct StagingEndToEndTests {
     }
 
     @Test(
-        "a staged copy that rotted is told as that, where the server notices; where its source stands it is made anew",
+        "a corrupted staged copy is reported as such if the server notices; if its source exists, it is staged again",
         arguments: [true, false])
     func rotten(_ hasSource: Bool) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -57,7 +57,7 @@ struct StagingEndToEndTests {
 
     // MARK: In place
 
-    @Test("in place: killed at any moment, every file arrives once and whole, and nothing is ever staged")
+    @Test("in place: killed at any moment, every file arrives once and complete, and none is staged")
     func inPlaceKilled() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.stagingKeys = ", copy: in-place"
@@ -85,7 +85,7 @@ struct StagingEndToEndTests {
         try await finish(fixture, camera.clips)
     }
 
-    @Test("in place: a file that is written over while it is sent never counts as sent, and its last version arrives")
+    @Test("in place: a file overwritten during its upload never counts as uploaded, and its last version arrives")
     func inPlaceChanged() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.folderKeys = ["staging: {copy: in-place}"]
@@ -115,7 +115,7 @@ struct StagingEndToEndTests {
     }
 
     @Test(
-        "in place: a file that another is renamed over while it is sent is given up at the server and has not failed; the other arrives",
+        "in place: a file replaced during its upload is removed at the server without a failure; the new one arrives",
         arguments: [DaemonFixture.Source.keep, .delete])
     func inPlaceReplaced(_ source: DaemonFixture.Source) async throws {
         let fixture = try DaemonFixture(source: source, binary: Setting.binary())
@@ -157,7 +157,7 @@ struct StagingEndToEndTests {
 
     // MARK: Export
 
-    @Test("an export that is killed with the daemon leaves no program behind, and is made again")
+    @Test("an export killed with the daemon leaves no process behind, and runs again")
     func exportKilled() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let pid = fixture.folder.path.appending("pid")
@@ -189,7 +189,7 @@ struct StagingEndToEndTests {
 
     // MARK: Copies
 
-    @Test("a copy of 20 GB stops with its cancel, and with the daemon, and leaves nothing")
+    @Test("a copy of 20 GB stops with its cancel and with the daemon, and leaves no file")
     func stops() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -208,7 +208,7 @@ struct StagingEndToEndTests {
 
     /// Root may read everything, so a refusal has to be simulated as well.
     @Test(
-        "a source that cannot be read waits and says what to do, and is copied when it can",
+        "an unreadable source waits with a remedy, and is copied when it is readable",
         arguments: [
             ("EIO", ["Input/output error", "its disk may be failing"]),
             ("EACCES", ["Permission denied", "give the daemon's user the right to read it"]),
@@ -233,7 +233,7 @@ struct StagingEndToEndTests {
     }
 
     @Test(
-        "what a failed sync has lost is written anew, in staging and in a folder as destination: the next sync would call it written",
+        "data lost by a failed sync is written again, in staging and in a destination folder",
         arguments: ["staging", "archive"])
     func lostWrites(_ place: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -268,7 +268,7 @@ struct StagingEndToEndTests {
         return flag
     }
 
-    @Test("`reflink` to another file system is refused by `check` and waits with its remedy, and a reload lets it go")
+    @Test("`reflink` to another file system fails in `check` and waits with its remedy, and a reload corrects it")
     func reflinkRefused() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.stagingKeys = ", copy: reflink"

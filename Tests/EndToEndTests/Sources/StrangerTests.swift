@@ -52,7 +52,7 @@ private enum Nginx {
 }
 
 /// Attacks on a receiver and on the control address by clients without a token.
-@Suite("Strangers", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Slow strangers", .timeLimit(.minutes(Patience.minutes(3))))
 struct StrangerTests {
     private static let token = "a token that nobody guesses"
 
@@ -99,14 +99,14 @@ struct StrangerTests {
         #expect(besieger.ended == nil, "\(complaint)")
     }
 
-    @Test("a camera uploads while 640 others send their heads a byte at a time")
+    @Test("a camera uploads while 640 strangers send their headers a byte at a time")
     func uploads() async throws {
         let fixture = try await fixture()
         try await uploads(fixture, to: try #require(fixture.address.split(separator: ":").last.flatMap { Int($0) }))
     }
 
     @Test(
-        "a camera uploads through nginx while 640 others send nginx their heads a byte at a time",
+        "a camera uploads through nginx while 640 strangers send nginx their headers a byte at a time",
         .enabled("\(Nginx.need)") { await Nginx.program.value != nil })
     func uploadsThroughNginx() async throws {
         let program = try #require(await Nginx.program.value)
@@ -117,7 +117,7 @@ struct StrangerTests {
         try await uploads(fixture, to: port)
     }
 
-    @Test("a receiver with 200 descriptors has places for as many as they suffice, says so, and a camera uploads")
+    @Test("a receiver with 200 descriptors limits its connections accordingly and reports it, and a camera uploads")
     func fewDescriptors() async throws {
         let folder = TemporaryFolder()
         let script = "#!/bin/sh\n[ \"$1\" = receive ] && ulimit -n 200\nexec \(try Setting.binary().display) \"$@\"\n"
@@ -153,7 +153,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("the control address answers who has the token while 640 others send their heads a byte at a time")
+    @Test("the control address serves clients with the token while 640 strangers send their headers a byte at a time")
     func control() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         let file = try fixture.folder.write("token", Array(Self.token.utf8))

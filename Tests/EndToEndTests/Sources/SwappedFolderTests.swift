@@ -38,12 +38,12 @@ extension FolderScenes {
 
 /// Directories and links that another user puts in a folder's place.
 @Suite(
-    "Folders that are swapped, from the built program",
+    "Replaced folders, with the built program",
     .enabled(if: geteuid() == 0, "directories of several users take root: run the tests as root"),
     .timeLimit(.minutes(Patience.minutes(3))))
 struct SwappedFolderTests: FolderScenes {
     @Test(
-        "below a directory of somebody else's, a directory or a link of root's in the folder's place is absent as well",
+        "below another user's directory, even a directory or link of root at the folder's path is absent",
         arguments: [false, true])
     func beside(isLink: Bool) async throws {
         let folder = TemporaryFolder()
@@ -102,7 +102,7 @@ struct SwappedFolderTests: FolderScenes {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("who may write above the folder by an access control list cannot put another directory in its place")
+    @Test("a user with write access above the folder by ACL cannot replace its directory")
     func listed() async throws {
         let folder = TemporaryFolder()
         let above = folder.path.appending("above")
@@ -126,7 +126,7 @@ struct SwappedFolderTests: FolderScenes {
         try await swap(fixture, for: above.appending("private"), why: "by its access control list")
     }
 
-    @Test("the owner of the folder and of what is above it cannot put a directory of root's in its place")
+    @Test("the owner of the folder and its parents cannot put a directory of root in its place")
     func owned() async throws {
         let folder = TemporaryFolder()
         let theirs = folder.path.appending("theirs")
@@ -137,7 +137,7 @@ struct SwappedFolderTests: FolderScenes {
         try await swap(fixture, for: theirs.appending("private"), why: "belongs to user 61002")
     }
 
-    @Test("a link behind a link, in a directory of somebody else's, is not followed to another directory")
+    @Test("a link behind a link in another user's directory is not followed to another directory")
     func chained() async throws {
         let folder = TemporaryFolder()
         let theirs = folder.path.appending("theirs")
@@ -166,7 +166,7 @@ struct SwappedFolderTests: FolderScenes {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("a rebuild does not take a directory that was refused, and names folders of which nothing is known any more")
+    @Test("a rebuild does not accept a refused directory, and names folders without a recorded identity")
     func rebuilt() async throws {
         let folder = TemporaryFolder()
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": folder.path])
@@ -190,7 +190,7 @@ struct SwappedFolderTests: FolderScenes {
             try Files.removeIfPresent(fixture.state.appending(name))
         }
         let (_, unknown) = try await run(fixture, ["rebuild", "--yes"])
-        #expect(unknown.contains("which directory the folder camera was is not known any more"), "\(unknown)")
+        #expect(unknown.contains("the identity of the directory of folder camera is lost"), "\(unknown)")
         #expect(try FileStatus.ifPresent(at: database) != nil)
         #expect(try Outcome.files(in: fixture.received, hidden: false) == ["first.mp4"])
     }

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// Watching as a user sees it: absent folders, waiting files, and limits of the kernel.
-@Suite("Watching, from the built program", .serialized, .timeLimit(.minutes(Patience.minutes(4))))
+@Suite("Watching, with the built program", .serialized, .timeLimit(.minutes(Patience.minutes(4))))
 struct WatchingTests {
     private func status(_ fixture: DaemonFixture, says words: String) async throws -> String {
         try await eventually("the status says: \(words)") {
@@ -22,7 +22,7 @@ struct WatchingTests {
         #expect(try Files.read(fixture.received.appending(name)) == content)
     }
 
-    @Test("a folder that is not there at the start stops nothing, is absent, and is taken up when it appears")
+    @Test("a folder that is missing at start is absent, delays nothing, and is watched when it appears")
     func absentAtStart() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -41,7 +41,7 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("check does not wait for a server that is gone, and says so", .enabled(if: DeadDisk.isPossible))
+    @Test("check does not wait for an unreachable server, and reports it", .enabled(if: DeadDisk.isPossible))
     func deadServer() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.afterKeys = ", for: 1h"
@@ -50,12 +50,12 @@ struct WatchingTests {
         try fixture.writeConfiguration()
         let dead = try DeadDisk(at: fixture.drop)
         let check = try #require(try await fixture.ask("check", ["--json"]))
-        #expect(check.contains("has not answered for 5s: look at the server"))
+        #expect(check.contains("has not responded for 5s: check the server"))
         withExtendedLifetime(dead) {}
     }
 
     @Test(
-        "a folder of another machine: what that writes is found, uploaded and released; when it is gone, that is said and the rest goes on",
+        "files of a remote folder are found, uploaded and released; an unreachable folder is reported",
         .enabled("\(RemoteFolder.need)") { await RemoteFolder.isPossible.value })
     func remoteFolder() async throws {
         let remote = try RemoteFolder()
@@ -94,7 +94,7 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("an absent folder is left over in a run that ends by itself, and no source of it is judged gone")
+    @Test("a --once run leaves an absent folder, and regards none of its sources as deleted")
     func absentOnce() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -116,7 +116,8 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("what settles in a folder that becomes absent is left alone, and no source of it goes until it is back")
+    @Test(
+        "files settling in a folder that becomes absent are kept, and none of its sources is released until it is back")
     func absentMeanwhile() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -140,7 +141,7 @@ struct WatchingTests {
         try await fixture.startReceiver()
         try await arrives(fixture, "staged.mp4", noise(1000))
         try await eventually("its release waits") {
-            try fixture.daemon?.complained().contains("wait for its disk") == true
+            try fixture.daemon?.complained().contains("because the disk of their folder does not respond") == true
         }
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("staged.mp4")) != nil)
         #expect(try FileStatus.ifPresent(at: fixture.received.appending("settling.mp4")) == nil)
@@ -152,7 +153,7 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
-    @Test("a file waits for its marker; status says so, and show names the rung")
+    @Test("a file waits for its marker; status reports it, and show names the rung")
     func marker() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -162,7 +163,7 @@ struct WatchingTests {
         try file.write(noise(1000), named: "a.mp4")
         try file.close(named: "a.mp4")
         let text = try await status(fixture, says: "does not settle")
-        #expect(text.contains("a.mp4.ok is not there yet"))
+        #expect(text.contains("a.mp4.ok does not exist yet"))
         let json = try #require(try await fixture.ask("status", ["--json"]))
         #expect(json.contains("\"overdue\":true"))
         try Descriptor.open(fixture.drop.appending("a.mp4.ok"), for: .creating).close(named: "ok")
@@ -205,7 +206,7 @@ struct WatchingTests {
     }
 
     @Test(
-        "with a kernel that has no room for watches every file is found, and the remedy is said",
+        "with exhausted inotify watches every file is found, and the remedy is reported",
         .enabled("user namespaces with limits of their own: sudo make test") { await canLimit.value },
         arguments: [
             Limit(

@@ -10,7 +10,7 @@ import Testing
 struct GoldenMaker {
     private static let place = getenv("SLUICE_MAKE_GOLDEN").map { FilePath(String(cString: $0)) }
 
-    @Test("a daemon and a receiver, killed on their way", .enabled(if: place != nil))
+    @Test("a daemon and a receiver, killed during their work", .enabled(if: place != nil))
     func make() async throws {
         let place = try #require(Self.place)
         let scene = try GoldenScene()

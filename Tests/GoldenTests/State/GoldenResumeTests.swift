@@ -17,7 +17,7 @@ struct GoldenResumeTests {
     }
     private let ids = Ids()
 
-    @Test("no byte goes twice: tus, a bucket, a form, Vimeo and a folder")
+    @Test("no byte is sent twice: tus, a bucket, a form, Vimeo and a folder")
     func goesOn() async throws {
         let scene = try GoldenScene()
         let (bucket, form, vimeo) = (try S3Emulator(), try form(in: scene), try VimeoServer())
@@ -68,7 +68,7 @@ struct GoldenResumeTests {
         try await eventually("what was cancelled is gone", every: .milliseconds(50)) { bucket.uploads.isEmpty }
     }
 
-    @Test("a bucket of OSS and ApsaraVideo VOD are asked for the upload that the checkpoint names")
+    @Test("an OSS bucket and ApsaraVideo VOD are queried for the upload of the checkpoint")
     func asked() async throws {
         let scene = try GoldenScene()
         let server = try FakeServer { exchange in
@@ -90,7 +90,7 @@ struct GoldenResumeTests {
         #expect(!server.seen.contains { $0.hasPrefix("PUT") || $0.contains("?uploads") }, "\(server.seen)")
     }
 
-    @Test("the receiver tells where a half-arrived upload stands, and has what is finished")
+    @Test("the receiver reports the offset of a partial upload, and has the finished ones")
     func receiver() async throws {
         let scene = try GoldenScene()
         try await scene.loadWithReceiver()
@@ -116,7 +116,7 @@ struct GoldenResumeTests {
         }
     }
 
-    @Test("the state folder as a kill left it opens, with what only its log has")
+    @Test("the state folder of a killed daemon opens, including content only in its log")
     func asItWas() async throws {
         let folder = TemporaryFolder()
         let archive = GoldenScene.fixtures.appending("state-as-it-was.tar.xz").display

@@ -6,9 +6,9 @@ import Testing
 @testable import Store
 
 /// The program of the working copy opens a state that an earlier one left when it was killed.
-@Suite("A recorded state", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Recorded state", .timeLimit(.minutes(Patience.minutes(1))))
 struct GoldenStateTests {
-    @Test("everything in it is there afterwards, and is shown as it was")
+    @Test("every row survives and is shown as before")
     func kept() async throws {
         let scene = try GoldenScene()
         try await scene.load()

@@ -32,7 +32,7 @@ struct UnknownValuesTests {
         ]
     }
 
-    @Test("kept, shown, and nothing goes for them")
+    @Test("unknown words are kept and shown, and such uploads do not run")
     func kept() async throws {
         let scene = try GoldenScene()
         try await scene.load()

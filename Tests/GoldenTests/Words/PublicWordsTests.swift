@@ -13,7 +13,7 @@ import Testing
 /// The words that people, scripts and other programs rely on, each list against a file in `Tests/Fixtures/golden/words`.
 @Suite("Public words", .timeLimit(.minutes(Patience.minutes(1))))
 struct PublicWordsTests {
-    @Test("each verb's help")
+    @Test("help of each command")
     func help() async throws {
         var lines = try await print(["help"])
         for verb in Shell.verbs {
@@ -23,7 +23,7 @@ struct PublicWordsTests {
         try RecordedWords.expect("help.txt", lines)
     }
 
-    @Test("keys of the configuration, and what they are by default")
+    @Test("keys of the configuration, and their defaults")
     func configuration() async throws {
         var lines = ["# Sections and their keys"]
         lines += Section.all.map { section in
@@ -146,7 +146,7 @@ struct PublicWordsTests {
         try RecordedWords.expect("views.txt", views.flatMap { ["# \($0.0)"] + Shape.lines(of: $0.1) + [""] }.dropLast())
     }
 
-    @Test("a difference names each line that is missing or new")
+    @Test("a difference names each missing or new line")
     func difference() {
         #expect(RecordedWords.difference(from: ["a", "b", "c"], to: ["a", "x", "c", "d"]) == "- 2: b\n+ 2: x\n+ 4: d")
     }

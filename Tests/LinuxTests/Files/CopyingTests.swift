@@ -5,14 +5,14 @@ import Testing
 
 @testable import Linux
 
-@Suite("What a copy asks of the kernel")
+@Suite("Copying and the kernel")
 struct CopyingTests {
     /// On a thread of its own, since tests share theirs.
     private func onThread<R: Sendable>(_ body: @escaping @Sendable () -> R) async throws -> R {
         try await blocking { body() }
     }
 
-    @Test("the thread gives way to others during the work, and never more than before after it")
+    @Test("the thread lowers its priority during the work, and restores it afterwards")
     func priority() async throws {
         let seen = try await onThread { () -> [CInt] in
             let before = ioPriority()
@@ -31,7 +31,7 @@ struct CopyingTests {
         #expect(seen.count == 3 || seen[3] >> 13 == 3)
     }
 
-    @Test("a tree goes with everything in it, links are not followed, and nothing is no mistake")
+    @Test("a tree is removed with everything in it, links are not followed, and a missing tree is no error")
     func removeTree() throws {
         let folder = TemporaryFolder()
         try folder.write("kept/file", [1])
@@ -44,7 +44,7 @@ struct CopyingTests {
         #expect(try Files.read(kept.appending("file")) == [1])
     }
 
-    @Test("holes are told from data, as far as the file system tells")
+    @Test("holes are distinguished from data, as far as the file system reports them")
     func data() throws {
         let folder = TemporaryFolder()
         let path = folder.path.appending("file")

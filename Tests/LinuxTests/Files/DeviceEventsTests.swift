@@ -5,9 +5,9 @@ import Testing
 
 @testable import Linux
 
-@Suite("News of devices", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Device events", .timeLimit(.minutes(Patience.minutes(1))))
 struct DeviceEventsTests {
-    @Test("a datagram is about the class that it names, and about no other")
+    @Test("a datagram belongs to the class that it names")
     func classes() {
         let text = "change@/devices/AC\0ACTION=change\0DEVPATH=/devices/AC\0SUBSYSTEM=power_supply\0SEQNUM=7\0"
         let datagram = Array(text.utf8)[...]
@@ -18,7 +18,7 @@ struct DeviceEventsTests {
     }
 
     @Test(
-        "the kernel's own events are told, those of other classes are not",
+        "the kernel's own events are delivered, those of other classes are not",
         .enabled(if: geteuid() == 0, "only root can have the kernel tell of a device: run the tests as root"))
     func kernel() async throws {
         let counts = Counts()

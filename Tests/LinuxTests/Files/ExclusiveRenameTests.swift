@@ -5,7 +5,7 @@ import Testing
 
 @testable import Linux
 
-@Suite("Renames that replace nothing")
+@Suite("Renames without replacement")
 struct ExclusiveRenameTests {
     /// A file system without `RENAME_NOREPLACE`, on which links are refused with `code`.
     private func calls(refusing code: CInt) -> Files.ExclusiveRename {
@@ -17,7 +17,7 @@ struct ExclusiveRenameTests {
     }
 
     @Test(
-        "where links are refused too, a free name is taken by a plain rename",
+        "if links are refused too, a free name is taken by a plain rename",
         arguments: [EPERM, EIO, EOPNOTSUPP, EMLINK], [true, false])
     func free(_ code: CInt, _ isOurs: Bool) throws {
         let folder = TemporaryFolder()
@@ -28,7 +28,7 @@ struct ExclusiveRenameTests {
         #expect(try FileStatus.ifPresent(at: from) == nil)
     }
 
-    @Test("a name that is taken is not replaced there", arguments: [true, false])
+    @Test("an existing name is not replaced", arguments: [true, false])
     func taken(_ isOurs: Bool) throws {
         let folder = TemporaryFolder()
         let from = try folder.write("a", [1])
@@ -41,7 +41,7 @@ struct ExclusiveRenameTests {
         #expect(try Files.read(from) == [1])
     }
 
-    @Test("another refusal of the link is reported")
+    @Test("another error of the link is reported")
     func refused() throws {
         let folder = TemporaryFolder()
         let from = try folder.write("a", [1])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Linux
 
-@Suite("News of files", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("File events", .timeLimit(.minutes(Patience.minutes(1))))
 struct FileEventsTests {
     private final class Reports: Sendable {
         private let state = Mutex((count: 0, isThere: false))
@@ -36,7 +36,7 @@ struct FileEventsTests {
         try await eventually(what) { reports.count > before }
     }
 
-    @Test("a file that comes and goes is told at once, also where no folder of its path was there")
+    @Test("a file that appears or disappears is reported at once, even if no folder of its path existed")
     func appears() async throws {
         let news = try await news(of: "run/camera/recording")
         #expect(news.unheard.isEmpty)
@@ -55,7 +55,7 @@ struct FileEventsTests {
         news.stop()
     }
 
-    @Test("all of the way made at once is not missed")
+    @Test("a path created in one step is not missed")
     func race() async throws {
         let news = try await news(of: "a/b/c/d/recording")
         let path = folder.path.appending("a/b/c/d/recording")
@@ -70,7 +70,7 @@ struct FileEventsTests {
         news.stop()
     }
 
-    @Test("nobody is woken for what else happens in the folders")
+    @Test("other events in the folders wake no listener")
     func others() async throws {
         try folder.write("run/other", [])
         let news = try await news(of: "run/recording")
@@ -95,7 +95,7 @@ struct FileEventsTests {
     }
 
     @Test(
-        "a disk that is mounted on the way is told, and none that is mounted elsewhere",
+        "a disk mounted on the path is reported, and one mounted elsewhere is not",
         .enabled(if: DeadDisk.isPossible))
     func mounts() async throws {
         try folder.write("run/other", [])
@@ -114,7 +114,7 @@ struct FileEventsTests {
         news.stop()
     }
 
-    @Test("what nothing is heard of is said: no watches left, or a file system that tells nothing")
+    @Test("missing events are reported: no watches left, or a file system without events")
     func unheard() async throws {
         let few = try await news(of: "run/recording", limit: 1)
         #expect(few.unheard.values.contains { $0.contains("inotify_add_watch") })

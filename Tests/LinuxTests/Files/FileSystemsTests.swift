@@ -16,7 +16,7 @@ struct FileSystemsTests {
         """
 
     @Test(
-        "names a file system by what survives a reboot",
+        "a file system is identified by properties that survive a reboot",
         arguments: [
             (28, "ext4:/dev/vda"), (31, "tmpfs:/tmp"), (36, "vfat:/dev/sdb1"), (40, "nfs4:nas:/export/a\\x5cb"),
         ])
@@ -25,14 +25,14 @@ struct FileSystemsTests {
         #expect(mount.fallbackName == name)
     }
 
-    @Test("reads places with spaces, and device numbers")
+    @Test("paths with spaces and device numbers are parsed")
     func places() throws {
         let mount = try #require(Mount.parse(Array(Self.table.utf8)).first { $0.type == "vfat" })
         #expect(mount.point == "/media/EOS DIGITAL")
         #expect(mount.device == 8 << 8 | 17)
     }
 
-    @Test("finds the one place behind bind mounts, whichever way in was taken")
+    @Test("bind mounts resolve to one place, whatever path was used")
     func origins() {
         let table = """
             28 1 254:0 / / rw - ext4 /dev/vda rw
@@ -53,7 +53,7 @@ struct FileSystemsTests {
         #expect(MountTable(nil).origin(of: "/mnt/out") == "/mnt/out")
     }
 
-    @Test("says the same of two files of one file system, and never a device number")
+    @Test("two files of one file system give the same answer, and never a device number")
     func same() throws {
         let folder = TemporaryFolder()
         let path = try folder.write("a/b", [1])
@@ -65,7 +65,7 @@ struct FileSystemsTests {
         #expect(!first.name.contains("\(device)"))
     }
 
-    @Test("tells /proc from where files are")
+    @Test("/proc is distinguished from file systems with files")
     func proc() throws {
         let status = try FileStatus(at: "/proc")
         let identity = try #require(FileSystems().identity(at: "/proc", device: status.device))

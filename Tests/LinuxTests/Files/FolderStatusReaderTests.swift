@@ -4,11 +4,11 @@ import Linux
 import TestKit
 import Testing
 
-@Suite("Names that are looked at together")
+@Suite("Reading the status of several names")
 struct FolderStatusReaderTests {
     /// Below and above the number that one thread takes at a time, and the number that makes another thread help.
     @Test(
-        "each gets its own look, in the order in which they were added",
+        "each name gets its own status, in order",
         arguments: [0, 1, 127, 128, 129, 256, 1_000, 5_000])
     func order(_ count: Int) throws {
         let folder = TemporaryFolder()
@@ -43,7 +43,7 @@ struct FolderStatusReaderTests {
         }
     }
 
-    @Test("a name that cannot be looked at tells why, and the others are looked at")
+    @Test("a name without a readable status gives the reason, and the others are read")
     func failure() throws {
         let folder = TemporaryFolder()
         try Files.makeFolders(folder.path.appending("here"))

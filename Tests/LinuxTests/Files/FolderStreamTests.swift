@@ -3,10 +3,10 @@ import Linux
 import TestKit
 import Testing
 
-@Suite("A folder that is read")
+@Suite("Reading a folder")
 struct FolderStreamTests {
     @Test(
-        "rewound, shows what came after it was opened, on every file system",
+        "after a rewind, new entries are shown, on every file system",
         .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value }, arguments: Volume.Kind.allCases)
     func rewound(_ kind: Volume.Kind) async throws {
         let volume = try await Volume(kind)

@@ -14,7 +14,7 @@ struct LeaseTests {
 
     init() { Lease.ignoreSignal() }
 
-    @Test("is granted where nobody writes, readers or not")
+    @Test("a lease is granted if no process writes, with or without readers")
     func free() throws {
         let path = try folder.write("a", noise(10))
         let reader = try Descriptor.open(path, for: .reading)
@@ -23,7 +23,7 @@ struct LeaseTests {
         #expect(try status == FileStatus(of: reader, named: path))
     }
 
-    @Test("is refused while somebody has the file open for writing, and only then")
+    @Test("a lease is refused only while a process has the file open for writing")
     func busy() throws {
         let path = folder.path.appending("a")
         do {
@@ -34,7 +34,7 @@ struct LeaseTests {
         #expect(try lease(path).writer == .nobody)
     }
 
-    @Test("is given back at once: a writer can open the file right after")
+    @Test("a lease is returned at once: a writer can open the file right after")
     func returned() throws {
         let path = try folder.write("a", noise(10))
         for _ in 0..<100 {
@@ -45,7 +45,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("leaves FIFOs and links alone")
+    @Test("FIFOs and links get no lease")
     func special() throws {
         let pipe = folder.path.appending("pipe")
         #expect(pipe.withCString { mkfifo($0, 0o600) } == 0)
@@ -56,21 +56,21 @@ struct LeaseTests {
         #expect(try !lease(link).status.isRegular)
     }
 
-    @Test("says that a name is gone")
+    @Test("a missing name is reported")
     func gone() {
         let error = #expect(throws: SystemError.self) { try lease(folder.path.appending("none")) }
         #expect(error?.isMissing == true)
     }
 }
 
-@Suite("Search for writers")
+@Suite("Searching for writers")
 struct WriterSearchTests {
     let folder = TemporaryFolder()
     let search = WriterSearch(clocks: SystemClocks())
 
     init() { Lease.ignoreSignal() }
 
-    @Test("is certain of a file of one's own, open or not")
+    @Test("the answer is certain for a file of the own user, open or not")
     func own() throws {
         let path = try folder.write("a", noise(10))
         #expect(try answer(search, path) == .nobody)
@@ -81,7 +81,7 @@ struct WriterSearchTests {
     }
 
     @Test(
-        "a file on FUSE may be open elsewhere, though this kernel grants a lease; a writer on this machine is seen",
+        "a file on FUSE may be open elsewhere even if a lease is granted; a local writer is detected",
         .enabled("\(RemoteFolder.need)") { await RemoteFolder.isPossible.value })
     func fuse() async throws {
         let remote = try RemoteFolder()
@@ -97,7 +97,7 @@ struct WriterSearchTests {
         try writer.close(named: path)
     }
 
-    @Test("programs that are started have none of what the service was given beyond its user")
+    @Test("started programs have none of the service's additional capabilities")
     func rights() throws {
         let program = Program(
             words: [Array("/bin/cat".utf8), Array("/proc/self/status".utf8)],

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Linux
 
-@Suite("Names below an open folder")
+@Suite("Access below an open folder")
 struct OpenFolderTests {
     let temporary = TemporaryFolder()
 
@@ -48,7 +48,7 @@ struct OpenFolderTests {
     }
 
     @Test(
-        "no link is followed, wherever it stands and wherever it leads",
+        "no link is followed, wherever it is and wherever it leads",
         arguments: [OpenFolder.Resolver.kernel, .steps],
         ["../secret", "/etc", "a", "/proc/self/root/etc"])
     func links(_ resolver: OpenFolder.Resolver, _ target: String) throws {
@@ -68,7 +68,7 @@ struct OpenFolderTests {
         }
     }
 
-    @Test("no name leads out", arguments: [OpenFolder.Resolver.kernel, .steps])
+    @Test("no name leads outside", arguments: [OpenFolder.Resolver.kernel, .steps])
     func out(_ resolver: OpenFolder.Resolver) throws {
         let folder = try scene(resolver)
         for name in ["..", "../secret/file", "a/../../secret/file", "/etc/passwd", "a/.."] as [FilePath] {
@@ -78,7 +78,9 @@ struct OpenFolderTests {
         #expect(code { _ = try folder.status(at: "/etc") } == EXDEV)
     }
 
-    @Test("directories are made below it, and none behind a link", arguments: [OpenFolder.Resolver.kernel, .steps])
+    @Test(
+        "directories are created below the folder, and none behind a link",
+        arguments: [OpenFolder.Resolver.kernel, .steps])
     func made(_ resolver: OpenFolder.Resolver) throws {
         let folder = try scene(resolver)
         let made = try folder.makingFolders("x/y", durably: true)
@@ -88,7 +90,7 @@ struct OpenFolderTests {
         #expect(try FileStatus.ifPresent(at: temporary.path.appending("secret/new")) == nil)
     }
 
-    @Test("a rename below it moves nothing onto what is there")
+    @Test("a rename below the folder replaces nothing")
     func renames() throws {
         let folder = try scene(.standard)
         try temporary.write("in/a/b/other", [3])

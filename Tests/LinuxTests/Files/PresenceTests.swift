@@ -6,7 +6,7 @@ import Testing
 @testable import Linux
 
 /// Checks that distinguish an existing folder from an empty mount point.
-@Suite("A folder's presence")
+@Suite("Presence of a folder")
 struct PresenceTests {
     let folder = TemporaryFolder()
     var path: FilePath { folder.path.appending("card") }
@@ -18,7 +18,7 @@ struct PresenceTests {
         return FolderGate(SourceFolders()[path], [requirement], table: table).missing()
     }
 
-    @Test("the file that it must have is missing, or there, whatever it is")
+    @Test("the required file is missing or present, whatever its type")
     func file() throws {
         let requirement = FolderRequirement(file: "DCIM/.sluice-here")
         #expect(try missing(requirement)?.hasPrefix("DCIM/.sluice-here is missing (require.file)") == true)
@@ -36,7 +36,7 @@ struct PresenceTests {
                 == "it does not exist")
     }
 
-    @Test("a folder that went with its disk is missing because of that", .enabled(if: SmallDisk.isPossible))
+    @Test("a folder that disappeared with its disk is reported as such", .enabled(if: SmallDisk.isPossible))
     func below() throws {
         let inner = path.appending("DCIM")
         let gate = FolderGate(SourceFolders()[inner], [FolderRequirement(mount: path)])
@@ -48,7 +48,7 @@ struct PresenceTests {
         withExtendedLifetime(disk) {}
     }
 
-    @Test("nothing is mounted where something should be, as is said or as fstab has it")
+    @Test("a missing mount is reported, as configured or according to fstab")
     func mount() throws {
         let point = path.display
         #expect(try missing(FolderRequirement(mount: path)) == "nothing is mounted at \(point) (require.mount)")
@@ -57,7 +57,7 @@ struct PresenceTests {
         #expect(try missing(FolderRequirement(mount: "/"), fstab: fstab) == nil)
     }
 
-    @Test("what is mounted there, or below it, will do", .enabled(if: SmallDisk.isPossible))
+    @Test("a mount at the path, or below it, suffices", .enabled(if: SmallDisk.isPossible))
     func mounted() throws {
         let disk = try SmallDisk(at: path)
         #expect(try missing(FolderRequirement(mount: path)) == nil)
@@ -77,7 +77,7 @@ struct PresenceTests {
         MountTable(Array(Self.table.replacing("ROOT", with: Files.real(folder.path)?.display ?? "").utf8))
     }
 
-    @Test("a way that leads onto a server is told without asking it, through links too")
+    @Test("a path onto a server is detected without a request to it, through links too")
     func slow() throws {
         let root = try #require(Files.real(folder.path))
         try Files.makeFolders(root.appending("a"))
@@ -96,7 +96,7 @@ struct PresenceTests {
         #expect(Set(mounts.points(below: root).keys) == ["nas", "phone", "disk"])
     }
 
-    @Test("memory and disks of this machine tell of changes, and what nobody knows does not")
+    @Test("memory and local disks report changes, and unknown file systems do not")
     func silent() throws {
         #expect(!FileSystemKind.lacksChangeEvents(try FolderStream(path)))
         #expect(FileSystemKind.lacksChangeEvents(try FolderStream("/proc")))
@@ -112,7 +112,7 @@ struct OpenFilesTests {
         return OpenFiles(clocks: clocks, root: root).writer(of: try FileStatus(at: path), seen: clocks.monotonic())
     }
 
-    @Test("one that is open for writing is seen, one that is only read is not")
+    @Test("a file open for writing is detected, one open for reading is not")
     func writers() throws {
         let path = try folder.write("a", noise(10))
         let reader = try Descriptor.open(path, for: .reading)
@@ -127,7 +127,7 @@ struct OpenFilesTests {
     }
 
     @Test(
-        "one that is mapped for writing is seen when its descriptor is closed",
+        "a file mapped for writing is detected when its descriptor is closed",
         arguments: [PROT_READ | PROT_WRITE, PROT_READ])
     func mapped(_ rights: CInt) throws {
         let path = try folder.write("a", noise(10))
@@ -140,7 +140,7 @@ struct OpenFilesTests {
     }
 
     @Test(
-        "looking into the processes of others takes two capabilities",
+        "inspecting processes of others takes two capabilities",
         arguments: [(1 << 19, false), (1 << 2, false), (1 << 19 | 1 << 2, true)])
     func rights(_ bits: UInt64, _ looks: Bool) throws {
         _ = try folder.write("12/status", Array("Uid:\t5\t5\t5\t5\nCapEff:\t\(String(bits, radix: 16))\n".utf8))
@@ -148,7 +148,7 @@ struct OpenFilesTests {
         #expect(rights.looksIntoOthers == looks)
     }
 
-    @Test("a process that may not be looked into leaves it open who writes")
+    @Test("a process that cannot be inspected makes the answer uncertain")
     func closed() throws {
         let path = try folder.write("a", noise(10))
         // A file that is not a folder cannot be listed, like a forbidden one.
@@ -159,7 +159,7 @@ struct OpenFilesTests {
         #expect(answer.writer == .unknown)
     }
 
-    @Test("a process that does not tell how it opened the file leaves it open who writes")
+    @Test("a process that hides how it opened the file makes the answer uncertain")
     func withheld() throws {
         let path = try folder.write("a", noise(10))
         let process = folder.path.appending("proc/12")
@@ -179,7 +179,7 @@ struct OpenFilesTests {
         #expect(try answer(path, root: folder.path.appending("proc")).closed == 1)
     }
 
-    @Test("where not every process is listed, that no writer is seen says nothing")
+    @Test("without a complete process list, the absence of a writer is uncertain")
     func listed() throws {
         func lists(_ line: String) -> Bool { ProcessSight.listsAll(mounts: Array(line.utf8)) }
         let plain = "22 1 0:21 / /proc rw,nosuid - proc proc rw"
@@ -194,7 +194,7 @@ struct OpenFilesTests {
         #expect(!lists(plain + ",hidepid=2"))
     }
 
-    @Test("where there is no /proc, nobody knows")
+    @Test("without /proc the answer is unknown")
     func none() throws {
         let path = try folder.write("a", noise(10))
         #expect(try answer(path, root: folder.path.appending("none")).writer == .unknown)

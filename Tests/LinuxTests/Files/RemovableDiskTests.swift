@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The kernel's data of a block device, as files and links of an artificial `/sys`.
-@Suite("Disks that people pull out")
+@Suite("Removable disks")
 struct RemovableDiskTests {
     let folder = TemporaryFolder()
 
@@ -44,20 +44,20 @@ struct RemovableDiskTests {
 
     init() throws { try disk("pci0/nvme/nvme0n1", partitions: ["nvme0n1p1", "nvme0n1p2"]) }
 
-    @Test("a card in a reader, with and without partitions")
+    @Test("a card in a reader, with and without partitions, is removable")
     func reader() throws {
         try disk("pci0/ata1/host0/block/sdb", removable: "1", partitions: ["sdb1"])
         #expect(holds("/dev/sdb1"))
         #expect(holds("/dev/sdb"))
     }
 
-    @Test("a disk on USB, which calls itself fixed")
+    @Test("a USB disk that reports itself as fixed is removable")
     func usb() throws {
         try disk("pci0/0000:00:14.0/usb2/2-1/2-1:1.0/host4/block/sdc", partitions: ["sdc1"])
         #expect(holds("/dev/sdc1"))
     }
 
-    @Test("a card in a slot of its own, and no soldered chip")
+    @Test("a card in its own slot is removable, a soldered chip is not")
     func slot() throws {
         try disk("platform/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0", type: "SD", partitions: ["mmcblk0p1", "mmcblk0p2"])
         try disk("platform/mmc_host/mmc1/mmc1:0001/block/mmcblk1", type: "MMC", partitions: ["mmcblk1p1"])
@@ -67,7 +67,7 @@ struct RemovableDiskTests {
         #expect(!holds("/dev/mmcblk0p1", root: "/dev/mmcblk0p2"))
     }
 
-    @Test("an encrypted card, by what it lies on")
+    @Test("an encrypted card is removable by its underlying device")
     func mapped() throws {
         try disk("pci0/usb1/1-1/block/sdd", partitions: ["sdd1"])
         try Files.makeFolders(folder.path.appending("devices/virtual/block/dm-0/slaves/sdd1"))
@@ -75,7 +75,7 @@ struct RemovableDiskTests {
         #expect(holds("/dev/dm-0"))
     }
 
-    @Test("no disk in the box, no network share, no memory, and nothing where the kernel says nothing")
+    @Test("an internal disk, a network share, memory and unknown devices are not removable")
     func others() throws {
         try disk("pci0/ata1/host0/block/sda", partitions: ["sda1"])
         for source in ["/dev/sda1", "/dev/nvme0n1p2", "nas:/export", "//nas/share", "tmpfs", "/dev/unheard"] {

@@ -34,7 +34,7 @@ struct SlowDiskTests {
         }
     }
 
-    @Test("gives back what the work returns or throws")
+    @Test("the result or error of the work is returned")
     func returns() async throws {
         let disk = SlowDisk(patience: .seconds(60))
         #expect(try await disk.run { _ in 7 } == 7)
@@ -43,7 +43,7 @@ struct SlowDiskTests {
         }
     }
 
-    @Test("lets go of work that hangs, refuses more while it does, and takes more when it has come back")
+    @Test("hanging work is abandoned, more is refused meanwhile, and accepted when it returns")
     func hangs() async throws {
         let disk = SlowDisk(patience: .milliseconds(20))
         let gate = Gate()
@@ -62,7 +62,7 @@ struct SlowDiskTests {
         try await eventually("the work is back") { (try? await disk.run { _ in 1 }) == 1 }
     }
 
-    @Test("work that goes on is let go on, however long it takes")
+    @Test("work with progress is not abandoned, however long it takes")
     func goesOn() async throws {
         // Longer than a busy machine keeps a thread waiting for the processor.
         let disk = SlowDisk(patience: .seconds(1))
@@ -76,7 +76,7 @@ struct SlowDiskTests {
         #expect(beats == 250)
     }
 
-    @Test("cancelled, it ends between two calls, and does not wait for one that hangs")
+    @Test("cancelled work ends between two calls, and a hanging call is not awaited")
     func cancelled() async throws {
         let disk = SlowDisk(patience: .seconds(60))
         let gate = Gate()
@@ -108,7 +108,7 @@ private final class Counter: Sendable {
 @Suite("MountPoint")
 struct MountPointTests {
     @Test(
-        "fstab names the nearest mount point above a path, spaces and comments as it writes them",
+        "fstab names the nearest mount point above a path, with escaped spaces and comments",
         arguments: [
             ("/mnt/nas/archive", "/mnt/nas"), ("/mnt/nas", "/mnt/nas"), ("/mnt/nas/deep/er", "/mnt/nas/deep"),
             ("/mnt/nasty", nil), ("/srv/my disk/x", "/srv/my disk"), ("/old/x", nil), ("/home/me", nil),
@@ -132,7 +132,7 @@ struct MountPointTests {
         #expect(MountPoint.expected(for: path, table: folder.path.appending("none")) == nil)
     }
 
-    @Test("a folder lies on its own mount, and not on one that is none")
+    @Test("a folder is on its own mount, and not on a file system that is not mounted")
     func holds() throws {
         let folder = TemporaryFolder()
         let opened = try Descriptor.open(folder.path, for: .folder)
@@ -142,7 +142,7 @@ struct MountPointTests {
         #expect(try !bare.holds(opened, named: folder.path), "nor when it is asked again")
     }
 
-    @Test("is seen when it comes and when it goes", .enabled(if: SmallDisk.isPossible, "mounting needs root"))
+    @Test("mounting and unmounting are detected", .enabled(if: SmallDisk.isPossible, "mounting needs root"))
     func comesAndGoes() throws {
         let folder = TemporaryFolder()
         let point = MountPoint(folder.path)

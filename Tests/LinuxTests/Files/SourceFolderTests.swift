@@ -8,7 +8,7 @@ import Testing
 
 /// Making files of other users needs root.
 @Suite(
-    "Which directory a configured folder is",
+    "Identity of a configured folder",
     .enabled(if: geteuid() == 0, "directories of several users take root: run the tests as root"))
 struct SourceFolderTests {
     let temporary = TemporaryFolder()
@@ -34,7 +34,7 @@ struct SourceFolderTests {
         return nil
     }
 
-    @Test("a path without links opens, and one that is missing is missing")
+    @Test("a path without links opens, and a missing one is reported as missing")
     func plain() throws {
         let folders = SourceFolders()
         #expect(refusal(folders[try directory("drop", of: alice)]) == nil)
@@ -42,7 +42,7 @@ struct SourceFolderTests {
         #expect(error?.isMissing == true)
     }
 
-    @Test("a link is followed when it belongs to root, to this user or to the owner of where it leads")
+    @Test("a link is followed if it belongs to root, to this user or to the owner of its target")
     func trusted() throws {
         let real = try directory("real", of: alice)
         try temporary.write("real/file", [1])
@@ -54,7 +54,7 @@ struct SourceFolderTests {
         }
     }
 
-    @Test("a link of somebody else is not followed, as the last part or on the way, and the sentence says whose it is")
+    @Test("a link of another user is not followed, at the end or on the way, and the message names its owner")
     func foreign() throws {
         let real = try directory("real/sub", of: alice).parent
         let direct = try link("direct", to: real, of: mallory)
@@ -68,7 +68,7 @@ struct SourceFolderTests {
         #expect(refusal(SourceFolders()[try link("etc", to: "/etc", of: mallory)]) != nil)
     }
 
-    @Test("links that lead round in circles end")
+    @Test("circular links end")
     func circle() throws {
         let a = try link("a", to: "b", of: 0)
         _ = try link("b", to: "a", of: 0)
@@ -76,7 +76,7 @@ struct SourceFolderTests {
         #expect(error?.code == ELOOP)
     }
 
-    @Test("another directory of the same owner is taken, and said; one of somebody else's is not, until it is accepted")
+    @Test("another directory of the same owner is accepted and reported; one of another user is not, until accepted")
     func replaced() throws {
         let news = Mutex<[SourceFolders.News]>([])
         let folders = SourceFolders { item in news.withLock { $0.append(item) } }
@@ -107,7 +107,7 @@ struct SourceFolderTests {
         #expect(kinds == ["remembered", "replaced", "remembered"])
     }
 
-    @Test("what an earlier run remembered counts")
+    @Test("the identity recorded by an earlier run counts")
     func remembered() throws {
         let path = try directory("drop", of: mallory)
         let known = FolderIdentity(fileSystem: nil, inode: 1, born: nil, owner: alice)
@@ -120,7 +120,7 @@ struct SourceFolderTests {
         #expect(refusal(SourceFolders(remembered: [path: ageless])[path]) != nil)
     }
 
-    @Test("where a requirement says whether the right disk is there, any directory will do")
+    @Test("if a requirement identifies the disk, any directory is accepted")
     func requirement() throws {
         let path = try directory("drop", of: mallory)
         let known = FolderIdentity(fileSystem: nil, inode: 1, born: nil, owner: alice)
@@ -136,7 +136,7 @@ struct SourceFolderTests {
         #expect(refusal(folders[path]) == nil)
     }
 
-    @Test("no descriptor stays open behind a piece of work")
+    @Test("no descriptor stays open after the work")
     func closed() throws {
         let path = try directory("drop", of: alice)
         let file = SourceFile(folder: SourceFolders()[path], relative: "a")
@@ -150,7 +150,7 @@ struct SourceFolderTests {
     }
 }
 
-@Suite("What may stand in place of a directory")
+@Suite("Accepting a replaced directory")
 struct FolderIdentityTests {
     private func identity(_ inode: UInt64, _ owner: UInt32, born: Int64? = 5, on system: String? = "a")
         -> FolderIdentity
@@ -159,7 +159,7 @@ struct FolderIdentityTests {
     }
 
     @Test(
-        "inode, birth and file system tell directories apart, as far as both sides know them",
+        "inode, birth time and file system distinguish directories, as far as both are known",
         arguments: [
             (FolderIdentity(fileSystem: "a", inode: 1, born: 5, owner: 9), true),
             (FolderIdentity(fileSystem: nil, inode: 1, born: nil, owner: 9), true),
@@ -171,7 +171,8 @@ struct FolderIdentityTests {
         #expect(identity(1, 7).isSameDirectory(as: other) == isSame)
     }
 
-    @Test("another directory is taken from root, the daemon's user and the owner before", arguments: [0, 33, 7, 8, 34])
+    @Test(
+        "a replacement is accepted from root, the daemon's user and the previous owner", arguments: [0, 33, 7, 8, 34])
     func owners(_ owner: UInt32) {
         let verdict = identity(1, 7).verdict(on: identity(2, owner), daemon: 33)
         #expect(verdict == ([0, 33, 7].contains(owner) ? .replaced : .refused))

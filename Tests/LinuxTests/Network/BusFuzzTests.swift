@@ -81,7 +81,7 @@ struct BusFuzzTests {
         }
     }
 
-    @Test("an answer is read whichever end its numbers begin with", arguments: [false, true])
+    @Test("a message is read in either byte order", arguments: [false, true])
     func order(isBigEndian: Bool) throws {
         var stream = BusStream()
         let greeting = Array("DATA\r\nOK 1234\r\n".utf8)
@@ -107,7 +107,7 @@ struct BusFuzzTests {
         #expect(stream.output.starts(with: Array("\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n".utf8)))
     }
 
-    @Test("a message that is too long is passed over, and the next is read")
+    @Test("too long a message is skipped, and the next is read")
     func tooLong() throws {
         var stream = BusStream()
         _ = try stream.take(Array("OK 1\r\n".utf8))
@@ -123,7 +123,7 @@ struct BusFuzzTests {
         }
     }
 
-    @Test("what nests too deep or has no room is malformed")
+    @Test("nesting that is too deep or without space is malformed")
     func malformed() {
         func read(_ signature: String, _ bytes: [UInt8]) -> [BusValue]? {
             var reader = BusReader(bytes, isBigEndian: false, at: 0)
@@ -146,7 +146,7 @@ struct BusFuzzTests {
         #expect(read("ay", [0xFF, 0xFF, 0xFF, 0x7F]) == nil)
     }
 
-    @Test("whatever comes over a connection ends in messages, or in the connection's end")
+    @Test("any input on a connection ends in messages, or ends the connection")
     func stream() throws {
         let signal = Self.message(4, isBigEndian: false, "", [])
         let seeds = [false, true].map { Self.answer(isBigEndian: $0) + signal + Self.answer(isBigEndian: $0) }
@@ -182,7 +182,7 @@ struct BusFuzzTests {
         }
     }
 
-    @Test("whatever a bus greets with ends in the greeting's end, or in the connection's")
+    @Test("any greeting of a bus succeeds or ends the connection")
     func greeting() throws {
         let mutator = Mutator(
             [Array("DATA\r\nOK 0123456789abcdef\r\n".utf8), Array("REJECTED EXTERNAL\r\n".utf8)],

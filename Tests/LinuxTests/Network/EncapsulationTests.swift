@@ -5,7 +5,7 @@ import Testing
 @testable import Linux
 
 @Suite(
-    "What tunnels add to a packet", .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"),
+    "Overhead of tunnels", .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"),
     .timeLimit(.minutes(Patience.minutes(1))))
 struct EncapsulationTests {
     /// - Returns: Bytes added to a packet to 203.0.113.9.
@@ -22,7 +22,7 @@ struct EncapsulationTests {
 
     private static let up = ["addr add 10.9.0.2/24 dev t0", "link set t0 up", "route add default dev t0"]
 
-    @Test("a bare link adds nothing, and neither does what has no route")
+    @Test("a plain link adds nothing, and neither does an address without a route")
     func none() throws {
         #expect(try overhead(["route add default via 10.1.0.1 dev wan0"]) == 0)
         #expect(try overhead(["route add default via 10.1.0.1 dev wan0 mtu 1300"]) == 0)
@@ -40,7 +40,7 @@ struct EncapsulationTests {
         (.ipip, "ipip local 10.1.0.2 remote 10.1.0.1", 20),
     ]
 
-    @Test("VXLAN adds a frame and UDP, GRE what its fields take, IP in IP a header")
+    @Test("VXLAN adds a frame and UDP, GRE its fields, IP in IP a header")
     func kinds() throws {
         let known = TwoRoads.tunnels
         for (kind, words, bytes) in Self.kinds where kind.map({ known.contains($0) }) ?? true {
@@ -48,7 +48,7 @@ struct EncapsulationTests {
         }
     }
 
-    @Test("a tunnel in a tunnel adds both, and one below a bridge its own")
+    @Test("nested tunnels add both, and a tunnel below a bridge its own")
     func nested() throws {
         let outer = "link add v0 type vxlan id 5 dstport 4789 local 10.1.0.2 remote 10.1.0.1"
         #expect(
@@ -61,7 +61,7 @@ struct EncapsulationTests {
             try overhead([outer, "link set v0 up", "link add t0 type bridge", "link set v0 master t0"] + Self.up) == 50)
     }
 
-    @Test("a policy of IPsec without a key yet adds the most that it may", arguments: [nil, "wan0"])
+    @Test("an IPsec policy without a key yet adds the maximum", arguments: [nil, "wan0"])
     func ipsec(_ interface: String?) throws {
         let added = try overhead(
             [
@@ -71,7 +71,7 @@ struct EncapsulationTests {
         #expect(added == 20 + IPsec.most)
     }
 
-    @Test("WireGuard's packets have 32 bytes and filling, and of what nobody knows the most is supposed")
+    @Test("WireGuard adds 32 bytes and padding, and an unknown tunnel the maximum")
     func table() {
         #expect(TunnelHeader.length(kind: "wireguard", nil) == 55)
         #expect(TunnelHeader.length(kind: "gre", nil) == 16)

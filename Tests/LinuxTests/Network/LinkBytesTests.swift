@@ -3,7 +3,7 @@ import Testing
 
 @testable import Linux
 
-@Suite("What the links have sent and received")
+@Suite("Link byte counters")
 struct LinkBytesTests {
     private func count(
         _ bytes: [String: UInt64], received: UInt64 = 0, after seconds: Int64 = 0, place: String = "boot-net"
@@ -13,7 +13,7 @@ struct LinkBytesTests {
             bytes: bytes.mapValues { LinkBytes.Counts(sent: $0, received: received) })
     }
 
-    @Test("what left is at most what all links together have sent since, those that are new included")
+    @Test("sent bytes are at most the sum of all links since, including new links")
     func most() {
         let before = count(["lo:1": 10, "eth0:2": 1000])
         #expect(count(["lo:1": 10, "eth0:2": 1000], after: 1).most(since: before) == Spending.none)
@@ -21,7 +21,7 @@ struct LinkBytesTests {
         #expect(count(["lo:1": 10, "eth0:2": 1001, "wg0:9": 50], after: 1).most(since: before) == Spending(bytes: 51))
     }
 
-    @Test("what came is at most what all links together have received since")
+    @Test("received bytes are at most the sum of all links since")
     func received() {
         let before = count(["lo:1": 10, "eth0:2": 1000], received: 70)
         let after = count(["lo:1": 10, "eth0:2": 1000, "wg0:9": 0], received: 100, after: 1)
@@ -29,7 +29,8 @@ struct LinkBytesTests {
         #expect(count(["lo:1": 10, "eth0:2": 1000], received: 69, after: 1).most(since: before) == nil)
     }
 
-    @Test("nobody can tell after a start, in another network, after a link is gone or was made anew, or after long")
+    @Test(
+        "after a reboot, in another namespace, after a removed or recreated link, or after long, the count is unknown")
     func unknown() {
         let before = count(["eth0:2": 1000], after: 10)
         #expect(count(["eth0:2": 1700], after: 11, place: "other-net").most(since: before) == nil)
@@ -40,7 +41,7 @@ struct LinkBytesTests {
         #expect(count(["eth0:2": 1700], after: 9).most(since: before) == nil)
     }
 
-    @Test("it is kept as a text and read from it; what is none is none")
+    @Test("counters are stored as text and parsed back; invalid text is none")
     func text() {
         let count = count(["eth0:2": .max, "veth=a,b@if3:17": 5], received: 9, after: 7)
         #expect(LinkBytes(count.text) == count)
@@ -51,7 +52,7 @@ struct LinkBytesTests {
         }
     }
 
-    @Test("the kernel's table is read by name, with the bytes sent and received")
+    @Test("the kernel's table is parsed by name, with sent and received bytes")
     func table() {
         let table = """
             Inter-|   Receive                                                |  Transmit
@@ -68,7 +69,7 @@ struct LinkBytesTests {
     }
 
     @Test(
-        "connections that are closed here and not acknowledged to the end may send yet", arguments: ["04", "09", "0B"])
+        "locally closed connections with unacknowledged bytes may still send", arguments: ["04", "09", "0B"])
     func unsent(_ state: String) {
         let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
         func line(_ state: String) -> String {
@@ -79,7 +80,7 @@ struct LinkBytesTests {
         #expect(LinkBytes.hasUnsent(head + line("01") + line(state)))
     }
 
-    @Test("the kernel of this machine tells")
+    @Test("this machine's kernel reports counters")
     func here() throws {
         let now = MonotonicTime(nanoseconds: 5)
         let count = try #require(LinkBytes(at: now))

@@ -35,7 +35,7 @@ struct LinkDevicesTests {
         LinkDevices(root: root).device(named: name, index: index)
     }
 
-    @Test("its driver, what its uevent calls it, and that it hangs on USB")
+    @Test("the device has its driver, its uevent name, and whether it is on USB")
     func modem() throws {
         try add(
             "sluicewwan", at: "pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.4", type: "wwan", driver: "qmi_wwan")
@@ -47,14 +47,14 @@ struct LinkDevicesTests {
         #expect(!found.isWireless)
     }
 
-    @Test("a card is none on USB, whatever the names on its way begin with")
+    @Test("a network card is not on USB, whatever the names in its path")
     func card() throws {
         try add("sluicecard", at: "usbhub/usb/usb2x", driver: "virtio_net")
         #expect(!device("sluicecard").isOnUSB)
         #expect(device("sluicecard").isReal)
     }
 
-    @Test("Wi-Fi is told by its type or by its folder")
+    @Test("Wi-Fi is recognised by its type or by its folder")
     func wireless() throws {
         try add("sluicewl0", at: "platform/a", type: "wlan")
         try add("sluicewl1", at: "platform/b", more: ["phy80211"])
@@ -62,7 +62,7 @@ struct LinkDevicesTests {
         #expect(device("sluicewl1").isWireless)
     }
 
-    @Test("the interfaces below, by the names of their links")
+    @Test("lower interfaces are found by the names of their links")
     func lower() throws {
         try add("sluicebr", at: "virtual", type: "bridge", more: ["lower_eth0", "lower_wlan0.7", "upper_x", "queues"])
         let found = device("sluicebr")
@@ -71,7 +71,7 @@ struct LinkDevicesTests {
         #expect(found.driver == nil)
     }
 
-    @Test("one of the same name with another number is somebody else's")
+    @Test("the same name with another number is another interface")
     func other() throws {
         try add("sluicewwan", at: "usb2", index: 8, type: "wwan", driver: "qmi_wwan")
         #expect(device("sluicewwan") == LinkDevices.Device())

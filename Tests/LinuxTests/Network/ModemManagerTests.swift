@@ -4,13 +4,13 @@ import Testing
 
 @testable import Linux
 
-@Suite("What ModemManager says", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("ModemManager", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
 struct ModemManagerTests {
     private static var isPossible: ConditionTrait {
         .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }
     }
 
-    @Test("which interface a connected modem carries, and whether it roams, is told with each change", isPossible)
+    @Test("the interface of a connected modem, and its roaming, are reported with each change", isPossible)
     func roaming() async throws {
         let bus = try await PrivateBus()
         try await bus.start()
@@ -40,7 +40,7 @@ struct ModemManagerTests {
     }
 
     @Test(
-        "when it goes, roaming stays a warning and home is no permission, until it has found the modem again",
+        "when it disappears, roaming stays a warning and home grants nothing, until the modem is found again",
         isPossible)
     func vanishing() async throws {
         let bus = try await PrivateBus()
@@ -70,7 +70,7 @@ struct ModemManagerTests {
         try await listening.stop()
     }
 
-    @Test("values of the wrong type are no values, and what it does not tell is told when somebody asks", isPossible)
+    @Test("values of the wrong type are ignored, and missing ones are queried", isPossible)
     func wrongTypes() async throws {
         let bus = try await PrivateBus()
         try await bus.start()

@@ -43,9 +43,9 @@ struct NetlinkBytes {
     func message() throws -> NetlinkMessage { try #require(NetlinkMessage.all(in: bytes[...])?.first) }
 }
 
-@Suite("The kernel's messages about the network")
+@Suite("Netlink messages")
 struct NetlinkTests {
-    @Test("several in a datagram are each found, and one that is cut or lies about its length spoils all")
+    @Test("several messages in a datagram are each found; a truncated one or a wrong length invalidates all")
     func framing() throws {
         let one = NetlinkBytes.link().bytes
         let two = NetlinkBytes.route().bytes
@@ -59,7 +59,7 @@ struct NetlinkTests {
         }
     }
 
-    @Test("attributes end where a length cannot be, and what came before it counts")
+    @Test("attributes end at an impossible length, and earlier ones count")
     func attributes() {
         let good = raw(UInt16(8)) + raw(UInt16(4)) + raw(Int32(7))
         for length in [UInt16(0), 1, 3, 9, 0xFFFF] {
@@ -75,7 +75,7 @@ struct NetlinkTests {
         #expect(flagged.number(4, as: Int32.self) == 7, "the highest bits are no part of the number")
     }
 
-    @Test("a question is padded, and knows its own length")
+    @Test("a request is padded, and contains its length")
     func question() {
         var question = NetlinkRequest(26, header: [2, 32, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
         question.add(1, [192, 0, 2, 1])
@@ -86,7 +86,7 @@ struct NetlinkTests {
     }
 
     @Test(
-        "a link can carry bytes when it is up, running, and its state is up or is not told",
+        "a link can carry bytes if it is up, running, and its state is up or unknown",
         arguments: [
             (0x1_0043, 6, true), (0x1_0043, 0, true), (0x1_0043, nil, true), (0x1_0003, 6, false), (0x1_0042, 6, false),
             (0x1_0043, 2, false), (0x1_0043, 3, false), (0x1_0043, 5, false), (0x1_0043, 1, false), (0, 0, false),
@@ -99,7 +99,7 @@ struct NetlinkTests {
         #expect(facts.index == 7)
     }
 
-    @Test("what a link is put on counts, unless it is itself, the other end of a veth, or in another network")
+    @Test("a lower link counts, unless it is the link itself, a veth peer, or in another namespace")
     func below() throws {
         func below(_ attributes: [(UInt16, [UInt8])]) throws -> Int32? {
             try #require(LinkFacts(try NetlinkBytes.link(with: attributes).message())).below
@@ -117,7 +117,7 @@ struct NetlinkTests {
         #expect(try #require(LinkFacts(try NetlinkBytes.link(with: [kind("vlan")]).message())).kind == "vlan")
     }
 
-    @Test("a message that is too short for its type says nothing")
+    @Test("a message too short for its type is ignored")
     func short() throws {
         for type in [UInt16(16), 17, 20, 24, 25, 28] {
             for count in 0..<12 {
@@ -130,7 +130,7 @@ struct NetlinkTests {
         }
     }
 
-    @Test("an address is our own end of a link between two")
+    @Test("an address on a point-to-point link is the local end")
     func address() throws {
         func address(_ attributes: [(UInt16, [UInt8])], length: UInt8 = 32) throws -> String? {
             let header = [2, length, 0, 0] + raw(UInt32(7))
@@ -168,7 +168,7 @@ struct NetlinkTests {
         }
     }
 
-    @Test("a hardware address counts while it was heard, and not while it is asked for or was not answered")
+    @Test("a hardware address counts if confirmed, and not while requested or unanswered")
     func neighbour() throws {
         for (state, isKnown) in [
             (0x01, false), (0x02, true), (0x04, true), (0x08, true), (0x10, true), (0x20, false),
@@ -182,7 +182,7 @@ struct NetlinkTests {
         }
     }
 
-    @Test("the name of a Wi-Fi is any bytes, and an empty one is none")
+    @Test("a Wi-Fi name is any bytes, and an empty one is none")
     func wireless() throws {
         func name(_ ssid: [UInt8]?, command: UInt8 = 7) throws -> (link: Int32, name: Wireless.Name)? {
             var message = NetlinkBytes(type: 0x1C, header: [command, 1, 0, 0], attributes: [(3, raw(Int32(7)))])
@@ -196,7 +196,7 @@ struct NetlinkTests {
     }
 }
 
-@Suite("News of the network")
+@Suite("Network events")
 struct NetworkNewsKindTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let what: String
@@ -233,17 +233,17 @@ struct NetworkNewsKindTests {
         Row("an end of a list", NetlinkBytes(type: 3, header: raw(Int32(0))), nil),
     ]
 
-    @Test("says whether bytes may go another way", arguments: rows)
+    @Test("an event says whether routes may have changed", arguments: rows)
     func kind(_ row: Row) { #expect(NetworkEvents.kind(of: row.bytes[...]) == row.kind) }
 
-    @Test("a route that takes the place of another is told at once, whoever made it")
+    @Test("a replaced route is reported at once, whatever program set it")
     func replaced() {
         var message = NetlinkBytes.route(length: 24, made: 2)
         message.flags = 0x100
         #expect(NetworkEvents.kind(of: message.bytes[...]) == .mayForbid)
     }
 
-    @Test("a router is told of when another one answers at its address, and nobody else on the link")
+    @Test("a router is reported when another device answers at its address, other neighbours are not")
     func routers() throws {
         let (known, other) = ([2, 0, 0, 0, 0, 1] as [UInt8], [2, 0, 0, 0, 0, 2] as [UInt8])
         let router = Neighbour(link: 7, address: try #require(IPAddress("10.0.0.1")))
@@ -269,7 +269,7 @@ struct NetworkNewsKindTests {
         #expect(kind(29, is: known, after: known) == nil)
     }
 
-    @Test("of several the strictest counts, and what cannot be read may be anything")
+    @Test("of several events the strictest counts, and an unreadable one may be any")
     func several() {
         let good = NetlinkBytes.link().bytes
         #expect(NetworkEvents.kind(of: (good + NetlinkBytes.link(17).bytes + good)[...]) == .mayForbid)
@@ -280,7 +280,7 @@ struct NetworkNewsKindTests {
 
 @Suite("Fuzz: netlink", .timeLimit(.minutes(Fuzz.minutes)))
 struct NetlinkFuzzTests {
-    @Test("messages, however damaged, end in facts or in none")
+    @Test("damaged messages end in facts or in none")
     func damaged() throws {
         let seeds = [
             NetlinkBytes.link(

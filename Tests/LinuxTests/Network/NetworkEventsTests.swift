@@ -24,7 +24,7 @@ private func threads(named name: String) throws -> Int {
 }
 
 @Suite(
-    "News of a network of its own", .serialized,
+    "Network events in a namespace", .serialized,
     .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"), .timeLimit(.minutes(Patience.minutes(1))))
 struct NetworkEventsTests {
     private let network: NetworkNamespace
@@ -74,7 +74,7 @@ struct NetworkEventsTests {
             what: "a route of IPv6", words: [["-6", "route", "add", "2001:db8::/32", "dev", "left0"]], kind: .mayForbid),
     ]
 
-    @Test("tell of each change, and at once of what may forbid", arguments: changes)
+    @Test("each change is reported, and at once if it may forbid", arguments: changes)
     func change(_ change: Change) async throws {
         let news = try news()
         for words in change.words { try network.run(words) }
@@ -82,7 +82,7 @@ struct NetworkEventsTests {
         news.stop()
     }
 
-    @Test("tell that a cable is back in as something that may wait")
+    @Test("a reconnected cable is reported as an improvement that may wait")
     func carrier() async throws {
         try network.ip("link", "set", "left1", "down")
         let news = try news()
@@ -91,7 +91,7 @@ struct NetworkEventsTests {
         news.stop()
     }
 
-    @Test("come from one's own network alone, and nothing is told while nothing happens")
+    @Test("events come only from the own namespace, and none without a change")
     func quiet() async throws {
         let other = try NetworkNamespace()
         let mine = try news()
@@ -107,7 +107,7 @@ struct NetworkEventsTests {
         others.stop()
     }
 
-    @Test("tell of a router at whose address another one answers, also of one that did before it was listened for")
+    @Test("a router replaced at its address is reported, even if replaced before listening")
     func router() async throws {
         func answers(_ hardware: String, at address: String = "10.1.0.1") throws {
             try network.ip("neigh", "replace", address, "lladdr", hardware, "dev", "left0", "nud", "reachable")
@@ -147,7 +147,7 @@ struct NetworkEventsTests {
         news.stop()
     }
 
-    @Test("that were lost count as everything at once, and those after them are told again")
+    @Test("lost events count as any event at once, and later ones are reported again")
     func overflow() async throws {
         let gate = ConditionLock(false)
         let news = try network.run { [reports] in
@@ -170,7 +170,7 @@ struct NetworkEventsTests {
         news.stop()
     }
 
-    @Test("leave no thread and no descriptor behind when they are stopped, also from inside, or let go")
+    @Test("stopped listeners leave no thread and no descriptor, also from inside or when released")
     func stopped() async throws {
         let name = "stopped-news"
         let sockets = try network.run { try socketsOfNetwork() }

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Linux
 
-@Suite("A bus that comes and goes", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("D-Bus connection", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
 struct NetworkManagerEventsTests {
     private static var isPossible: ConditionTrait {
         .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }
     }
 
-    @Test("no bus at all is told once, and the way to it is followed as it appears")
+    @Test("a missing bus is reported once, and its path is watched until it appears")
     func none() async throws {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("run/dbus/bus")
@@ -28,7 +28,7 @@ struct NetworkManagerEventsTests {
         try await listening.stop()
     }
 
-    @Test("a way to the bus that is made while it is looked for is not lost")
+    @Test("a bus path created during the search is not missed")
     func race() async throws {
         for _ in 0..<30 {
             let folder = TemporaryFolder()
@@ -42,7 +42,7 @@ struct NetworkManagerEventsTests {
     }
 
     @Test(
-        "an address that is none is told",
+        "an invalid address is reported",
         arguments: ["", "tcp:host=localhost,port=1", "unix:path=%zz", "unix:", ";;,="])
     func address(_ address: String) async throws {
         let listening = try Listening(address)
@@ -51,7 +51,7 @@ struct NetworkManagerEventsTests {
         try await listening.stop()
     }
 
-    @Test("addresses are read as D-Bus writes them")
+    @Test("addresses are parsed as D-Bus writes them")
     func addresses() {
         #expect(
             BusAddress.parse("unix:path=/run/a%20b,guid=1;tcp:host=a;unix:guid=2,abstract=/tmp/x") == [
@@ -63,7 +63,7 @@ struct NetworkManagerEventsTests {
         #expect(BusAddress.parse("unix:path=") == [])
     }
 
-    @Test("a bus that appears later is found, and so is one that was started again", isPossible)
+    @Test("a bus that appears later is found, and so is a restarted one", isPossible)
     func laterBus() async throws {
         let bus = try await PrivateBus()
         let waiting = try Listening(bus.address)
@@ -90,7 +90,7 @@ struct NetworkManagerEventsTests {
     }
 
     @Test(
-        "a bus without the services is told as that, nothing is started, and one that starts later is heard", isPossible
+        "missing services on a bus are reported, none is started, and a later one is noticed", isPossible
     )
     func laterService() async throws {
         let bus = try await PrivateBus()
@@ -115,7 +115,7 @@ struct NetworkManagerEventsTests {
     }
 
     @Test(
-        "a bus that lets nobody in, or is none, is told and tried again",
+        "a bus that refuses access, or is no bus, is reported and tried again",
         arguments: ["REJECTED EXTERNAL\r\n", "HTTP/1.1 400\r\n"])
     func refusal(_ greeting: String) async throws {
         let folder = TemporaryFolder()
@@ -131,7 +131,7 @@ struct NetworkManagerEventsTests {
         try await listening.stop()
     }
 
-    @Test("a bus that is silent is left")
+    @Test("a silent bus is disconnected")
     func silentBus() async throws {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("bus")
@@ -142,7 +142,7 @@ struct NetworkManagerEventsTests {
         try await listening.stop()
     }
 
-    @Test("when it stops or its task is cancelled, thread and connection are gone", isPossible)
+    @Test("after a stop or cancellation, thread and connection are gone", isPossible)
     func end() async throws {
         let bus = try await PrivateBus()
         try await bus.start()

@@ -6,7 +6,7 @@ import Testing
 @testable import Linux
 
 // Serialized: each test starts programs, and other tests depend on timing.
-@Suite("What NetworkManager says", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("NetworkManager", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
 struct NetworkManagerTests {
     private static var isPossible: ConditionTrait {
         .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }
@@ -19,7 +19,7 @@ struct NetworkManagerTests {
         return (bus, manager, try Listening(bus.address))
     }
 
-    @Test("each of its five opinions of a device is told", isPossible)
+    @Test("each of its five metered values of a device is reported", isPossible)
     func opinions() async throws {
         let (bus, manager, listening) = try await scene()
         for metered in NetworkReport.Metered.allCases {
@@ -35,7 +35,7 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
-    @Test("a change is told while it runs, with the new value in the signal or without it", isPossible)
+    @Test("a change is reported at once, with or without the new value in the signal", isPossible)
     func change() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('eth0', 4)")
@@ -52,7 +52,7 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
-    @Test("it may vanish and come back: meanwhile what it said warns, and permits nothing", isPossible)
+    @Test("if it disappears, its last values warn, and permit nothing", isPossible)
     func restart() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('eth0', 1); add_device('eth1', 2)")
@@ -71,7 +71,7 @@ struct NetworkManagerTests {
         try await listening.stop()
     }
 
-    @Test("while it starts, what it has no opinion of yet is as it was", isPossible)
+    @Test("while it starts, values that it has not determined yet stay as before", isPossible)
     func startup() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('eth0', 1); add_device('eth1', 2); add_device('eth2', 4)")
@@ -94,7 +94,7 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
-    @Test("devices appear and go", isPossible)
+    @Test("devices appear and disappear", isPossible)
     func devices() async throws {
         let (bus, manager, listening) = try await scene()
         try await listening.until("it runs") { $0.networkManager.isRunning }
@@ -108,7 +108,7 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
-    @Test("a device is known by the interface that carries its packets", isPossible)
+    @Test("a device is identified by the interface that carries its packets", isPossible)
     func names() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('cdc_wdm0', 3, kind=8, ip_name='wwan0')")
@@ -122,7 +122,7 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
-    @Test("profile and Wi-Fi network are told, the network's name as bytes", isPossible)
+    @Test("profile and Wi-Fi network are reported, the network's name as bytes", isPossible)
     func profiles() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('wlan0', 4, kind=2, ip_name='wlan0')")
@@ -141,7 +141,7 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
-    @Test("the names of Wi-Fis within reach are told where they are asked for, and nowhere else", isPossible)
+    @Test("names of Wi-Fi networks in range are reported only on request", isPossible)
     func reach() async throws {
         let (bus, manager, plain) = try await scene()
         try await manager.tell("add_device('wlan0', 4, kind=2, ip_name='wlan0')")
@@ -156,7 +156,7 @@ struct NetworkManagerTests {
         try await plain.stop()
     }
 
-    @Test("each state of connectivity is told", isPossible)
+    @Test("each connectivity state is reported", isPossible)
     func connectivity() async throws {
         let (bus, manager, listening) = try await scene()
         for state in NetworkReport.Connectivity.allCases {
@@ -170,7 +170,7 @@ struct NetworkManagerTests {
     }
 
     @Test(
-        "what does not matter wakes nobody: a Wi-Fi's bit rate, the strength of its signal, other services", isPossible)
+        "irrelevant changes wake no listener: bit rate, signal strength, other services", isPossible)
     func noise() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('wlan0', 4, kind=2); join('wlan0', 1, b'home')")
@@ -197,7 +197,7 @@ struct NetworkManagerTests {
         try await listening.stop()
     }
 
-    @Test("values of the wrong type are no values, and all others are told", isPossible)
+    @Test("values of the wrong type are ignored, and all others are reported", isPossible)
     func wrongTypes() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('eth0', 1); add_device('eth1', 1); add_device('eth2', 1)")
@@ -219,7 +219,8 @@ struct NetworkManagerTests {
     }
 
     @Test(
-        "a service that talks nonsense, refuses or is silent is said to, and asked again until it answers", isPossible)
+        "a service that sends nonsense, refuses or is silent is reported, and queried again until it answers",
+        isPossible)
     func nonsense() async throws {
         let bus = try await PrivateBus()
         try await bus.start()

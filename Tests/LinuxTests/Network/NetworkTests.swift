@@ -37,10 +37,10 @@ private struct TwoWays {
 private let far = "203.0.113.9"
 
 @Suite(
-    "In a network of its own", .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"),
+    "The network of a namespace", .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"),
     .timeLimit(.minutes(Patience.minutes(1))))
 struct NetworkTests {
-    @Test("the interfaces are there with what they are, what they stand on and their addresses")
+    @Test("interfaces are listed with type, lower interfaces and addresses")
     func links() throws {
         let ways = try TwoWays()
         try ways.network.ip("link", "add", "link", "left0", "name", "mac0", "type", "macvlan")
@@ -68,7 +68,7 @@ struct NetworkTests {
         #expect(try ways.network.run { try Links.all() } == links.values.sorted { $0.index < $1.index })
     }
 
-    @Test("the way to an address is the kernel's, with its gateway and the address that packets come from")
+    @Test("the route to an address is the kernel's, with gateway and source address")
     func routes() throws {
         let ways = try TwoWays()
         let (left, right) = (try ways.index("left0"), try ways.index("right0"))
@@ -97,7 +97,7 @@ struct NetworkTests {
         #expect(long.source == IPAddress("fd02::2"))
     }
 
-    @Test("rules, several ways and refusals are the kernel's too")
+    @Test("rules, multipath routes and refusals are the kernel's too")
     func policy() throws {
         let ways = try TwoWays()
         let (left, right) = (try ways.index("left0"), try ways.index("right0"))
@@ -130,7 +130,7 @@ struct NetworkTests {
         #expect(try ways.links().values.filter(\.leadsOut).count == 2)
     }
 
-    @Test("an interface that no route leads over is no way, though the kernel supposes that everybody is on its link")
+    @Test("an interface without a route is not used, even if the kernel treats every address as on-link")
     func supposed() throws {
         let ways = try TwoWays()
         let (left, right) = (try ways.index("left0"), try ways.index("right0"))
@@ -144,7 +144,7 @@ struct NetworkTests {
         #expect(try ways.route(to: far, over: left) == nil)
     }
 
-    @Test("a way whose cable is out, or whose interface is down, is dead")
+    @Test("a route without carrier, or over an interface that is down, is dead")
     func dead() throws {
         let ways = try TwoWays()
         let left = try ways.index("left0")
@@ -161,7 +161,7 @@ struct NetworkTests {
         #expect(try ways.links()["left0"] == nil)
     }
 
-    @Test("a gateway whose hardware address nobody knows tells it when it is asked")
+    @Test("a gateway with an unknown hardware address reports it after a probe")
     func gateway() async throws {
         let (near, router) = (try NetworkNamespace(), try NetworkNamespace())
         try near.addCable("up0", to: router, "down0")
@@ -184,7 +184,7 @@ struct NetworkTests {
         }
     }
 
-    @Test("a path is judged by what the kernel says of it")
+    @Test("a route is judged by the kernel's answer")
     func judged() throws {
         let ways = try TwoWays()
         try ways.network.ip(
@@ -202,7 +202,7 @@ struct NetworkTests {
         #expect(world.judgement(of: try #require(try ways.route(to: "127.0.0.1")).path).metered == .unmetered)
     }
 
-    @Test("the families of generic netlink are found by name, and a machine without Wi-Fi has none")
+    @Test("generic netlink families are found by name, and a machine without Wi-Fi has none")
     func generic() throws {
         let socket = try NetlinkSocket(Netlink.generic)
         #expect(Wireless.family("nlctrl", by: socket) == 0x10)
@@ -211,7 +211,7 @@ struct NetworkTests {
         #expect(try network.run { Wireless.names() }.isEmpty)
     }
 
-    @Test("what the kernel refuses is an error that names the question")
+    @Test("a refused request is an error that names the request")
     func refused() throws {
         let error = #expect(throws: SystemError.self) {
             let socket = try NetlinkSocket()

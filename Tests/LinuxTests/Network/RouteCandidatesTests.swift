@@ -161,7 +161,7 @@ struct WaysScene: Sendable, CustomTestStringConvertible {
 }
 
 @Suite(
-    "Which ways may be chosen", .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"),
+    "Selectable routes", .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"),
     .timeLimit(.minutes(Patience.minutes(1))))
 struct RouteCandidatesTests {
     private func network(_ commands: [String] = []) throws -> NetworkNamespace {
@@ -201,14 +201,14 @@ struct RouteCandidatesTests {
         }
     }
 
-    @Test("a way is left for an equal one alone", arguments: Tier.sample(WaysScene.all, 10))
+    @Test("only an equal route may replace another", arguments: Tier.sample(WaysScene.all, 10))
     func scene(_ scene: WaysScene) throws {
         let network = try network(scene.commands)
         let ways = try names(network, to: scene.address).map(\.name)
         #expect(ways == scene.ways)
     }
 
-    @Test("why a way is none is said of each")
+    @Test("each rejected route has a reason")
     func refusals() throws {
         let tunnel = [
             "link add vx0 type vxlan id 5 local 10.2.0.2 remote 10.2.0.1 dstport 4789", "addr add 10.9.0.2/24 dev vx0",
@@ -238,7 +238,7 @@ struct RouteCandidatesTests {
         }
     }
 
-    @Test("a way whose cable is out makes room for its equals, and one that is more than that for none")
+    @Test("a route without carrier is replaced by an equal one, and a dead one of another kind by none")
     func dead() throws {
         let network = try network()
         try network.ip("link", "set", "wan1", "down")
@@ -249,7 +249,7 @@ struct RouteCandidatesTests {
         #expect(alone.map(\.name) == ["wan0"] && alone.map(\.isDead) == [true])
     }
 
-    @Test("of a route with several hops each is a way")
+    @Test("each hop of a multipath route is a route")
     func hops() throws {
         let network = try network([
             "route flush default",
@@ -259,7 +259,7 @@ struct RouteCandidatesTests {
         #expect(Set(ways.map(\.name)) == ["wan0", "lte0"])
     }
 
-    @Test("what stays on this machine has one way, and an interface that is not there none")
+    @Test("local traffic has one route, and a missing interface none")
     func inside() throws {
         let network = try network()
         let address = try #require(IPAddress("10.1.0.2"))

@@ -6,7 +6,7 @@ import Testing
 @testable import Linux
 
 @Suite(
-    "The ways of a tunnel's packets", .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"),
+    "Routes of a tunnel's packets", .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"),
     .timeLimit(.minutes(Patience.minutes(1))))
 struct TunnelRoutesTests {
     struct Scene: Sendable, CustomTestStringConvertible {
@@ -83,7 +83,7 @@ struct TunnelRoutesTests {
         }
     }
 
-    @Test("are those that the kernel's routes and rules give them, each that may be", arguments: scenes)
+    @Test("a tunnel's routes are those of the kernel's tables and rules, each possible one", arguments: scenes)
     func ways(_ scene: Scene) throws {
         let network = try network()
         try network.run(
@@ -94,7 +94,7 @@ struct TunnelRoutesTests {
         #expect(try ways(network) == scene.ways)
     }
 
-    @Test("of a vxlan lead to each end that it knows, and a new one is told of")
+    @Test("a vxlan has a route to each known end, and a new one is reported")
     func forwarding() async throws {
         let network = try network()
         try network.run(
@@ -118,7 +118,7 @@ struct TunnelRoutesTests {
     }
 
     @Test(
-        "of a vxlan with a link of its own are those of each entry: by the link that it names, else by the route",
+        "a vxlan with its own link routes each entry by the entry's link, or else by the route",
         arguments: [
             ("dst 192.0.2.7 via lte0", "lte0"), ("dst 10.2.0.1", "lte0"), ("dst 192.0.2.7", "wan0"),
         ])

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The backlog")
 struct BacklogTests {
-    @Test("the first of each class are read in the order of their claims, and the rest is counted, whatever its number")
+    @Test("the first uploads of each class are read in claim order, and the others are counted, whatever their number")
     func reads() async throws {
         let scene = try await Scene(sorting: .smallestFirst)
         let files = (0..<250).map { Scene.file("f\($0)", size: 1000 - Int64($0), modified: Int64($0)) }
@@ -24,7 +24,7 @@ struct BacklogTests {
         #expect(nas.unstaged == .none && nas.paused == .none)
     }
 
-    @Test("what has no copy yet and what somebody paused is told by itself")
+    @Test("uploads without a copy and paused uploads are counted separately")
     func apart() async throws {
         let scene = try await Scene(sorting: .smallestFirst)
         _ = try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("new", size: 5))]) }

@@ -3,7 +3,7 @@ import Store
 import TestKit
 import Testing
 
-@Suite("files that travel together, in the store")
+@Suite("Grouped files in the store")
 struct CompanionTests {
     /// A video and its image in one unit, and an unrelated file; the ids of their uploads to `nas`.
     private func scene() async throws -> (scene: Scene, video: String, image: String, stranger: String) {
@@ -24,7 +24,7 @@ struct CompanionTests {
 
     private static let there = RemoteObject(id: "/videos/1", url: "https://x.example/1", verifiedBy: "offset")
 
-    @Test("are told of each other, with what the remote has, and of nobody else")
+    @Test("grouped files list each other with their remote state, and no other files")
     func told() async throws {
         let (scene, video, image, stranger) = try await scene()
         #expect(try await scene.store.read { try $0.uploads.companions(of: image) }.map(\.state) == [.queued])
@@ -36,7 +36,7 @@ struct CompanionTests {
         #expect(told.first?.remote == Self.there)
     }
 
-    @Test("wait no longer when one of them is over; nobody else's wait ends", arguments: [true, false])
+    @Test("the wait ends when one of the group has ended, and no other wait ends", arguments: [true, false])
     func woken(_ isGood: Bool) async throws {
         let (scene, video, image, stranger) = try await scene()
         let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
@@ -53,7 +53,7 @@ struct CompanionTests {
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
     }
 
-    @Test("do not wait for one that was over before their wait was written down", arguments: [true, false])
+    @Test("a file does not wait for one that ended before its wait was recorded", arguments: [true, false])
     func overtaken(_ isGood: Bool) async throws {
         let (scene, video, image, _) = try await scene()
         let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
@@ -71,7 +71,7 @@ struct CompanionTests {
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
     }
 
-    @Test("know of one that has left the lists what it was")
+    @Test("a file knows the result of a group member that left the lists")
     func removed() async throws {
         let (scene, video, image, _) = try await scene()
         while let claim = try await scene.store.claim("nas", passingOver: []), claim.upload.id != video {}
@@ -80,7 +80,7 @@ struct CompanionTests {
         #expect(try await scene.store.read { try $0.uploads.companions(of: image) }.map(\.state) == [.completed])
     }
 
-    @Test("of a name that is used again, each round is told of its own first, also one that came late")
+    @Test("for a reused name, each round lists its own files first, including late ones")
     func rounds() async throws {
         let scene = try await Scene()
         func record(_ names: [(String, Int64)], joins: Bool) async throws {

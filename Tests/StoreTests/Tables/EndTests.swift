@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Uploads that have ended, counted")
+@Suite("Counts of ended uploads")
 struct EndTests {
     private struct Taken: Error {}
 
@@ -14,7 +14,7 @@ struct EndTests {
         )
     }
 
-    @Test("each end counts once, and what is taken back counts nothing")
+    @Test("each end counts once, and a reverted one not at all")
     func ends() async throws {
         let scene = try await Scene()
         let store = scene.store
@@ -39,7 +39,7 @@ struct EndTests {
         #expect(sum.lastAt == scene.clocks.wall())
     }
 
-    @Test("the oldest upload that is not over is known for each destination")
+    @Test("the oldest ongoing upload is known for each destination")
     func oldest() async throws {
         let scene = try await Scene()
         #expect(try await scene.store.read { try $0.lists.oldestOngoing() }.isEmpty)

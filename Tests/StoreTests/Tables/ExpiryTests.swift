@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Uploads that are too old")
+@Suite("Expired uploads")
 struct ExpiryTests {
     private static let cam = UploadClass(folder: "cam", destination: "nas")
     private static let day = Duration.seconds(86_400)
@@ -19,7 +19,7 @@ struct ExpiryTests {
         try await store.read { try $0.lists.aged(Self.cam, by: try expiry(days), oldest: oldest, most: most) }
     }
 
-    @Test("the oldest are found with the time of the next, and end with a reason; nothing else is touched")
+    @Test("the oldest are found with the time of the next, and end with a reason; others are not changed")
     func ends() async throws {
         let scene = try await Scene()
         let old = try await scene.stage(Scene.arrival(Scene.file("old"), to: ["nas", "cloud"]))
@@ -53,7 +53,7 @@ struct ExpiryTests {
         #expect(try await scene.store.write { try $0.transitions.expire(due.ids) }.isEmpty)
     }
 
-    @Test("what is under way is not cut off, and what a person began again is sent, however old")
+    @Test("running and retried uploads are not ended, however old")
     func spared() async throws {
         let scene = try await Scene()
         let one = try await scene.stage(Scene.arrival(Scene.file("one")))
@@ -71,7 +71,7 @@ struct ExpiryTests {
         #expect(try await scene.store.read { try $0.uploads.row(one.uploads[0]) }?.isExpired == false)
     }
 
-    @Test("an expired upload keeps the source, though another destination has it verified")
+    @Test("an expired upload keeps the source, even if another destination has verified it")
     func keeps() async throws {
         let scene = try await Scene()
         let both = try await scene.stage(Scene.arrival(Scene.file("both"), to: ["nas", "cloud"]))
@@ -91,7 +91,7 @@ struct ExpiryTests {
     }
 
     @Test(
-        "a restart changes nothing; but what was found in this run is not older than the run, though the clock was set")
+        "a restart changes nothing; a file found in this run is never older than the run, even if the clock was set")
     func runs() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -118,7 +118,7 @@ struct ExpiryTests {
         await store.close()
     }
 
-    @Test("what was found by a clock that was not set counts from the start of the run")
+    @Test("a file found under an unset clock counts from the start of the run")
     func unset() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks(wall: WallTime(milliseconds: 5_000))

@@ -22,7 +22,9 @@ struct KnownTests {
             fileSystem: [nil, "uuid", "uuid2", ""].randomElement(using: &dice) ?? nil)
     }
 
-    @Test("a question about many, in any order, is answered as each would be alone", arguments: [1, 2, 3] as [UInt64])
+    @Test(
+        "a query about many files in any order gives the same answers as one query for each",
+        arguments: [1, 2, 3] as [UInt64])
     func together(seed: UInt64) async throws {
         var dice = Dice(seed: seed)
         let scene = try await Scene()
@@ -56,7 +58,7 @@ struct KnownTests {
         #expect(try await scene.store.known([]) == [])
     }
 
-    @Test("the files of a directory are read side by side, and what nobody asked about is not read through")
+    @Test("the files of a directory are read together, and other rows are not read")
     func steps() async throws {
         let scene = try await Scene()
         let all = (0..<4_000).map { Scene.file("clip-\(10_000 + $0)").identity }
@@ -77,7 +79,7 @@ struct KnownTests {
         #expect(sparse.steps < whole.steps / 5)
     }
 
-    @Test("a question about known files writes nothing, until their tombstones are a week old")
+    @Test("a query about known files writes nothing until their tombstones are a week old")
     func renewal() async throws {
         let scene = try await Scene()
         let files = (0..<100).map { Scene.file("f\($0)").identity }

@@ -37,7 +37,7 @@ struct LedgerTests {
         }
     }
 
-    @Test("what is reserved is not spent yet; what is settled is, less or more, and once")
+    @Test("a reservation is not spent; a settlement is, with less or more, and once")
     func settling() async throws {
         let books = try await Books()
         let one = try await books.store.write {
@@ -65,7 +65,7 @@ struct LedgerTests {
         #expect(try await books.store.read { try $0.ledger.reserved() } == .none)
     }
 
-    @Test("what was reserved when the process ended counts as sent, and settling it late changes nothing")
+    @Test("reservations of a killed process count as sent, and a late settlement changes nothing")
     func killed() async throws {
         var books = try await Books()
         let step = try await books.store.write {
@@ -89,7 +89,7 @@ struct LedgerTests {
         #expect(next.id > step.id && next.id > settled.id)
     }
 
-    @Test("what was reserved before midnight and is settled after it, or left by a kill, counts for the day that began")
+    @Test("bytes reserved before midnight and settled later, or left by a kill, count for the day of the reservation")
     func overMidnight() async throws {
         var books = try await Books()
         books.clocks.step(by: .seconds(15 * 3600 - 60))
@@ -140,7 +140,7 @@ struct LedgerTests {
         #expect(try await scene.store.read { try $0.ledger.spent(since: day, networks: [.metered]) } == .none)
     }
 
-    @Test("a clock that is set back grants nothing a second time: what is dated later counts now, once, and ages")
+    @Test("a clock that is set back grants no quota twice: later entries count now, once, and age")
     func clockSetBack() async throws {
         var books = try await Books()
         try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 70))]) }
@@ -165,7 +165,7 @@ struct LedgerTests {
         #expect(try await books.spent(.week(startsOn: .mon)) == 75)
     }
 
-    @Test("what is dated later than now does not count for longer than its hour, once the store was told of the clock")
+    @Test("entries dated in the future count for at most their hour once the store knows the clock")
     func redated() async throws {
         let books = try await Books()
         try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 70))]) }
@@ -182,7 +182,7 @@ struct LedgerTests {
         #expect(runs.filter { $0.key.hasPrefix("UPDATE usage") }.values.allSatisfy { $0 == 0 })
     }
 
-    @Test("a row that a disk has damaged stops nobody from paying, and grants nothing")
+    @Test("a row damaged by a disk blocks no reservation and grants no quota")
     func damaged() async throws {
         for (bytes, files) in [(Int64.max, Int64.min), (.min, .max), (-1, -1)] {
             let books = try await Books()
@@ -212,7 +212,7 @@ struct LedgerTests {
         }
     }
 
-    @Test("a clock that shows another century for a moment takes nothing away from what counts today")
+    @Test("a clock that shows another century for a moment changes no present usage")
     func clockAhead() async throws {
         var books = try await Books()
         try await books.store.write { try $0.ledger.pay([Payment(Self.nas, Spending(bytes: 70))]) }
@@ -228,7 +228,7 @@ struct LedgerTests {
         #expect(try await books.spent(.day) == 0)
     }
 
-    @Test("sums are those of a ledger that forgets nothing, over months, for every period, place and network")
+    @Test("sums match an unlimited ledger, over months, for every period, place and network")
     func sums() async throws {
         // From the end of January to after the 29th of March, on which the clocks are set forward.
         let books = try await Books(ManualClocks(wall: WallTime(milliseconds: 1_769_690_000_000)))
@@ -273,7 +273,7 @@ struct LedgerTests {
         #expect(days.allSatisfy { Period.day.interval(around: $0, in: Self.zone).lowerBound == $0 })
     }
 
-    @Test("a ledger does not grow for ever: forty days by hour, a year by day, and nothing older")
+    @Test("the ledger is bounded: forty days by hour, a year by day, and nothing older")
     func retention() async throws {
         let books = try await Books()
         for _ in 0..<450 {
@@ -291,7 +291,7 @@ struct LedgerTests {
         #expect(try await books.spent(.month(startsOn: 1)) == 2 * 13)
     }
 
-    @Test("a database that is given up leaves its ledger to the next: what was reserved in it was sent")
+    @Test("an abandoned database passes its ledger on: its reservations count as sent")
     func salvaged() async throws {
         let books = try await Books()
         try await books.store.write {

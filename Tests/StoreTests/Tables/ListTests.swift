@@ -6,7 +6,7 @@ import Testing
 @Suite("Lists")
 struct ListTests {
     @Test(
-        "what a list asks for is what a look at every row finds, whatever is asked together",
+        "each list filter returns what a scan of every row finds, in any combination",
         arguments: Tier.sample(1...40, 8))
     func filters(_ seed: UInt64) async throws {
         var dice = Dice(seed: seed)

@@ -3,7 +3,7 @@ import Store
 import TestKit
 import Testing
 
-@Suite("What recordings say, kept")
+@Suite("Stored facts of recordings")
 struct KeptMediaTests {
     private let facts = MediaFacts(
         recorded: WallTime(milliseconds: -5), duration: 1, width: 2, height: 3, make: "Acme", model: "5")
@@ -20,7 +20,7 @@ struct KeptMediaTests {
         return asset
     }
 
-    @Test("comes back as it was, and nothing where nothing was said")
+    @Test("facts are read back as stored, and absent where none were found")
     func kept() async throws {
         let scene = try await Scene()
         let asset = try await staged(scene, facts)
@@ -28,7 +28,7 @@ struct KeptMediaTests {
         #expect(try await scene.store.read { try $0.media.of(asset + 1) }.isEmpty)
     }
 
-    @Test("is what the copy says that was made last", arguments: [MediaFacts(width: 7, height: 8), MediaFacts()])
+    @Test("the facts are those of the latest copy", arguments: [MediaFacts(width: 7, height: 8), MediaFacts()])
     func replaced(_ later: MediaFacts) async throws {
         let scene = try await Scene()
         let asset = try await staged(scene, facts)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-@Suite("what the remote calls an upload that is not complete")
+@Suite("Remote names of incomplete uploads")
 struct NamedTests {
     private static let failure = Failure(
         .transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
@@ -19,7 +19,7 @@ struct NamedTests {
         return (scene, id)
     }
 
-    @Test("is there after a restart, finds the upload, and says nothing of a verified one")
+    @Test("the name survives a restart, finds the upload, and shows nothing for a verified one")
     func durable() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -39,7 +39,7 @@ struct NamedTests {
         #expect(try await again.read { try $0.uploads.rows(remote: "media") }.map(\.upload.id) == [id])
     }
 
-    @Test("the same again writes nothing")
+    @Test("an unchanged name writes nothing")
     func same() async throws {
         let (scene, id) = try await named()
         func writes(_ name: String) async throws -> Int {
@@ -52,7 +52,7 @@ struct NamedTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == "other")
     }
 
-    @Test("stays with one that failed or was cancelled, and is told with its end")
+    @Test("the name stays with a failed or cancelled upload, and is part of its end event")
     func ends() async throws {
         for isCancelled in [false, true] {
             let (scene, id) = try await named()
@@ -70,7 +70,7 @@ struct NamedTests {
         }
     }
 
-    @Test("has an address where the remote says it, which is shown, finds the upload, and goes with the name")
+    @Test("a name may have an address, which is shown, finds the upload, and leaves with the name")
     func address() async throws {
         let (scene, id) = try await named()
         try await scene.store.name("/videos/1", at: "https://x.example/1", for: id)
@@ -85,7 +85,7 @@ struct NamedTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteURL == nil)
     }
 
-    @Test("what it only waits for is the last word of an upload, and no attempt that failed")
+    @Test("the reason of a remote wait is the upload's last message, and no failed attempt")
     func waits() async throws {
         let (scene, id) = try await named()
         for number in 1...30 {
@@ -106,7 +106,7 @@ struct NamedTests {
         #expect(try await scene.store.read { try $0.uploads.row(id) }?.upload.attempt == 1)
     }
 
-    @Test("is forgotten when the upload begins anew at the remote")
+    @Test("the name is dropped when the upload starts again at the remote")
     func anew() async throws {
         let (scene, id) = try await named()
         try await scene.store.writeHeld {
@@ -125,7 +125,7 @@ struct NamedTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == nil)
     }
 
-    @Test("a retry that goes on from the checkpoint keeps it")
+    @Test("a retry that continues from the checkpoint keeps the name")
     func retried() async throws {
         let (scene, id) = try await named()
         try await scene.store.write { try $0.attempts.finish(id, .refused(Self.failure)) }
@@ -133,7 +133,7 @@ struct NamedTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == "media")
     }
 
-    @Test("is the id of what is complete in the end, where that has none of its own")
+    @Test("the name becomes the id of a completed upload that has none of its own")
     func complete() async throws {
         for (own, shown) in [(nil, "media"), ("own", "own")] as [(String?, String)] {
             let (scene, id) = try await named()
@@ -146,7 +146,7 @@ struct NamedTests {
         }
     }
 
-    @Test("is no proof: of a damaged database, an upload that has only a name is to be sent")
+    @Test("the name is no proof: in a damaged database, an upload with only a name is sent")
     func salvaged() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -166,7 +166,7 @@ struct NamedTests {
         #expect(evidence.map(\.standing) == [.going] && evidence.first?.remote == nil)
     }
 
-    @Test("a credential that was renewed is an event of its upload, and of none that was cancelled")
+    @Test("a renewed credential is an event of its upload, and not of a cancelled one")
     func credential() async throws {
         let (scene, id) = try await named()
         try await scene.store.writeHeld {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-@Suite("What hooks are told, and what they say before an upload")
+@Suite("Notices of hooks and answers before uploads")
 struct NoticeTests {
     private func notice(_ hook: String, _ seq: Int64, upload: String? = nil) -> (record: NoticeRecord, body: String) {
         (
@@ -13,7 +13,7 @@ struct NoticeTests {
         )
     }
 
-    @Test("a hook that is new begins where it is told to, and one that is gone is forgotten with what waits for it")
+    @Test("a new hook starts at its given position, and a removed one loses its waiting notices")
     func kept() async throws {
         let scene = try await Scene()
         let store = scene.store
@@ -31,7 +31,7 @@ struct NoticeTests {
         #expect(try await store.read { try $0.notices.hookMarks() }["b"] == 12)
     }
 
-    @Test("what waits is written once, in its order, with what was dropped and how far it came; and never goes back")
+    @Test("waiting notices are stored once, in order, with drops and position, and never go back")
     func queued() async throws {
         let scene = try await Scene()
         let store = scene.store
@@ -59,7 +59,7 @@ struct NoticeTests {
     }
 
     @Test(
-        "what may go keeps that, and what is changed, until it is begun again; what was cancelled meanwhile does not go"
+        "a permitted upload keeps permission and changes until it starts again; one cancelled meanwhile does not run"
     )
     func approved() async throws {
         let scene = try await Scene()
@@ -82,7 +82,7 @@ struct NoticeTests {
     }
 
     @Test(
-        "what is skipped ends with its reason and keeps the source; begun again and cancelled by a person it is like any other"
+        "a skipped upload ends with its reason and keeps the source; retried and cancelled it is like any other"
     )
     func skipped() async throws {
         let scene = try await Scene()

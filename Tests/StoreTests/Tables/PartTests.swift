@@ -3,7 +3,7 @@ import Store
 import TestKit
 import Testing
 
-@Suite("parts in the store")
+@Suite("Parts in the store")
 struct PartTests {
     private func begun() async throws -> (scene: Scene, id: String) {
         let scene = try await Scene()
@@ -15,7 +15,7 @@ struct PartTests {
 
     private static let three = (0..<3).map { AcknowledgedPart(index: $0, size: 10, tag: "\"tag \($0)\"") }
 
-    @Test("are there again after a restart, in their order, with their tags")
+    @Test("parts survive a restart, in order, with their tags")
     func durable() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -36,7 +36,7 @@ struct PartTests {
         #expect(try await again.read { try $0.uploads.find(id) }?.acked == 30)
     }
 
-    @Test("stay while the checkpoint is written again, and one of them may be lost or change its tag")
+    @Test("parts stay when the checkpoint is written again, and single parts may be lost or change their tag")
     func kept() async throws {
         let (scene, id) = try await begun()
         try await scene.store.writeHeld { try $0.parts.record(Self.three, of: id, acked: 30) }
@@ -48,7 +48,7 @@ struct PartTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.acked == 20)
     }
 
-    @Test("acknowledged, they give the attempts back")
+    @Test("acknowledged parts reset the attempts")
     func attempts() async throws {
         let (scene, id) = try await begun()
         let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
@@ -64,7 +64,7 @@ struct PartTests {
     enum Loss: CaseIterable, Sendable { case cancelled, copiedAgain }
 
     @Test(
-        "what was found out of them while they were staged is known for as long as there is the copy",
+        "part digests of staging are known while the copy exists",
         arguments: Loss.allCases)
     func digests(_ loss: Loss) async throws {
         let scene = try await Scene()
@@ -95,7 +95,7 @@ struct PartTests {
 
     enum End: CaseIterable, Sendable { case completed, cancelled, renewed, emptied }
 
-    @Test("are gone when what they are of is gone", arguments: End.allCases)
+    @Test("parts are deleted with their upload", arguments: End.allCases)
     func gone(_ end: End) async throws {
         let (scene, id) = try await begun()
         try await scene.store.writeHeld { try $0.parts.record(Self.three, of: id, acked: 30) }
@@ -119,7 +119,7 @@ struct PartTests {
         #expect(try await scene.store.read { try $0.parts.of(id) }.isEmpty)
     }
 
-    @Test("of a cancelled upload are not taken")
+    @Test("parts of a cancelled upload are not recorded")
     func cancelled() async throws {
         let (scene, id) = try await begun()
         _ = try await scene.store.write { try $0.transitions.cancel([id]) }

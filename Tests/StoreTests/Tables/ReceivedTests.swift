@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Ledger of what came in")
+@Suite("Ledger of received bytes")
 struct ReceivedTests {
     private static let nas = SpendingAccount(destination: "nas", folder: "door", network: .metered)
     private let folder = TemporaryFolder()
@@ -21,7 +21,7 @@ struct ReceivedTests {
         }
     }
 
-    @Test("what came is entered beside what was sent, and stays over a kill; what was reserved for it came, then")
+    @Test("received bytes are recorded beside sent ones and survive a kill; reservations count as received then")
     func killed() async throws {
         var store = try await open()
         let step = try await store.write {
@@ -50,7 +50,7 @@ struct ReceivedTests {
         await store.close()
     }
 
-    @Test("a database that is given up leaves what came to the next")
+    @Test("an abandoned database passes the received bytes on")
     func salvaged() async throws {
         let store = try await open()
         try await store.write {
@@ -66,7 +66,7 @@ struct ReceivedTests {
         await next.close()
     }
 
-    @Test("a share of a quota that was told is an event, and is remembered over a kill with it")
+    @Test("a reached quota threshold is an event, and both survive a kill")
     func marks() async throws {
         var store = try await open()
         let now = clocks.wall()

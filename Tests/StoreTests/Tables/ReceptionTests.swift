@@ -4,7 +4,7 @@ import Store
 import TestKit
 import Testing
 
-@Suite("Store, bytes that are handed over")
+@Suite("Received uploads in the store")
 struct ReceptionTests {
     private func arrival(_ name: String, key: String? = nil, to destinations: [String] = ["nas"]) -> NewAsset {
         var arrival = Scene.arrival(Scene.file(name, folder: "-"), to: destinations, key: key)
@@ -13,7 +13,7 @@ struct ReceptionTests {
         return arrival
     }
 
-    @Test("an asset is staged and its uploads are queued from their birth, under the numbers that were given out")
+    @Test("an asset is staged and its uploads are queued at creation, under the assigned ids")
     func birth() async throws {
         let scene = try await Scene()
         let (asset, ids) = try await scene.store.write { try $0.receptions.begin(uploads: 2) }
@@ -37,7 +37,7 @@ struct ReceptionTests {
         #expect(try await scene.store.read { try $0.staging.totalBytes() } == 200)
     }
 
-    @Test("the same name and the same bytes may come again, and no scan's memory is touched")
+    @Test("the same name and bytes may be received again, without a change to known files")
     func twice() async throws {
         let scene = try await Scene()
         for _ in 0..<2 {
@@ -53,7 +53,7 @@ struct ReceptionTests {
         #expect(try await scene.store.read { try $0.tombstones.old(limit: 10) }.isEmpty)
     }
 
-    @Test("a key that an ongoing upload has got meanwhile is told, and nothing is written down")
+    @Test("a key that an ongoing upload took meanwhile is reported, and nothing is recorded")
     func key() async throws {
         let scene = try await Scene()
         let (asset, ids) = try await scene.store.write { try $0.receptions.begin(uploads: 1) }
@@ -68,7 +68,7 @@ struct ReceptionTests {
         #expect(try await scene.store.read { try $0.uploads.find(ids[0]) } == nil)
     }
 
-    @Test("what was begun and not ended is known for what it is until it was swept, also behind a restart")
+    @Test("an unfinished reception is known as such until it is swept, also after a restart")
     func begun() async throws {
         let scene = try await Scene()
         let (asset, _) = try await scene.store.write { try $0.receptions.begin(uploads: 1) }

@@ -5,7 +5,7 @@ import Testing
 @testable import Store
 
 /// Objects that uploads leave at a destination, over cancels and retries.
-@Suite("what uploads leave at a destination")
+@Suite("Remains of uploads at a destination")
 struct RemoteLeftoversTests {
     private static let sent = AttemptOutcome.verified(RemoteObject(id: "v9", url: nil, verifiedBy: "x"))
 
@@ -21,7 +21,7 @@ struct RemoteLeftoversTests {
     }
 
     @Test(
-        "a removal that is pending is not overwritten by that of a later cancel, and both are done before that is said")
+        "a pending removal is not overwritten by a later cancel, and both finish before it is reported")
     func twoCancels() async throws {
         let scene = try await Scene()
         let id = try await staged(scene)
@@ -40,7 +40,7 @@ struct RemoteLeftoversTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "done")
     }
 
-    @Test("what could not be removed is told, whatever became of the other removals", arguments: [true, false])
+    @Test("a failed removal is reported, whatever the result of others", arguments: [true, false])
     func leftUndone(_ isFirst: Bool) async throws {
         let scene = try await Scene()
         let id = try await staged(scene)
@@ -61,7 +61,7 @@ struct RemoteLeftoversTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "unknown")
     }
 
-    @Test("a removal that is still pending when the upload was sent again is a warning")
+    @Test("a removal still pending when the upload was sent again is a warning")
     func stillPending() async throws {
         let scene = try await Scene()
         let id = try await staged(scene)
@@ -74,7 +74,7 @@ struct RemoteLeftoversTests {
         #expect(try await scene.store.read { try $0.remoteDeletions.all() }.count == 1)
     }
 
-    @Test("what another writer has sent bytes to is never queued for removal")
+    @Test("an object with bytes of another writer is never queued for removal")
     func others() async throws {
         let scene = try await Scene()
         let id = try await staged(scene)
@@ -89,7 +89,7 @@ struct RemoteLeftoversTests {
     }
 
     @Test(
-        "what a remote had and did not find any more is told until there is another name, and is none of what is complete"
+        "a name that a remote no longer finds is shown until there is another, and not on a completed upload"
     )
     func former() async throws {
         let scene = try await Scene()
@@ -105,7 +105,7 @@ struct RemoteLeftoversTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remote?.id == nil)
     }
 
-    @Test("a name is another upload's at whatever destination that is")
+    @Test("the name of another upload is recognised at every destination")
     func named() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a.mp4"), to: ["nas", "cloud"]))

@@ -3,9 +3,9 @@ import Store
 import TestKit
 import Testing
 
-@Suite("an upload that begins anew")
+@Suite("Uploads that start again")
 struct RenewalTests {
-    @Test("leaves what it had to be removed, and is not touched by that removal")
+    @Test("the old remote object is queued for removal, and the new upload is not affected by it")
     func renewal() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a.mp4")))

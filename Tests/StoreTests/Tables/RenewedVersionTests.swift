@@ -3,9 +3,9 @@ import Store
 import TestKit
 import Testing
 
-@Suite("An asset that gets another version")
+@Suite("Assets with a new version")
 struct RenewedVersionTests {
-    @Test("what the remote has of a version that was sent in part is removed there when another takes its place")
+    @Test("partial remote data of a replaced version is removed")
     func renewedBehindPart() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Uploads that leave the lists")
+@Suite("Retention of lists")
 struct RetentionTests {
     private static let day = Duration.seconds(86_400)
     private static let refused = Failure(
@@ -34,7 +34,7 @@ struct RetentionTests {
         return (found.ids.map { "\($0.id) \($0.reason)" }, found.next)
     }
 
-    @Test("an age counts while the daemon runs: a clock that is set from 1970 makes nothing older")
+    @Test("age counts running time only: a clock set from 1970 ages nothing")
     func running() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)
@@ -48,7 +48,7 @@ struct RetentionTests {
         #expect(try await retired(scene, .failed, .seconds(10)) == ([], nil))
     }
 
-    @Test("the time between two runs counts for nobody, and that of a run is on disk when it ends")
+    @Test("time between two runs does not count, and the time of a run is stored when it ends")
     func restart() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)
@@ -65,7 +65,7 @@ struct RetentionTests {
         await again.close()
     }
 
-    @Test("of a run that is killed counts what was written with something else")
+    @Test("of a killed run, the time up to the last other write counts")
     func killed() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)
@@ -87,7 +87,7 @@ struct RetentionTests {
         await again.close()
     }
 
-    @Test("of a list that is too long the oldest go, of one that is both too long and too old each once")
+    @Test("a list over its length loses the oldest, and one over length and age each upload once")
     func capped() async throws {
         let scene = try await Scene()
         var ids: [String] = []
@@ -113,7 +113,7 @@ struct RetentionTests {
         #expect(events.allSatisfy { $0.detail == ["list": "failed", "reason": "capped"] })
     }
 
-    @Test("what is ongoing leaves no list, and what was cancelled stays until its destination is rid of it")
+    @Test("ongoing uploads leave no list, and cancelled ones stay until their remote data is removed")
     func stays() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
@@ -130,7 +130,7 @@ struct RetentionTests {
     }
 
     @Test(
-        "what a cancel could not remove is said of the upload that is sent again", arguments: ["done", "unsupported"],
+        "a failed removal after cancel is shown on the upload that is sent again", arguments: ["done", "unsupported"],
         [true, false])
     func leftByCancel(_ result: String, _ isLate: Bool) async throws {
         let scene = try await Scene()
@@ -148,7 +148,7 @@ struct RetentionTests {
         #expect(warnings.contains { $0.contains("cancelled before") } == (result != "done"))
     }
 
-    @Test("what failed and was dismissed never has its source deleted, though another destination has it")
+    @Test("the source of a dismissed failed upload is never deleted, even if another destination has it")
     func dismissed() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one"), to: ["nas", "cloud"]))
@@ -168,7 +168,7 @@ struct RetentionTests {
         #expect(try await scene.store.read { try $0.releases.releasable(limit: 9) }.map(\.verdict) == [.release])
     }
 
-    @Test("what failed keeps what its destination has of it, so that a retry from the history goes on there")
+    @Test("a failed upload keeps its remote data, so that a retry from the history resumes")
     func goesOn() async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
@@ -186,7 +186,7 @@ struct RetentionTests {
     }
 
     @Test(
-        "after its time in the history nothing is left of an upload but that its content was sent, while its file stands"
+        "after its time in the history only the fact remains that the content was sent, while its file exists"
     )
     func forgotten() async throws {
         let scene = try await Scene()
@@ -223,7 +223,7 @@ struct RetentionTests {
         #expect(try await scene.store.read { try $0.uploads.find(last.uploads[0]) }?.state == .queued)
     }
 
-    @Test("an upload whose source goes one day is known until it has gone")
+    @Test("an upload whose source is to be deleted later is known until then")
     func kept() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent, action: .keep)
@@ -238,7 +238,7 @@ struct RetentionTests {
         #expect(try await scene.store.read { try $0.assets.find(one.asset) } == nil)
     }
 
-    @Test("what is forgotten of a failed upload is removed at its destination as well")
+    @Test("remote data of a dropped failed upload is removed as well")
     func leftovers() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
@@ -253,7 +253,7 @@ struct RetentionTests {
         #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) } == nil)
     }
 
-    @Test("an upload is found by what its destination calls it, by an index, in whatever list it is")
+    @Test("an upload is found by its remote name through an index, in any list")
     func remote() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)

@@ -3,7 +3,7 @@ import Store
 import TestKit
 import Testing
 
-@Suite("attempts behind a failure, and the way out of it")
+@Suite("Attempts after a failure, and recovery")
 struct TroubleTests {
     private static let failure = Failure(
         .transient, code: "http_503", message: "x", at: WallTime(milliseconds: 1), retryable: true)
@@ -34,7 +34,7 @@ struct TroubleTests {
         }
     }
 
-    @Test("a first attempt tells nothing, nor does one behind a pause")
+    @Test("a first attempt causes no event, nor does one after a pause")
     func plain() async throws {
         let (scene, id) = try await begun()
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 10) }
@@ -50,7 +50,7 @@ struct TroubleTests {
     enum Fault: CaseIterable, Sendable { case again, held, refused }
 
     @Test(
-        "whatever the failure was, the next attempt is told once, and once that bytes go again",
+        "after any failure, the next attempt is reported once, and the recovery once",
         arguments: Fault.allCases)
     func behind(_ fault: Fault) async throws {
         let (scene, id) = try await begun()
@@ -78,7 +78,7 @@ struct TroubleTests {
                 == ["attempt attempt=\(number) code=http_503", "recovered after=7 attempt=\(number)"])
     }
 
-    @Test("one that completes without a word before has recovered too, and that is told before its end")
+    @Test("an upload that completes without a progress report has recovered too, which is reported before its end")
     func completes() async throws {
         let (scene, id) = try await begun()
         try await scene.store.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
@@ -90,7 +90,7 @@ struct TroubleTests {
         #expect(types.suffix(2) == ["recovered", "completed"])
     }
 
-    @Test("each of several failures in a row has its attempt, and all together one way out")
+    @Test("each of several failures in a row has its attempt event, and all together one recovery")
     func several() async throws {
         let (scene, id) = try await begun()
         for _ in 0..<3 {
@@ -102,7 +102,7 @@ struct TroubleTests {
         #expect(try await told(scene) == attempts + ["recovered after=0 attempt=4"])
     }
 
-    @Test("a pause in between makes no second attempt of it, and it recovers all the same, also after a restart")
+    @Test("a pause in between causes no second attempt event, and the recovery is still reported, also after a restart")
     func paused() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -125,7 +125,7 @@ struct TroubleTests {
         #expect(types.count { $0 == "attempt" } == 1 && types.count { $0 == "recovered" } == 1)
     }
 
-    @Test("what only came too early is no failure")
+    @Test("an early attempt is no failure")
     func early() async throws {
         let (scene, id) = try await begun()
         try await scene.store.write { try $0.attempts.finish(id, .held(Self.failure, until: Self.now, isFault: false)) }

@@ -28,7 +28,7 @@ struct TurnTests {
         return names
     }
 
-    @Test("folders take turns, each in its order, and one that comes late is next")
+    @Test("folders take turns, each in its own order, and a late folder is next")
     func turns() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         try await stage(scene, "a", 50)
@@ -42,7 +42,7 @@ struct TurnTests {
         #expect(try await claims(scene, 3) == ["b3", "a7", "b4"])
     }
 
-    @Test("turns go on over restarts, whatever was done between two of them")
+    @Test("turns continue over restarts, whatever happened in between")
     func restarts() async throws {
         let folder = TemporaryFolder()
         var sent: [String] = []
@@ -76,7 +76,7 @@ struct TurnTests {
         #expect(sent == ["a0", "b0", "a0", "b0", "a0"])
     }
 
-    @Test("folders take turns with what is to be copied as well, within a priority")
+    @Test("folders take turns for copies as well, within a priority")
     func copies() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         func record(_ folder: String, _ count: Int, priority: Int = 0) async throws {
@@ -99,7 +99,7 @@ struct TurnTests {
         #expect(try await names(turns) == ["c0", "b0", "a0", "b1", "a1"])
     }
 
-    @Test("a higher priority goes first, whoever's turn it is")
+    @Test("a higher priority is first, whatever the turn")
     func priority() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         try await stage(scene, "a", 3)
@@ -107,7 +107,7 @@ struct TurnTests {
         #expect(try await claims(scene, 5) == ["b0", "b1", "b2", "a0", "a1"])
     }
 
-    @Test("what the destination has no room for is passed over, and what was begun there is not")
+    @Test("files without space at the destination are passed over, and started ones are not")
     func room() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         try await stage(scene, "a", 2, size: 1000)
@@ -153,7 +153,7 @@ struct TurnTests {
         #expect(try await claims(0) == [])
     }
 
-    @Test("each destination has turns of its own")
+    @Test("each destination has its own turns")
     func destinations() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         for folder in ["a", "b"] {
@@ -167,7 +167,7 @@ struct TurnTests {
         #expect(try await scene.store.claim("nas", passingOver: [])?.upload.name == "b0")
     }
 
-    @Test("a turn is a transfer: a folder fills a bundle, and the next one goes to another folder")
+    @Test("a turn is a transfer: one folder fills a bundle, and the next goes to another folder")
     func bundles() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         try await stage(scene, "a", 20)
@@ -185,7 +185,7 @@ struct TurnTests {
         #expect(try await transfers(2) == ["c4", "c5", "a8", "a9", "a10", "a11", "a12", "a13"])
     }
 
-    @Test("a folder's own order counts before a destination's, and that before the one of all; also when it changes")
+    @Test("a folder's order precedes a destination's, and that the global one, also when it changes")
     func orders() async throws {
         let sorting = UploadSort(.oldestFirst, destinations: ["nas": .newestFirst], folders: ["a": .largestFirst])
         let scene = try await Scene(sorting: sorting)
@@ -213,7 +213,7 @@ struct TurnTests {
         #expect(try await order("cloud", "b") == ["b0", "b2", "b1"])
     }
 
-    @Test("one claim asks each folder once, and after a file only its own folder, however much waits")
+    @Test("one claim queries each folder once, and after a file only its own folder, however many uploads wait")
     func cost() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         for folder in ["a", "b", "c", "d"] { try await stage(scene, folder, 40) }

@@ -3,7 +3,7 @@ import Store
 import TestKit
 import Testing
 
-@Suite("bytes that were sent in vain")
+@Suite("Wasted bytes")
 struct WasteTests {
     private static let failure = Failure(
         .transient, code: "connection_lost", message: "x", at: WallTime(milliseconds: 1), retryable: true)
@@ -33,7 +33,7 @@ struct WasteTests {
         func waste() async throws -> Waste { try await store.read { try $0.waste.of(id) } }
     }
 
-    @Test("what a remote turns out to have of a cut request was not in vain")
+    @Test("bytes that the remote kept of an interrupted request are not wasted")
     func kept() async throws {
         let one = try await Begun()
         try await one.begin()
@@ -45,7 +45,7 @@ struct WasteTests {
         #expect(waste.total == 50 && waste.today == 50 && waste.unsettled == 0 && !waste.beginsAnew)
     }
 
-    @Test("attempts that begin at the first byte each time add up, though nobody says what became of them")
+    @Test("attempts that start at the first byte each time add up, even without a recorded result")
     func anew() async throws {
         let one = try await Begun()
         for (number, sent) in [900, 800, 1000].enumerated() {
@@ -60,7 +60,7 @@ struct WasteTests {
         #expect(try await one.waste().total == 1700)
     }
 
-    @Test("what a killed daemon had sent is known as far as it was noted, and counted once")
+    @Test("bytes sent by a killed daemon are known up to the last note, and counted once")
     func killed() async throws {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
@@ -100,7 +100,7 @@ struct WasteTests {
         }
     }
 
-    @Test("parts that are on their way beside one that arrives are not in vain; what is given up is, once")
+    @Test("parts in progress beside an arriving one are not wasted; abandoned ones are, once")
     func sideBySide() async throws {
         let one = try await Begun()
         try await one.begin()
@@ -118,7 +118,7 @@ struct WasteTests {
             try await one.waste() == Waste(total: 1050, today: 1050, since: one.scene.clocks.wall(), beginsAnew: true))
     }
 
-    @Test("what an upload had when it begins anew was in vain, and so is what a remote takes back")
+    @Test("bytes of an upload that starts again are wasted, and so are bytes that a remote takes back")
     func renewed() async throws {
         let one = try await Begun()
         try await one.begin()
@@ -132,7 +132,7 @@ struct WasteTests {
         #expect(try await one.waste().total == 800)
     }
 
-    @Test("of a day counts what was noted within it, and a clock that is set back by more forgets it")
+    @Test("a day counts the notes within it, and a clock set back by more clears it")
     func days() async throws {
         let one = try await Begun()
         let clocks = one.scene.clocks
@@ -161,7 +161,7 @@ struct WasteTests {
         #expect(late.total == 4000 && late.today == 1000)
     }
 
-    @Test("is told with an upload that is complete, where it is much, and goes with the upload")
+    @Test("wasted bytes are shown with a completed upload if there are many, and leave with it")
     func told() async throws {
         let one = try await Begun()
         for _ in 0..<2 {
@@ -179,7 +179,7 @@ struct WasteTests {
         #expect(warnings == ["4000000 bytes were sent in vain before: the remote did not keep them"])
     }
 
-    @Test("an upload fails since its first failure, until bytes of it are taken or a person begins it again")
+    @Test("an upload fails since its first failure, until bytes are accepted or it is retried by command")
     func failing() async throws {
         let one = try await Begun()
         func since() async throws -> Int64? { try await one.store.read { try $0.uploads.find(one.id) }?.failingSince }
@@ -201,7 +201,7 @@ struct WasteTests {
     }
 
     @Test(
-        "how long daemons have run is kept at a stop to the second, so that what fails for long ends though none runs for a minute"
+        "running time is stored at a stop to the second, so that long failures end even with runs under a minute"
     )
     func runs() async throws {
         let (folder, clocks) = (TemporaryFolder(), ManualClocks())

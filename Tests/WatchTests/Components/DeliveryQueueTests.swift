@@ -15,7 +15,7 @@ struct DeliveryQueueTests {
         }
     }
 
-    @Test("makes the next delivery only when the last was confirmed")
+    @Test("the next delivery starts only after the last was confirmed")
     func oneAtATime() {
         var queue = DeliveryQueue(limit: 2)
         #expect(queue.next() == nil)
@@ -29,7 +29,7 @@ struct DeliveryQueueTests {
         #expect(queue.next() == nil)
     }
 
-    @Test("has no free slot when a whole delivery waits, and counts what has settled")
+    @Test("the queue has no free slot when a whole delivery waits, and counts settled files")
     func slots() {
         var queue = DeliveryQueue(limit: 2)
         #expect(queue.freeSlots == 2)
@@ -41,7 +41,7 @@ struct DeliveryQueueTests {
         #expect(queue.settledCount(of: "cam") == 2 && queue.settledCount(of: "other") == 0)
     }
 
-    @Test("delivers a file once that settled twice")
+    @Test("a file that settled twice is delivered once")
     func twice() {
         var queue = DeliveryQueue(limit: 8)
         queue.addSettled(trees.settled("a"), at: trees.place("a"))
@@ -50,7 +50,7 @@ struct DeliveryQueueTests {
         #expect(names(queue.next()) == ["b", "a"])
     }
 
-    @Test("delivers reports before settled files, skipped files in pieces, and scanned folders together")
+    @Test("reports are delivered before settled files, skipped files in pieces, and scanned folders together")
     func reports() {
         var queue = DeliveryQueue(limit: 2)
         queue.addSettled(trees.settled("a"), at: trees.place("a"))
@@ -66,7 +66,7 @@ struct DeliveryQueueTests {
         #expect(deliveries == [["x", "y"], ["z"], ["one", "two", "three"], ["a"]])
     }
 
-    @Test("forgets the settled files of a dropped root, and those that no rule takes any more")
+    @Test("settled files of a dropped root, or without a matching rule, are dropped")
     func dropped() {
         let other = Trees()
         var queue = DeliveryQueue(limit: 8)

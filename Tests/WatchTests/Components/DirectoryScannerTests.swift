@@ -19,7 +19,7 @@ struct DirectoryScannerTests {
         return visits
     }
 
-    @Test("visits directories with events before all others, each once, with the strongest reason")
+    @Test("directories with events are scanned before all others, each once, with the strongest reason")
     func order() {
         let (a, b, c) = (trees.directory("a"), trees.directory("b"), trees.directory("c"))
         scanner.enqueue(a, .poll)
@@ -33,7 +33,7 @@ struct DirectoryScannerTests {
         #expect(scanner.isIdle && trees.root.visits == 0)
     }
 
-    @Test("queues no directory that is gone, and forgets those of a dropped root")
+    @Test("removed directories are not queued, and those of a dropped root are dropped")
     mutating func dropped() {
         var trees = trees
         let other = Trees()
@@ -47,7 +47,7 @@ struct DirectoryScannerTests {
         #expect(visits() == ["d poll"])
     }
 
-    @Test("reports a disk that fails again when all visits have ended without an error")
+    @Test("a disk error is reported again after all scans have ended without an error")
     func disk() {
         trees.root.hasLostDisk = true
         trees.root.hasFailed = true
@@ -60,7 +60,7 @@ struct DirectoryScannerTests {
         #expect(!trees.root.hasLostDisk)
     }
 
-    @Test("lists the files that a rule takes and the directories, in pieces; other names only on request")
+    @Test("a scan lists matching files and directories in pieces, and other names only on request")
     func listing() throws {
         for name in ["1.mp4", "2.mp4", "3.txt", ".4.mp4"] { try trees.folder.write(FilePath(name), [1]) }
         try Files.makeFolders(trees.folder.path.appending("below"))
@@ -96,7 +96,7 @@ struct DirectoryScannerTests {
         }
     }
 
-    @Test("ends the listing of a directory that left the tree, without a conclusion about what is in it")
+    @Test("the scan of a directory that left the tree ends without a conclusion about its content")
     mutating func gone() throws {
         var trees = trees
         let directory = trees.directory("a")

@@ -20,7 +20,7 @@ struct FoundFilesTests {
         }
     }
 
-    @Test("asks about found files when enough are there or no more are coming, one query at a time")
+    @Test("a query is sent when enough files were found or no more come, one query at a time")
     func queries() throws {
         var files = FoundFiles()
         try add(["a", "b"], to: &files)
@@ -47,7 +47,7 @@ struct FoundFilesTests {
         #expect(files.freeSlots == FoundFiles.queryLimit)
     }
 
-    @Test("forgets an old file of which an event came, and passes on the others once")
+    @Test("an old file with an event is dropped, and others are passed on")
     func skipped() {
         var files = FoundFiles()
         for name: FilePath in ["a", "b"] { files.addSkipped(trees.settled(name), at: trees.place(name)) }
@@ -58,7 +58,7 @@ struct FoundFilesTests {
         #expect(files.isEmpty)
     }
 
-    @Test("takes no file of a dropped root from the answer")
+    @Test("files of a dropped root are not taken from the answer")
     func dropped() throws {
         var files = FoundFiles()
         try add(["a"], to: &files)
@@ -72,7 +72,7 @@ struct FoundFilesTests {
         files.endQuery([false]) { Issue.record("\($0.place.name)") }
     }
 
-    @Test("a rule of another folder takes none of them after a change")
+    @Test("after a change, a rule of another folder takes none of the files")
     func reassigned() throws {
         var files = FoundFiles()
         try add(["a", "b"], to: &files)

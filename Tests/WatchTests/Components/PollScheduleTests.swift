@@ -20,7 +20,7 @@ struct PollScheduleTests {
         return Int(next.since(time).inSeconds)
     }
 
-    @Test("doubles the interval while scans find nothing new, up to the longest one")
+    @Test("the interval doubles while scans find no change, up to the longest one")
     mutating func doubles() {
         let directory = trees.directory("a")
         schedule.add(directory, at: start)
@@ -35,7 +35,7 @@ struct PollScheduleTests {
         #expect(intervals == [2, 4, 8, 16, 32, 60, 60])
     }
 
-    @Test("starts with the short interval again after a change")
+    @Test("a change resets the interval to the shortest")
     mutating func accelerated() {
         let directory = trees.directory("a")
         schedule.add(directory, at: start)
@@ -53,7 +53,7 @@ struct PollScheduleTests {
         #expect(schedule.popDue(at: start + .seconds(8)) === directory)
     }
 
-    @Test("polls no directory again before its scan has ended")
+    @Test("a directory is not polled again before its scan has ended")
     mutating func once() {
         let directory = trees.directory("a")
         schedule.add(directory, at: start)
@@ -64,7 +64,7 @@ struct PollScheduleTests {
         #expect(schedule.popDue(at: start + .seconds(1000)) == nil)
     }
 
-    @Test("a change in a directory that is not polled counts when it is")
+    @Test("a change in a directory without polling counts once it is polled")
     mutating func changedBefore() {
         let directory = trees.directory("a")
         schedule.accelerate(directory, at: start)
@@ -75,7 +75,7 @@ struct PollScheduleTests {
         #expect(nextPoll(after: start) == 2)
     }
 
-    @Test("ends the polling of a directory, and of all directories of a root")
+    @Test("polling ends for a directory, and for all directories of a root")
     mutating func ends() {
         let other = Trees()
         let (a, b, c) = (trees.directory("a"), trees.directory("b"), other.directory("c"))

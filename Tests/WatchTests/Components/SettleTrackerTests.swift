@@ -95,7 +95,7 @@ struct SettleTrackerTests {
         #expect(file.settledBy == .marker && !tracker.awaitsMarkers)
     }
 
-    @Test("keeps only some of the files without markers, and remembers the directory of the others")
+    @Test("only some files without markers are kept; of the others, the directory is remembered")
     func manyWithoutMarkers() throws {
         let (trees, tracker) = (Trees([rule { $0.marker = MarkerName("{name}.ok") }]), tracker(candidates: 8))
         var accepted = 0
@@ -109,7 +109,7 @@ struct SettleTrackerTests {
         #expect(accepted == 2 && trees.root.top.hasUnmarkedFiles)
     }
 
-    @Test("reads the headers of a quiet file once for each status, and waits for the result")
+    @Test("the headers of a quiet file are read once for each status, and the file waits for the result")
     func container() throws {
         var started: [Int] = []
         let (trees, tracker) = (Trees([rule { $0.container = .check }]), tracker { started.append($0) })
@@ -124,7 +124,7 @@ struct SettleTrackerTests {
         #expect(started == [1])
     }
 
-    @Test("a file below its minimum age counts as young, and needs no further event")
+    @Test("a file below its minimum age counts as too recent, and needs no further event")
     func young() throws {
         let (trees, tracker) = (Trees([rule { $0.limits.minAge = .seconds(86_400 * 20_000) }]), tracker())
         try trees.folder.write("a", [1])
@@ -134,7 +134,7 @@ struct SettleTrackerTests {
         #expect(tracker.isAtRest(trees.rules, at: clocks.monotonic()))
     }
 
-    @Test("forgets the files of a dropped root")
+    @Test("the files of a dropped root are dropped")
     func dropped() throws {
         let (trees, other, tracker) = (Trees([rule()]), Trees([rule()]), tracker())
         for trees in [trees, other] {
@@ -167,7 +167,7 @@ struct ContainerChecksTests {
         checks.decide(trees.place(name), status, rule ?? self.rule(), unchanged: unchanged, at: now)
     }
 
-    @Test("requires nothing where the folder checks no containers")
+    @Test("without a container check in the folder, files pass")
     mutating func skipped() {
         var rule = rule()
         rule.container = .skip
@@ -189,7 +189,7 @@ struct ContainerChecksTests {
         guard case .start(number: 5, until: _) = decide("5") else { return #expect(Bool(false), "a slot is free") }
     }
 
-    @Test("an incomplete file waits longer each time, until it is taken as it is or for good")
+    @Test("an incomplete file waits longer each time, until it is taken as it is or for ever")
     mutating func incomplete() {
         _ = decide("a")
         _ = checks.finish(1, .notWhole(.mp4, reason: "has no end"), candidates: 1) { _ in true }
@@ -201,7 +201,7 @@ struct ContainerChecksTests {
         #expect(decide("a", rule(.wait), unchanged: .seconds(9999)) == .incomplete(until: now + .seconds(60)))
     }
 
-    @Test("forgets the results of files that are no candidates when there are many, and those of a dropped root")
+    @Test("old results are dropped when there are many, and those of a dropped root")
     mutating func forgotten() {
         for number in 1...66 {
             _ = decide(FilePath("\(number)"))

@@ -27,7 +27,7 @@ struct StatusBoardTests {
         ) { _ in true }.states
     }
 
-    @Test("publishes changes at most five times a second, and at once when that is wanted")
+    @Test("changes are published at most five times a second, and at once on request")
     mutating func pace() {
         #expect(board.beginPublication(at: start) == true)
         #expect(board.beginPublication(at: start + .seconds(1)) == false)
@@ -41,14 +41,14 @@ struct StatusBoardTests {
         #expect(board.nextDeadline == nil)
     }
 
-    @Test("tells whether the states have changed")
+    @Test("the board reports whether the states have changed")
     mutating func changes() {
         let states = states(roots())
         #expect(board.replaceStates(states) == true)
         #expect(board.replaceStates(states) == false)
     }
 
-    @Test("a scan counts when it has ended, with the files that it met and the new ones among them")
+    @Test("a scan counts when it has ended, with its files and the new ones among them")
     mutating func scans() {
         let roots = roots()
         let root = roots.watched[0]
@@ -70,7 +70,7 @@ struct StatusBoardTests {
         #expect(states(roots)[0].lookedSince == start)
     }
 
-    @Test("shows problems in words for as long as visits find them, and counts those beyond the first three")
+    @Test("problems are shown while scans find them, and beyond the first three only counted")
     mutating func problems() {
         let roots = roots()
         let root = roots.watched[0]
@@ -105,7 +105,7 @@ struct WatchRootsTests {
         WatchRoots(rules: rules, ours: Set(rules.map(\.settings.path)), in: SourceFolders(), at: .start)
     }
 
-    @Test("makes one root for each path, and knows the folder's root")
+    @Test("each path has one root, and the folder's root is found")
     func paths() {
         let roots = roots([rule("a", "/x"), rule("b", "/y"), rule("c", "/x")])
         #expect(roots.watched.map(\.rules) == [[0, 2], [1]])

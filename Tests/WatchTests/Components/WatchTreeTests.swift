@@ -12,7 +12,7 @@ struct WatchTreeTests {
 
     private func names(_ directories: [Directory]) -> Set<FilePath> { Set(directories.map(\.name)) }
 
-    @Test("knows a directory by its path, until it is removed with everything below it")
+    @Test("a directory is found by its path, until it is removed with everything below it")
     mutating func removal() {
         let (a, b) = (trees.directory("a"), trees.directory("a", "b"))
         _ = trees.directory("a", "b", "c")
@@ -26,7 +26,7 @@ struct WatchTreeTests {
         #expect(trees.root.top.children.isEmpty && trees.tree.version > version)
     }
 
-    @Test("gives a directory its new path when both halves of a rename came")
+    @Test("a directory gets its new path when both halves of a rename have arrived")
     mutating func rename() {
         let (moved, target) = (trees.directory("a"), trees.directory("to"))
         let replaced = trees.directory("to", "b")
@@ -38,7 +38,7 @@ struct WatchTreeTests {
         #expect(moved.relative == "to/b" && replaced.isGone && !trees.tree.isRenaming)
     }
 
-    @Test("removes a directory whose new name does not come in time")
+    @Test("a directory whose new name does not arrive in time is removed")
     mutating func expired() {
         let moved = trees.directory("a")
         trees.tree.detach("a", from: trees.root.top, cookie: 7, at: start)
@@ -49,7 +49,7 @@ struct WatchTreeTests {
         #expect(moved.isGone && trees.tree.nextDeadline == nil)
     }
 
-    @Test("drops a root with the directories that are between two names")
+    @Test("dropping a root drops directories between two names")
     mutating func dropped() {
         let (a, b) = (trees.directory("a"), trees.directory("b"))
         trees.tree.detach("a", from: trees.root.top, cookie: 7, at: start)
@@ -57,7 +57,7 @@ struct WatchTreeTests {
         #expect(a.isGone && b.isGone && trees.root.top.isGone && !trees.tree.isRenaming)
     }
 
-    @Test("reports a burst of lost events once")
+    @Test("a burst of lost events is reported once")
     mutating func overflows() {
         #expect(trees.tree.countOverflow(at: start) == true)
         #expect(trees.tree.countOverflow(at: start + .seconds(9)) == false)
@@ -66,7 +66,7 @@ struct WatchTreeTests {
         #expect(trees.tree.overflows == 4)
     }
 
-    @Test("sets one watch for each directory, keeps it while it is the same, and reports the limit once")
+    @Test("each directory has one watch, kept while it is the same, and the limit is reported once")
     mutating func watches() throws {
         trees.tree = WatchTree(inotify: try Inotify(limit: 2))
         func watch(_ directory: Directory) throws -> WatchTree.WatchResult {

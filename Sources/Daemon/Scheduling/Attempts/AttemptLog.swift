@@ -20,7 +20,7 @@ struct AttemptLog {
                     ])
             case .free(let kind):
                 log.notice(
-                    "uploads go on",
+                    "uploads continue",
                     ["folder": one.folder, "destination": one.destination, "hold": kind.rawValue])
             }
         }
@@ -48,7 +48,7 @@ struct AttemptLog {
     /// Logs the first upload that does not fit into the space at its destination.
     func reportCapacityWait(_ next: RemoteCapacity.Waiting, at destination: String, _ hold: Hold) {
         log.notice(
-            "waits for room at its destination",
+            "upload waits for free space at its destination",
             [
                 "id": next.id, "destination": destination, "hold": hold.kind.rawValue, "reason": hold.text,
                 "until": hold.until?.description,
@@ -58,10 +58,10 @@ struct AttemptLog {
     /// - Parameter hold: Why the transfer was stopped; `nil` where another route is better.
     func reportStopped(_ transfer: RunningTransfers.Transfer, _ hold: Hold?) {
         guard let hold else {
-            return log.notice("transfer goes on another way", ["destination": transfer.destination])
+            return log.notice("transfer continues over another route", ["destination": transfer.destination])
         }
         log.notice(
-            "transfer stopped, goes on later",
+            "transfer stopped; it will resume",
             [
                 "destination": transfer.destination, "hold": hold.kind.rawValue, "reason": hold.text,
                 "until": hold.until?.description,
@@ -79,7 +79,7 @@ struct AttemptLog {
 
     func reportDuplicate(_ asset: AssetRecord) {
         log.info(
-            "not sent again: the same content was uploaded before, `sluice show` says as what; the source is kept",
+            "not uploaded again: the same content was uploaded before (see `sluice show`); the source is kept",
             ["path": asset.path.display])
     }
 
@@ -97,7 +97,7 @@ struct AttemptLog {
         switch verdict.outcome {
         case .verified(let remote) where state == nil:
             log.info(
-                "cancelled when it was uploaded already",
+                "cancelled after it had been uploaded",
                 [
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
                     "at": remote.url,
@@ -122,13 +122,13 @@ struct AttemptLog {
         case .copyLost(let failure):
             let what =
                 claim.asset.stagingMode == .inPlace
-                ? "source lost, looked for again" : "staged copy lost, staging again"
+                ? "source missing; will look for it again" : "staged copy missing; will stage it again"
             log.warning(what, ["id": upload.id, "reason": failure.message])
         case .sourceChanged(let failure, _):
-            log.warning("given up", ["id": upload.id, "reason": failure.message])
+            log.warning("upload given up", ["id": upload.id, "reason": failure.message])
         case .skipped(let failure):
             log.notice(
-                "skipped, not sent",
+                "upload skipped, not sent",
                 [
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
                     "reason": failure.message,
@@ -136,7 +136,7 @@ struct AttemptLog {
         case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
             if !isFirstShortOfQuota { break }
             log.notice(
-                "waits for more of a quota",
+                "upload waits for quota",
                 ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
         case .held(let failure, _, _, _):
             if case .again? = verdict.remedy { return reportRetry(failure, upload) }
@@ -148,7 +148,7 @@ struct AttemptLog {
 
     private func reportRetry(_ failure: Failure, _ upload: UploadRecord) {
         log.warning(
-            "attempt failed, will be tried again",
+            "attempt failed; will retry",
             ["id": upload.id, "destination": upload.destination, "reason": failure.message])
     }
 }

@@ -29,9 +29,9 @@ struct AttemptRecords: Sendable {
         let ids = endings.map(\.id).joined(separator: ",")
         if let error = error as? StoreError {
             house.stateFailed(error)
-            house.log.debug("attempts not recorded", ["ids": ids, "reason": "\(error)"])
+            house.log.debug("did not record the end of attempts", ["ids": ids, "reason": "\(error)"])
         } else {
-            house.log.error("attempts could not be recorded", ["ids": ids, "reason": "\(error)"])
+            house.log.error("cannot record the end of attempts; will retry", ["ids": ids, "reason": "\(error)"])
         }
         await putBack(endings)
     }
@@ -61,7 +61,8 @@ struct AttemptRecords: Sendable {
                 return
             } catch {
                 house.log.debug(
-                    "still not recorded", ["ids": endings.map(\.id).joined(separator: " "), "reason": "\(error)"])
+                    "still cannot record the end of attempts; will retry",
+                    ["ids": endings.map(\.id).joined(separator: " "), "reason": "\(error)"])
             }
         }
         // Only the transfer was told to stop: without this its uploads would stay leased until the next start.

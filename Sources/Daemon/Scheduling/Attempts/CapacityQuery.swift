@@ -23,7 +23,8 @@ struct CapacityQuery: Sendable {
     ) async -> (RemoteSpace?, UploadError?) {
         do { return (try await destination.space(), nil) } catch {
             house.refused(error.remedy, by: name)
-            house.log.debug("its room is not known", ["destination": name, "reason": error.failure.message])
+            house.log.debug(
+                "cannot read the free space of a destination", ["destination": name, "reason": error.failure.message])
             return (nil, error)
         }
     }
@@ -31,7 +32,7 @@ struct CapacityQuery: Sendable {
     private func close(_ permit: TransferPermit) async {
         guard let account = permit.account else { return }
         do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
-            house.log.debug("what a question cost is not settled", ["reason": "\(error)"])
+            house.log.debug("cannot record the cost of a request", ["reason": "\(error)"])
         }
     }
 }

@@ -42,7 +42,7 @@ struct ExpirySweep {
 
     private func report(_ row: UploadRow) {
         house.log.notice(
-            "expired, not sent",
+            "upload expired, not sent",
             [
                 "id": row.upload.id, "destination": row.upload.destination, "path": row.asset.path.display,
                 "found": row.upload.createdAt.description,

@@ -15,14 +15,15 @@ struct LearnedFacts {
         {
             house.stateFailed(error)
         } catch {
-            house.log.debug("the speed is not kept", ["destination": destination, "reason": "\(error)"])
+            house.log.debug(
+                "cannot record the speed of a destination", ["destination": destination, "reason": "\(error)"])
         }
     }
 
     func requestSize(of name: String, _ destination: any Destination) async -> RequestSize? {
         guard let place = destination.requestSizePlace else { return nil }
         do { return try await house.store.read { try $0.settings.requestSize(to: name, at: place) } } catch {
-            house.log.debug("the size of requests is not known", ["destination": name, "reason": "\(error)"])
+            house.log.debug("cannot read the recorded request size", ["destination": name, "reason": "\(error)"])
             return nil
         }
     }
@@ -34,7 +35,7 @@ struct LearnedFacts {
         } catch let error as StoreError {
             house.stateFailed(error)
         } catch {
-            house.log.debug("the size of requests is not kept", ["destination": name, "reason": "\(error)"])
+            house.log.debug("cannot record the request size", ["destination": name, "reason": "\(error)"])
         }
     }
 }

@@ -99,7 +99,7 @@ struct TransferRunner: Sendable {
             waste = try await house.store.read { try $0.waste.of(upload.id) }
             failingSince = now.failingSince
         } catch {
-            return house.log.debug("what was sent in vain is not known", ["id": upload.id, "reason": "\(error)"])
+            return house.log.debug("cannot read the number of wasted bytes", ["id": upload.id, "reason": "\(error)"])
         }
         let retry = house.retry(folder: upload.folder, destination: upload.destination)
         let failing = failingSince.map { Duration.milliseconds(house.store.ran - $0) }
@@ -109,7 +109,7 @@ struct TransferRunner: Sendable {
         WasteRules.delay(&verdict, waste, of: upload, retry, now: house.clocks.monotonic())
         guard await scheduler.isToLog(waste: wasted, of: upload.id) else { return }
         house.log.warning(
-            "sent in vain",
+            "attempt wasted the bytes it sent",
             [
                 "id": upload.id, "destination": upload.destination, "bytes": "\(wasted)", "size": "\(upload.size)",
             ])

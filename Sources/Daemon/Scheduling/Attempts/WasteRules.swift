@@ -50,8 +50,8 @@ enum WasteRules {
         var failure = Failure(
             .quota, code: Failure.wastedOnMetered,
             message:
-                "within a day \(shownBytes(waste.today + waste.unsettled)) were sent of this file of \(shownBytes(upload.size)), and the "
-                + "destination kept none of them: over a metered network it goes again when the day is over, or at once with "
+                "\(shownBytes(waste.today + waste.unsettled)) of this file of \(shownBytes(upload.size)) were sent within a day, and the "
+                + "destination kept none of them: it is sent over a metered network again when the day is over, or at once with "
                 + "`sluice allow \(upload.id) --metered --for 1h`",
             at: now.wall, retryable: true)
         failure.isWait = true

@@ -52,7 +52,7 @@ struct BusyMonitor: Sendable {
         let (questions, news) = states.filesChanged(unheard: unwatched)
         for (path, reason) in news {
             log.notice(
-                "changes of a file that `busy` names are not told: it is looked at every 30 s while something waits",
+                "cannot watch a file that `busy` names for changes: Sluice checks it every 30 s while an upload waits",
                 ["path": path.display, "reason": reason])
         }
         return questions
@@ -92,9 +92,9 @@ struct BusyMonitor: Sendable {
         switch (before, answer) {
         case (_, .unknown(let problem, let remedy)):
             log.warning(
-                "nobody knows whether the machine is busy, which counts as busy",
+                "cannot determine whether the machine is busy; it counts as busy",
                 ["busy": source.name, "reason": problem, "remedy": remedy])
-        case (.unknown?, _): log.notice("whether the machine is busy is known again", ["busy": source.name])
+        case (.unknown?, _): log.notice("the check whether the machine is busy works again", ["busy": source.name])
         // A camera may record a thousand times a day; a transfer that is stopped for it is reported by itself.
         case (_, .busy): log.debug("the machine is busy", ["busy": source.name])
         case (_, .free): log.debug("the machine is not busy", ["busy": source.name])

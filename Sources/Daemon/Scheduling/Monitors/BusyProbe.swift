@@ -27,14 +27,14 @@ package struct BusyProbe: Sendable {
         let patience = source.isFile ? BusyStates.fileLook.patience : rule.timeout
         switch await BusyProbe().ask(source, patience) {
         case .free?:
-            let says = source.isFile ? "is not there" : "says that it is not busy"
-            return (true, "`\(name)` \(says): nothing waits for it now")
+            let says = source.isFile ? "does not exist" : "reports not busy"
+            return (true, "`\(name)` \(says): it blocks no upload now")
         case .busy?:
-            let says = source.isFile ? "is there" : "says that it is busy"
+            let says = source.isFile ? "exists" : "reports busy"
             return (false, "`\(name)` \(says): uploads wait now")
         case .unknown(let problem, let remedy)?:
             return (false, "`\(name)` \(problem), which counts as busy, so uploads wait; \(remedy)")
-        case nil: return (false, "`\(name)` was not asked to the end")
+        case nil: return (false, "the check of `\(name)` did not finish")
         }
     }
 
@@ -59,13 +59,13 @@ package struct BusyProbe: Sendable {
             return nil
         } catch is SlowDisk.Silent {
             return .unknown(
-                problem: "cannot be looked at, since its disk does not answer",
-                remedy: "look at the server that it is on")
+                problem: "cannot be checked because its disk does not respond",
+                remedy: "check the server that it is on")
         } catch {
             let reason = (error as? SystemError)?.reason ?? "\(error)"
             return .unknown(
-                problem: "cannot be looked at (\(reason))",
-                remedy: "let the daemon's user look into \(path.parent.display)")
+                problem: "cannot be checked (\(reason))",
+                remedy: "give the daemon's user access to \(path.parent.display)")
         }
     }
 
@@ -86,7 +86,7 @@ package struct BusyProbe: Sendable {
         } catch {
             return .unknown(
                 problem: "cannot be started (\((error as? SystemError)?.reason ?? "\(error)"))",
-                remedy: "make it a program that the daemon's user may run")
+                remedy: "make it executable for the daemon's user")
         }
         let byHand = "run it by hand as the daemon's user"
         switch ending {
@@ -94,7 +94,7 @@ package struct BusyProbe: Sendable {
         case .status(1): return .free
         case .status(let status):
             return .unknown(
-                problem: "ended with exit status \(status), where 0 is busy and 1 is not", remedy: byHand)
+                problem: "ended with exit status \(status); 0 means busy and 1 means not busy", remedy: byHand)
         case .signal(let signal): return .unknown(problem: "was ended by signal \(signal)", remedy: byHand)
         case .overdue:
             return .unknown(

@@ -29,7 +29,7 @@ struct ClockMonitor: Sendable {
         let isFirst = zone == nil
         zone = source
         ZoneSource.read()
-        if !isFirst { log.notice("the time zone was read anew", ["now": LocalTime(now).clock]) }
+        if !isFirst { log.notice("time zone reloaded", ["now": LocalTime(now).clock]) }
         return true
     }
 
@@ -39,9 +39,9 @@ struct ClockMonitor: Sendable {
         let found = trust.evaluate(
             wall: now.wall, monotonic: now.monotonic, isSynchronised: clocks.isSynchronised)
         if let found, trouble?.text != found.text {
-            log.warning("what depends on the time waits", ["reason": found.text])
+            log.warning("uploads that depend on the time wait because the clock is not trusted", ["reason": found.text])
         } else if found == nil, trouble != nil {
-            log.notice("the clock is believed again")
+            log.notice("the clock is trusted again")
         }
         trouble = found
     }

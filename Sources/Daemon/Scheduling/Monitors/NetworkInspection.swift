@@ -63,9 +63,9 @@ struct NetworkInspection {
         let paths = try paths(to: addresses, port: port)
         if !paths.isEmpty { return .over(paths) }
         let names = addresses.map(\.description).joined(separator: ", ")
-        if isUnfinished { return .offline("the gateway on the way to \(names) does not answer") }
+        if isUnfinished { return .offline("the gateway to \(names) does not respond") }
         return .offline(
-            outward.isEmpty ? "no network of this machine is up" : "no route of this machine leads to \(names)")
+            outward.isEmpty ? "no network interface is up" : "no route of this machine leads to \(names)")
     }
 
     /// First the ways that the kernel chooses, then the equal ones.
@@ -129,14 +129,14 @@ struct NetworkInspection {
     /// - Parameter cost: The cost that a person has configured.
     mutating func reachability(folder path: FilePath, _ cost: Metered?) -> Reachability {
         // A configured cost is more reliable than the mount table: for a disk behind a modem, for example.
-        if let cost { return .mount(cost, text: "`network: \(cost.rawValue)` of the destination says so") }
+        if let cost { return .mount(cost, text: "set by `network: \(cost.rawValue)` of the destination") }
         let mounts = mounts ?? MountTable()
         self.mounts = mounts
         guard let point = mounts.place(of: path).slow else { return .local }
         return .mount(
             .unknown,
-            text: "\(point.display) is another machine's, and nobody sees the way there; `network: unmetered` or "
-                + "`network: metered` at the destination would tell")
+            text: "\(point.display) is on another machine, and the route to it is unknown; set `network: unmetered` or "
+                + "`network: metered` at the destination")
     }
 }
 
@@ -144,18 +144,18 @@ extension RouteCandidates.Refusal {
     /// - Parameter own: The interface that the kernel chooses.
     fileprivate func words(own: String, _ address: IPAddress) -> String {
         switch self {
-        case .ownIsByRule: "a rule (`ip rule`) leads to \(address) by \(own), and such a way is not left"
+        case .ownIsByRule: "a rule (`ip rule`) routes \(address) over \(own), and Sluice does not bypass such a route"
         case .ruleMayLead:
-            "a rule (`ip rule`) by mark or port may lead to \(address) elsewhere than by \(own), and such a way is not left"
-        case .ownIsTunnel: "\(own), by which the kernel goes to \(address), is a tunnel, and such a way is not left"
+            "a rule (`ip rule`) by mark or port may route \(address) over another interface than \(own), and Sluice does not bypass such a route"
+        case .ownIsTunnel: "the kernel routes \(address) over \(own), a tunnel, and Sluice does not bypass a tunnel"
         case .ownIsEncapsulated:
-            "a policy of IPsec applies to \(own), by which the kernel goes to \(address), and such a way is not left"
-        case .encapsulated: "a policy of IPsec applies to what goes to \(address) by it"
-        case .ownIsInside: "what goes to \(address) stays on this machine"
+            "the kernel routes \(address) over \(own), to which an IPsec policy applies, and Sluice does not bypass such a route"
+        case .encapsulated: "an IPsec policy applies to packets to \(address) over it"
+        case .ownIsInside: "\(address) is on this machine"
         case .noRoute: "no route over it leads to \(address)"
         case .dead: "it is down, or has no carrier"
         case .unequal:
-            "its route to \(address) is not equal to the kernel's own by \(own): one to other addresses, or in another table"
+            "its route to \(address) differs from the kernel's route over \(own): it is for other addresses, or in another table"
         }
     }
 }

@@ -152,14 +152,14 @@ struct NetworkMonitor: Sendable {
         case .open(let route):
             guard let interface = route.interface else {
                 if let before, case .closed = before.route, !before.isUnseen {
-                    log.notice("the network is there again", ["destination": name])
+                    log.notice("network available again", ["destination": name])
                 }
                 return
             }
-            log.notice("a way is open", ["destination": name, "interface": interface, "reason": route.reason])
+            log.notice("route available", ["destination": name, "interface": interface, "reason": route.reason])
         case .closed(let holds, _):
             guard let hold = holds.first else { return }
-            log.notice("no way is open", ["destination": name, "hold": hold.kind.rawValue, "reason": hold.text])
+            log.notice("no route available", ["destination": name, "hold": hold.kind.rawValue, "reason": hold.text])
         }
     }
 }

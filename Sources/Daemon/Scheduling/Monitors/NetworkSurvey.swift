@@ -46,7 +46,7 @@ package struct NetworkSurvey: Sendable {
         var report = NetworkReport()
         let namesWiFi = settings.allRules.contains { $0.networks.contains { $0.ssid != nil } }
         do { report = try await managers(hearingWiFi: namesWiFi) } catch {
-            survey.troubles.append("NetworkManager cannot be asked: \(error)")
+            survey.troubles.append("cannot query NetworkManager: \(error)")
         }
         var addresses: [String: [IPAddress]] = [:]
         let isHeld = settings.allRules.contains(where: \.dependsOnNetwork)
@@ -103,7 +103,7 @@ package struct NetworkSurvey: Sendable {
                 survey.choices[number].choice.refused += others[survey.choices[number].destination] ?? []
             }
             survey.misnamed = survey.names(ways, report.networkManager.heard).misnamed(in: settings.networkRules)
-        } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
+        } catch { survey.troubles.append("cannot read the state of the networks: \(error)") }
         return survey
     }
 
@@ -175,7 +175,7 @@ package struct NetworkSurvey: Sendable {
         let rules = settings.destinations.first { $0.name == name }?.policy.rules ?? PolicyRules()
         return Admission.DestinationState(
             name: name, slots: 1, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
-            reachability: reaches[name] ?? .unseen(troubles.last ?? "the networks were not looked at"),
+            reachability: reaches[name] ?? .unseen(troubles.last ?? "the state of the networks was not read"),
             reachabilitySince: now)
     }
 

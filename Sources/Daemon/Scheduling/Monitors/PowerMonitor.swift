@@ -41,7 +41,8 @@ struct PowerMonitor: Sendable {
         } catch {
             if eventsTrouble != "\(error)" {
                 log.warning(
-                    "a machine that goes on its battery will be noticed up to a minute late", ["reason": "\(error)"])
+                    "cannot watch the power supply; a change to battery is noticed up to a minute late",
+                    ["reason": "\(error)"])
             }
             eventsTrouble = "\(error)"
         }
@@ -61,7 +62,7 @@ struct PowerMonitor: Sendable {
             // An unknown supply holds nothing: there may be no battery at all.
             power = nil
             if readingTrouble != "\(error)" {
-                log.warning("what the machine runs on is not known", ["reason": "\(error)"])
+                log.warning("cannot determine whether the machine runs on battery", ["reason": "\(error)"])
             }
             readingTrouble = "\(error)"
         }

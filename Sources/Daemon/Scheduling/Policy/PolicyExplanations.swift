@@ -14,7 +14,7 @@ extension PolicySnapshot {
                 Hold(
                     .destination, since: configuration.since,
                     text:
-                        "destination \(destination) is not in the configuration: put it back, or give these uploads up "
+                        "destination \(destination) is not in the configuration: add it again, or cancel these uploads "
                         + "with `sluice cancel --destination \(destination)`")
             ]
         }
@@ -30,7 +30,7 @@ extension PolicySnapshot {
         if hold.kind.isOfDestination, let until = hold.until, until <= inputs.now {
             // Each waiting upload has a reason of its own not to be sent, so none of them tries the destination.
             hold.until = nil
-            hold.text += "; the next upload that may go tries it"
+            hold.text += "; the next permitted upload tries it"
         }
         return hold
     }
@@ -52,16 +52,18 @@ extension PolicySnapshot {
 
     /// When an upload of this class without holds will be sent, in words that form a sentence of their own.
     func turn(of destination: String, folder: String) -> String {
-        if fullFolders.contains(folder) { return "it waits for its turn: folder \(folder) sends as many as it may" }
+        if fullFolders.contains(folder) {
+            return "it waits for its turn: folder \(folder) has reached its limit of transfers"
+        }
         switch verdict(for: destination) {
         case .go where destinations.asksForCapacity(destination):
-            return "it goes when \(destination) has said how much room it has"
-        case .go: return "it goes next"
+            return "it starts when \(destination) has reported its free space"
+        case .go: return "it starts next"
         case .busy:
             let state = self.destination(destination)
             return state.running >= state.slots
-                ? "it waits for its turn: \(state.running) of \(state.slots) transfers to \(destination) are under way"
-                : "it waits for its turn: \(transfers.count) of \(settings.policy.total) transfers are under way"
+                ? "it waits for its turn: \(state.running) of \(state.slots) transfers to \(destination) are running"
+                : "it waits for its turn: \(transfers.count) of \(settings.policy.total) transfers are running"
         case .wait(let holds): return holds.first?.text ?? "it waits"
         }
     }
@@ -167,14 +169,14 @@ extension DestinationTracker.Fault {
         case .holdDestination(nil):
             let most = DestinationHealth.longestSilence
             let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
-            return "the next try waits by `\(retry.written)`\(longest)"
+            return "the next attempt follows `\(retry.written)`\(longest)"
         case .noRoom(nil):
             let patience = DestinationHealth.patience(retry)
             return
-                "the next try waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
+                "the next attempt waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
                 + "(`\(retry.written)`)"
-        case .rateLimit(nil), .misconfigured: return "the next try waits by `\(retry.written)`"
-        case .holdDestination, .noRoom, .rateLimit: return "the destination named the time of the next try"
+        case .rateLimit(nil), .misconfigured: return "the next attempt follows `\(retry.written)`"
+        case .holdDestination, .noRoom, .rateLimit: return "the destination set the time of the next attempt"
         case .authenticate:
             let again = "every \(writtenTime(DestinationHealth.betweenCredentials))"
             if keys.isEmpty { return "it is tried again \(again)" }

@@ -199,7 +199,7 @@ struct PolicySnapshot: Sendable {
         switch route(to: account, from: Admission.FolderState(name: account, exempt: exempt)) {
         case .open(let route): return .success(route)
         case .closed(let holds, _):
-            let nowhere = Hold(.offline, since: inputs.now, text: "no way is open")
+            let nowhere = Hold(.offline, since: inputs.now, text: "no route is available")
             return .failure(Held(hold: holds.binding ?? nowhere))
         }
     }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Daemon
 
-@Suite("requests besides transfers")
+@Suite("Requests besides transfers")
 struct BackgroundRequestsTests {
     private func hold(_ text: String) -> Hold { Hold(.metered, since: WallTime(milliseconds: 1), text: text) }
 
-    @Test("a request that policy forbids is stopped once, and its end tells the reason")
+    @Test("a request that policy forbids is stopped once, and its end reports the reason")
     func forbidden() throws {
         var requests = BackgroundRequests()
         let (first, second) = (requests.begin("nas", stop: {}), requests.begin("hook door", stop: {}))
@@ -22,7 +22,7 @@ struct BackgroundRequestsTests {
         #expect(requests.end(second) == nil)
     }
 
-    @Test("a closed place is announced once, and opens once")
+    @Test("a closed place is logged once, and opens once")
     func closed() {
         var requests = BackgroundRequests()
         #expect(requests.close("nas") == true)

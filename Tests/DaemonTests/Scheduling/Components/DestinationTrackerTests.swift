@@ -3,7 +3,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("what the scheduler knows of each destination")
+@Suite("DestinationTracker")
 struct DestinationTrackerTests {
     private let wall = WallTime(milliseconds: 1_000_000)
     private let now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -15,7 +15,7 @@ struct DestinationTrackerTests {
             isUp: isUp, retry: retry)
     }
 
-    @Test("a failure holds the destination until the next probe, and is news once for each code")
+    @Test("a failure holds the destination until the next probe, and is logged once for each code")
     func held() {
         var destinations = DestinationTracker()
         let first = destinations.hold("nas", fault(.holdDestination(after: .seconds(30))), now: wall, monotonic: now)
@@ -30,14 +30,14 @@ struct DestinationTrackerTests {
         #expect(destinations.trouble(of: "nas") == nil)
     }
 
-    @Test("a failure of the upload alone holds no destination")
+    @Test("a failure of one upload holds no destination")
     func ownFault() {
         var destinations = DestinationTracker()
         #expect(destinations.hold("nas", fault(.again(after: nil)), now: wall, monotonic: now) == nil)
         #expect(destinations.trouble(of: "nas") == nil)
     }
 
-    @Test("changed settings make another generation, and forget the trouble of that destination alone")
+    @Test("changed settings start a new generation and clear the trouble of that destination only")
     func changed() {
         var destinations = DestinationTracker()
         for name in ["nas", "cloud"] {

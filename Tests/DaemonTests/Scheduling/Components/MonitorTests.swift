@@ -5,12 +5,12 @@ import Testing
 
 @testable import Daemon
 
-@Suite("power and clock as the scheduler knows them")
+@Suite("Power and clock monitors")
 struct MonitorTests {
     private struct Unreadable: Error {}
     private let now = WallTime(milliseconds: 1_000_000)
 
-    @Test("a battery is known from the first reading, and its time is that of the change")
+    @Test("a battery is known from the first reading, since the time of the change")
     func battery() {
         var monitor = PowerMonitor()
         monitor.record(.success([.battery(isDraining: true, percent: 80)]), at: now, .silent)
@@ -34,7 +34,7 @@ struct MonitorTests {
         #expect(monitor.power == nil)
     }
 
-    @Test("a clock from before this program was made is not trusted, as long as a rule depends on the time")
+    @Test("a clock earlier than the program's build is not trusted while a rule depends on the time")
     func clock() {
         let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
         var monitor = ClockMonitor()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("networks and routes as the scheduler knows them")
+@Suite("Network monitor")
 struct NetworkMonitorTests {
     private func reached(_ reachability: Reachability, _ route: Admission.RouteDecision) -> NetworkMonitor.Reached {
         NetworkMonitor.Reached(reachability: reachability, route: route, since: WallTime(milliseconds: 1))
@@ -16,7 +16,7 @@ struct NetworkMonitorTests {
         return route
     }
 
-    @Test("an inspection that is asked for during another one is made after it, once")
+    @Test("an inspection requested during another one follows it, once")
     func again() {
         var network = NetworkMonitor()
         #expect(network.beginInspection() == true)
@@ -29,7 +29,7 @@ struct NetworkMonitorTests {
         #expect(network.beginInspection() == true)
     }
 
-    @Test("improvements that come together are inspected together")
+    @Test("improvements that arrive together are inspected together")
     func improvements() {
         var network = NetworkMonitor()
         #expect(network.noteImprovement() == true)
@@ -38,7 +38,7 @@ struct NetworkMonitorTests {
         #expect(network.noteImprovement() == true)
     }
 
-    @Test("the first route is news and no change; another one is both, the same is neither")
+    @Test("the first route is logged but no change, another route is both, the same route is neither")
     func changes() {
         var network = NetworkMonitor()
         let first = network.record(reached(.any, .open(route("eth0"))), for: "nas")
@@ -50,7 +50,7 @@ struct NetworkMonitorTests {
         #expect(other.isNews && other.isChange)
     }
 
-    @Test("an interface that was used and leads nowhere any more is closed once")
+    @Test("an interface that was used and no longer has a route is closed once")
     func unapproved() {
         var network = NetworkMonitor()
         _ = network.record(reached(.any, .open(route("eth0"))), for: "nas")
@@ -62,7 +62,7 @@ struct NetworkMonitorTests {
         #expect(network.unapproved.isEmpty)
     }
 
-    @Test("lost addresses are those that were there before and are not any more")
+    @Test("lost addresses are those that existed before and no longer exist")
     func addresses() throws {
         var network = NetworkMonitor()
         let (one, two) = (try #require(IPAddress("192.0.2.1")), try #require(IPAddress("192.0.2.2")))
@@ -71,7 +71,7 @@ struct NetworkMonitorTests {
         #expect(network.set(addresses: [two]) == [one])
     }
 
-    @Test("an unfinished inspection is repeated soon, but not for ever")
+    @Test("an unfinished inspection is repeated soon, but a limited number of times")
     func unfinished() {
         var network = NetworkMonitor()
         var picture = NetworkPicture()

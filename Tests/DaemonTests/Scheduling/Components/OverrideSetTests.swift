@@ -4,7 +4,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("exceptions that people make for a while")
+@Suite("Temporary exceptions")
 struct OverrideSetTests {
     private let start = WallTime(milliseconds: 1_000_000)
     private var end: WallTime { start.advanced(by: .seconds(60)) }
@@ -16,7 +16,7 @@ struct OverrideSetTests {
         OverrideRecord(scope: scope, name: name, kind: kind, since: start, until: end, who: "root")
     }
 
-    @Test("an exception counts from its beginning to its end, also when the clock was set back")
+    @Test("an exception lasts from its start to its end, even if the clock is set back")
     func period() {
         var overrides = OverrideSet()
         overrides.replace([record(.exemption(.metered), .folder, "cam")])
@@ -29,7 +29,7 @@ struct OverrideSetTests {
         #expect(overrides.ends == [end])
     }
 
-    @Test("uploads with exemptions are told with all of theirs")
+    @Test("uploads with exemptions are listed with all of them")
     func uploads() throws {
         var overrides = OverrideSet()
         overrides.replace([
@@ -43,7 +43,7 @@ struct OverrideSetTests {
         #expect(!overrides.concernsUploads(["cam"]))
     }
 
-    @Test("the smallest limit counts, and a limit of zero is a pause until the last of them ends")
+    @Test("the smallest limit counts, and a limit of zero is a pause until its end")
     func limits() {
         var overrides = OverrideSet()
         overrides.replace([record(.rate(1000)), record(.rate(500))])

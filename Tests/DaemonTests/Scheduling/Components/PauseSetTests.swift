@@ -4,7 +4,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("pauses that people set")
+@Suite("Pauses")
 struct PauseSetTests {
     private let now = WallTime(milliseconds: 1_000_000)
 
@@ -12,7 +12,7 @@ struct PauseSetTests {
         PauseRecord(scope: scope, name: name, since: now, until: until)
     }
 
-    @Test("a pause holds its own place, and one of everything holds all")
+    @Test("a pause holds its own scope, and a pause of everything holds all")
     func places() {
         var pauses = PauseSet()
         pauses.replace([pause(.folder, "cam")])
@@ -32,7 +32,7 @@ struct PauseSetTests {
         #expect(pauses.pause(.all, "") != nil)
     }
 
-    @Test("a draining pause holds new uploads and cuts no running transfer, until it is marked otherwise")
+    @Test("a draining pause holds new uploads and stops no running transfer, until it is changed")
     func draining() {
         var pauses = PauseSet()
         let place = PausedPlace(scope: .destination, name: "nas")
@@ -45,7 +45,7 @@ struct PauseSetTests {
         #expect(pauses.cutting.pause(.destination, "nas") != nil)
     }
 
-    @Test("a pause is over at its end and not before, and one without an end never is")
+    @Test("a pause ends at its end time and not before, and one without an end never ends")
     func ends() {
         var pauses = PauseSet()
         let end = now.advanced(by: .seconds(60))

@@ -8,7 +8,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("what policy decides at one moment")
+@Suite("Policy snapshot")
 struct PolicySnapshotTests {
     private let clocks = ManualClocks()
     private let folder = TemporaryFolder()
@@ -58,21 +58,21 @@ struct PolicySnapshotTests {
         return transfers
     }
 
-    @Test("slots are those of the destination, less what runs")
+    @Test("free slots are the destination's slots minus its running transfers")
     func slots() throws {
         #expect(try snapshot().verdict(for: "nas") == .go(2))
         #expect(try snapshot(transfers: running(1)).verdict(for: "nas") == .go(1))
         #expect(try snapshot(transfers: running(2)).verdict(for: "nas") == .busy)
     }
 
-    @Test("a folder with its own limit is full when as many of its files run")
+    @Test("a folder with its own limit is full when that many of its files run")
     func full() throws {
         #expect(try snapshot(concurrency: 2, transfers: running(1)).fullFolders == [])
         #expect(try snapshot(concurrency: 2, transfers: running(2)).fullFolders == ["cam"])
         #expect(try snapshot(transfers: running(2)).fullFolders == [])
     }
 
-    @Test("a draining pause holds what waits, and blocks no running transfer")
+    @Test("a draining pause holds waiting uploads and no running transfer")
     func draining() throws {
         var pauses = PauseSet()
         pauses.drain([PausedPlace(scope: .all, name: "")])
@@ -84,7 +84,7 @@ struct PolicySnapshotTests {
         #expect(!snapshot.blockers(at: "nas").isEmpty)
     }
 
-    @Test("an exemption of one upload holds for that one alone")
+    @Test("an exemption of one upload applies to that upload only")
     func exemption() throws {
         var overrides = OverrideSet()
         overrides.replace([
@@ -99,7 +99,7 @@ struct PolicySnapshotTests {
     }
 
     @Test(
-        "a source of `busy` that has not answered holds uploads, and neither a plan nor a view of what waits for nothing"
+        "an unchecked source of `busy` holds uploads, but not a plan or an idle view"
     )
     func busy() throws {
         let rule = BusyRule(.command(["/bin/busy"]), every: .seconds(60), timeout: .seconds(5))
@@ -120,7 +120,7 @@ struct PolicySnapshotTests {
         #expect(try self.snapshot(rules, pauses: pauses, busy: states).wantedSources([ready], []) == [])
     }
 
-    @Test("a destination that is gone from the configuration holds its uploads, and says what to do")
+    @Test("a destination missing from the configuration holds its uploads with a remedy")
     func gone() throws {
         let holds = try snapshot().holds(folder: "cam", destination: "cloud")
         #expect(holds.map(\.kind) == [.destination])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("uploads that wait for more of a quota")
+@Suite("Uploads that wait for quota")
 struct QuotaWaitlistTests {
     private let wait = QuotaWait(kind: QuotaState.Class("nas", from: "cam", isMetered: false), bytes: 1000)
     private let unlimited = QuotaState(policy: PolicyRules())
@@ -27,7 +27,7 @@ struct QuotaWaitlistTests {
         #expect(waits.count(at: "cloud") == 0)
     }
 
-    @Test("an upload waits no longer once enough is left, and no more are woken than can run")
+    @Test("an upload stops waiting once enough quota is left, and no more are woken than can run")
     func ready() {
         var waits = QuotaWaitlist()
         waits.begin()
@@ -38,7 +38,7 @@ struct QuotaWaitlistTests {
         #expect(!waits.wasExempted("a"))
     }
 
-    @Test("an upload that a person exempts is remembered until its next attempt ends")
+    @Test("an exempted upload is remembered until its next attempt ends")
     func exempted() {
         var waits = QuotaWaitlist()
         waits.begin()

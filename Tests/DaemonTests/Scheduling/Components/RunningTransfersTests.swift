@@ -4,14 +4,14 @@ import Testing
 
 @testable import Daemon
 
-@Suite("running transfers")
+@Suite("Running transfers")
 struct RunningTransfersTests {
     private func transfer(_ destination: String, _ folders: [String: String]) -> RunningTransfers.Transfer {
         RunningTransfers.Transfer(
             destination: destination, route: .local, folders: folders, inPlace: [], task: Task {})
     }
 
-    @Test("a transfer is found by each upload that it carries, and not after its end")
+    @Test("a transfer is found by each of its uploads, until it ends")
     func carrying() {
         var transfers = RunningTransfers()
         let number = transfers.nextNumber()
@@ -24,7 +24,7 @@ struct RunningTransfersTests {
         #expect(transfers.isEmpty)
     }
 
-    @Test("the end of an earlier transfer does not hide the later one of the same upload")
+    @Test("the end of an earlier transfer does not hide a later one of the same upload")
     func again() {
         var transfers = RunningTransfers()
         let (first, second) = (transfers.nextNumber(), transfers.nextNumber())
@@ -34,7 +34,7 @@ struct RunningTransfersTests {
         #expect(transfers.carrying("a")?.destination == "cloud")
     }
 
-    @Test("slots count transfers, and a folder is full at its own number")
+    @Test("slots count transfers, and a folder is full at its own limit")
     func counts() {
         var transfers = RunningTransfers()
         transfers.add(transfer("nas", ["a": "cam", "b": "cam"]), transfers.nextNumber())
@@ -49,7 +49,7 @@ struct RunningTransfersTests {
             ])
     }
 
-    @Test("a claim that was being made during a stop can tell")
+    @Test("a claim in progress detects that a stop happened meanwhile")
     func epoch() {
         var transfers = RunningTransfers()
         let before = transfers.stopEpoch

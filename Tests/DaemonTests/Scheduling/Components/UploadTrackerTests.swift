@@ -3,7 +3,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("what the scheduler remembers of failing uploads")
+@Suite("Failing uploads in the scheduler")
 struct UploadTrackerTests {
     private let retry = Backoff(first: .seconds(10), ceiling: .seconds(1000))
 
@@ -13,7 +13,7 @@ struct UploadTrackerTests {
         uploads.ownWait("a", remedy, accepted: accepted, isHeld: isHeld, retry: retry, jitter: 0)
     }
 
-    @Test("the first failure holds the destination, the second in a row the upload alone")
+    @Test("the first failure holds the destination, the second in a row only the upload")
     func second() {
         var uploads = UploadTracker()
         #expect(ownWait(&uploads, .holdDestination(after: nil)) == nil)
@@ -23,7 +23,7 @@ struct UploadTrackerTests {
         #expect(longer ?? .zero > wait ?? .zero)
     }
 
-    @Test("a destination that is known to be in trouble, or that names a time, stays the one at fault")
+    @Test("a destination with known trouble or its own retry time stays at fault")
     func destinationsFault() {
         var uploads = UploadTracker()
         _ = ownWait(&uploads, .holdDestination(after: nil))
@@ -32,7 +32,7 @@ struct UploadTrackerTests {
         #expect(ownWait(&uploads, .rateLimit(after: nil)) == nil)
     }
 
-    @Test("an upload waits alone for space when others were accepted since its last refusal")
+    @Test("an upload waits alone for space if others were accepted since its last refusal")
     func space() {
         var uploads = UploadTracker()
         #expect(ownWait(&uploads, .noRoom(after: nil), accepted: 3) == nil)
@@ -40,7 +40,7 @@ struct UploadTrackerTests {
         #expect(ownWait(&uploads, .noRoom(after: .seconds(7)), accepted: 4) == .seconds(7))
     }
 
-    @Test("attempts that fail because of the upload count in a row, and again from one after accepted bytes")
+    @Test("failures caused by the upload count in a row, and restart from one after accepted bytes")
     func setbacks() {
         var uploads = UploadTracker()
         #expect(uploads.setBack("a", wasAnswered: false) == 1)

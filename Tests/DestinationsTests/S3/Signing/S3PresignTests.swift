@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// A bucket whose key only an external signer has.
-@Suite("s3, signed by somebody else", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("s3 with a signing service", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct S3PresignTests {
     final class Scene: OtherEnd {
         let emulator: S3Emulator
@@ -53,7 +53,7 @@ struct S3PresignTests {
 
     static let size = (10 << 20) + 1
 
-    @Test("parts are asked for together, and each address is used once, for what it is")
+    @Test("parts are requested together, and each address is used once, for its purpose")
     func together() async throws {
         let scene = try Scene()
         let parcel = try Parcel(Self.size, name: "é +(1)/視 頻~.mp4")
@@ -69,7 +69,7 @@ struct S3PresignTests {
         #expect(!logbook.everything.contains("signature-that"))
     }
 
-    @Test("parts that go at once ask for none that another has asked for")
+    @Test("parallel parts request no address that another has requested")
     func sideBySide() async throws {
         let scene = try Scene(["parallel": .whole(4)])
         let parcel = try Parcel(7 * (5 << 20) + 1)
@@ -80,7 +80,7 @@ struct S3PresignTests {
         #expect(parts.count <= 8 + 3, "\(scene.signer.asked)")
     }
 
-    @Test("a checksum of a part is signed with it, and parts are then asked for one by one")
+    @Test("a part's checksum is signed with it, and parts are then requested one by one")
     func checksums() async throws {
         let scene = try Scene(["checksum": .text("crc64nvme")])
         let parcel = try Parcel(Self.size)
@@ -93,7 +93,7 @@ struct S3PresignTests {
         #expect(headers.allSatisfy { $0.contains("x-amz-checksum-crc64nvme") })
     }
 
-    @Test("a small file is one request, looked for and signed")
+    @Test("a small file is one request, looked up and signed")
     func single() async throws {
         let scene = try Scene()
         let parcel = try Parcel(900)
@@ -105,7 +105,7 @@ struct S3PresignTests {
         #expect(scene.signer.questions[1].requests[0].headers["Content-Type"] == "video/mp4")
     }
 
-    @Test("a signer that gives one at a time is asked for each")
+    @Test("a signer that issues one address at a time is asked for each")
     func one() async throws {
         let scene = try Scene()
         scene.signer.change { $0.most = 1 }
@@ -115,7 +115,9 @@ struct S3PresignTests {
         #expect(scene.signer.asked == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
     }
 
-    @Test("is there once and whole after each fault of the bucket", arguments: Tier.sample(S3FaultTests.troubles, 4))
+    @Test(
+        "after each fault of the bucket the object is there once and complete",
+        arguments: Tier.sample(S3FaultTests.troubles, 4))
     func recovers(_ trouble: S3FaultTests.Trouble) async throws {
         let scene = try Scene()
         let parcel = try Parcel(Self.size)
@@ -125,7 +127,9 @@ struct S3PresignTests {
         #expect(scene.emulator.requests.filter { $0 == "create" }.count <= 2, "\(scene.emulator.requests)")
     }
 
-    @Test("goes on with what is there after a stop at any note", arguments: Tier.onlyInFull(["md5", "crc64nvme"]))
+    @Test(
+        "stopped after any note, an upload resumes with the existing parts",
+        arguments: Tier.onlyInFull(["md5", "crc64nvme"]))
     func stops(_ checksum: String) async throws {
         for note in 1... {
             let scene = try Scene(["checksum": .text(checksum)])
@@ -141,7 +145,7 @@ struct S3PresignTests {
         }
     }
 
-    @Test("what was begun with a key goes on without one")
+    @Test("an upload started with a key resumes without one")
     func changed() async throws {
         let scene = try Scene()
         let values: [String: SettingValue] = [
@@ -162,7 +166,7 @@ struct S3PresignTests {
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 
-    @Test("an address that has ended is asked for once more, without an attempt", arguments: [false, true])
+    @Test("an expired address is requested once more, without an attempt", arguments: [false, true])
     func ended(_ isFresh: Bool) async throws {
         let scene = try Scene()
         let parcel = try Parcel(Self.size)
@@ -184,7 +188,7 @@ struct S3PresignTests {
             again == (isFresh ? ["head", "head"] : ["head"]) + ["parts", "part+1", "complete", "head"], "\(again)")
     }
 
-    @Test("addresses are kept for as long as the signer says, and not longer")
+    @Test("addresses are kept as long as the signer says, and no longer")
     func life() async throws {
         let scene = try Scene()
         // Less than the minimum validity at the beginning of a request.
@@ -195,7 +199,7 @@ struct S3PresignTests {
         #expect(scene.signer.asked == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
     }
 
-    @Test("an address that is refused for another reason is not tried twice with bytes, and shown nowhere")
+    @Test("an address refused for another reason is not tried twice with bytes, and never shown")
     func refused() async throws {
         let scene = try Scene()
         // For the question about an object, and for the one whether the key may write.
@@ -214,7 +218,7 @@ struct S3PresignTests {
     }
 
     @Test(
-        "the id of the key that an address is signed with is shown nowhere",
+        "the id of the signing key is never shown",
         arguments: ["X-Amz-Credential", "AWSAccessKeyId"])
     func keyID(_ name: String) async throws {
         let scene = try Scene()
@@ -227,7 +231,7 @@ struct S3PresignTests {
         #expect(error.failure.message.contains("AccessDenied: `***` may not"), "\(error)")
     }
 
-    @Test("headers of the signer take the place of ours")
+    @Test("headers of the signer replace ours")
     func headers() async throws {
         let scene = try Scene(["storage_class": .text("STANDARD")])
         scene.signer.script(.address { $0 }, .headers(["X-Amz-Storage-Class": "GLACIER_IR", "x-amz-acl": "private"]))
@@ -238,7 +242,7 @@ struct S3PresignTests {
     }
 
     @Test(
-        "of a staged copy that has rotted no object is made, whatever goes along with the bytes",
+        "a corrupted staged copy creates no object, whatever is sent with the bytes",
         arguments: [900, size],
         ["md5", "none"])
     func rotten(_ size: Int, _ checksum: String) async throws {
@@ -256,7 +260,7 @@ struct S3PresignTests {
         #expect(!headers.contains("x-amz-content-sha256"))
     }
 
-    @Test("a removal is signed too, and what is unfinished is listed")
+    @Test("a removal is signed too, and unfinished uploads are listed")
     func removal() async throws {
         let scene = try Scene()
         let parcel = try Parcel(Self.size)

@@ -5,7 +5,7 @@ import Testing
 @testable import Destinations
 
 /// The vectors were computed with botocore's own signer.
-@Suite("signature version 4 for S3")
+@Suite("Signature version 4 for S3")
 struct S3SignatureTests {
     private static let key = S3Key(
         id: "AKIDEXAMPLES3TEST0001", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", token: nil)
@@ -79,7 +79,7 @@ struct S3SignatureTests {
             signature: "4eb153fd84ee661b1fb9d6eea9e51719bd7ab61a3931b50cb235f73c82aaffe5"),
     ]
 
-    @Test("is that of botocore, and so is what is signed", arguments: vectors)
+    @Test("signature and signed text match botocore", arguments: vectors)
     func vector(_ vector: Vector) throws {
         let path = vector.path ?? (vector.isFar ? "/" : "/examplebucket/") + S3Message.path(of: Self.name)
         let message = S3Message(
@@ -96,7 +96,7 @@ struct S3SignatureTests {
         #expect(authorization.hasSuffix("Signature=" + vector.signature))
     }
 
-    @Test("has a key for each day and region")
+    @Test("each day and region has its key")
     func keys() {
         func signingKey(_ region: String) -> String {
             hexadecimal(S3Signature(key: Self.key, region: region).signingKey("20240713"))
@@ -106,7 +106,7 @@ struct S3SignatureTests {
         #expect(signingKey("us-east-1") == "1b7c493d852c68023a5fd5b56e2f317b22d550a2c980af3e4f6288c9dd8f1399")
     }
 
-    @Test("names the body of a completion by its digest")
+    @Test("the body of a completion is signed by its digest")
     func body() {
         #expect(Self.complete.utf8.count == 185)
         #expect(
@@ -114,7 +114,7 @@ struct S3SignatureTests {
                 == "9c9fb01cfff76312131681cd59dbb141968fc3bc7c453c388ed181c8306fb309")
     }
 
-    @Test("codes keys once: unreserved characters and slashes stay, and nothing is normalised")
+    @Test("keys are encoded once: unreserved characters and slashes stay, without normalisation")
     func paths() {
         #expect(
             S3Message.path(of: Self.name)

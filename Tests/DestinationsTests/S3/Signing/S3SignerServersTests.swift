@@ -8,7 +8,7 @@ import Testing
 
 /// The signer from the manual with third-party servers: rclone's checks its signatures.
 @Suite(
-    "s3, with the manual's signer, at other people's servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5)))
+    "s3 with the manual's signer and third-party servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5)))
 )
 struct S3SignerServersTests {
     enum SignerKind: String, CaseIterable, Sendable { case service, command }
@@ -45,7 +45,7 @@ struct S3SignerServersTests {
     }
 
     @Test(
-        "takes files of any size, in one request or in parts, and is asked whether it has them",
+        "files of any size arrive, in one request or in parts, and are looked up",
         arguments: Tier.sample(makers),
         [0, 1, (1 << 20) + 1, (10 << 20) + 1])
     func sizes(_ maker: S3Maker, _ size: Int) async throws {
@@ -67,7 +67,7 @@ struct S3SignerServersTests {
         }
     }
 
-    @Test("a program signs as well", arguments: Tier.sample(makers))
+    @Test("a program can sign as well", arguments: Tier.sample(makers))
     func program(_ maker: S3Maker) async throws {
         try await open(maker, .command) { end, destination in
             let parcel = try Parcel((10 << 20) + 1)
@@ -96,7 +96,7 @@ struct S3SignerServersTests {
         func close() async throws { try await end.close() }
     }
 
-    @Test("goes on with what the server has after a stop at any note", arguments: Tier.onlyInFull(makers))
+    @Test("stopped after any note, an upload resumes with the server's state", arguments: Tier.onlyInFull(makers))
     func stops(_ maker: S3Maker) async throws {
         try await open(maker, .service, ["parallel": .whole(1)]) { end, destination in
             let signed = SignedEnd(end: end, destination: destination)
@@ -117,7 +117,7 @@ struct S3SignerServersTests {
         }
     }
 
-    @Test("what the signer does not sign is told: another prefix for good, a wrong key as a hold")
+    @Test("refusals of the signer are reported: another prefix for good, a wrong key as a hold")
     func refusals() async throws {
         try await open(.rclone, .service, prefix: "front/") { end, destination in
             let parcel = try Parcel(10, name: "back/clip.mp4")
@@ -143,7 +143,7 @@ struct S3SignerServersTests {
         }
     }
 
-    @Test("the manual's signer signs nothing that removes an object, reads one, or makes a bucket")
+    @Test("the manual's signer signs no request that removes or reads an object, or creates a bucket")
     func strict() async throws {
         let end = try await S3End(.rclone)
         let signer = try await PageSigner(for: end.url)

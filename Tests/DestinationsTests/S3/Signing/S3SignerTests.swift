@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// A signer with faults.
-@Suite("s3, when whoever signs is ill, or lies", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("s3: signers that fail or lie", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3SignerTests {
     private typealias Scene = S3PresignTests.Scene
 
@@ -64,7 +64,7 @@ struct S3SignerTests {
         Trouble("its last no", .refuse("no such camera", isFinal: true), .giveUp, "refuses `head`: no such camera"),
     ]
 
-    @Test("it is told, nothing is sent to the bucket, and the next try works", arguments: troubles)
+    @Test("the failure is reported, nothing is sent to the bucket, and the next attempt works", arguments: troubles)
     func trouble(_ trouble: Trouble) async throws {
         let scene = try Scene()
         scene.signer.script(trouble.fault)
@@ -79,7 +79,7 @@ struct S3SignerTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("an end that is none, or is over, is refused; one in seconds of any spelling counts")
+    @Test("a missing or past end is refused; one in seconds of any spelling counts")
     func ends() throws {
         let wanted = S3Wanted(S3Request(method: "HEAD", key: "clip.mp4", what: "a question"))
         let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example"), others: [], bucket: "bucket")
@@ -109,7 +109,7 @@ struct S3SignerTests {
         #expect(scene.emulator.requests == ["head", "create"])
     }
 
-    @Test("nobody there is a hold, and its secret is read again when it is refused")
+    @Test("an unreachable signer is a hold, and its secret is read again when refused")
     func away() async throws {
         let scene = try Scene()
         scene.signer.change { $0.token = "second-token-of-it" }
@@ -126,7 +126,7 @@ struct S3SignerTests {
         #expect(second.failure.message.hasPrefix("archive: no signer at 127.0.0.1:"), "\(second)")
     }
 
-    @Test("without lists uploads go on, and who asks for one is told")
+    @Test("without lists uploads continue, and a query for one is answered with the reason")
     func lists() async throws {
         let scene = try Scene()
         #expect(
@@ -150,7 +150,7 @@ struct S3SignerTests {
         #expect(await scene.destination.check().verdict == .failed)
     }
 
-    @Test("a program is asked on its standard input, and what it does instead of answering is told")
+    @Test("a program is asked on standard input, and its failures are reported")
     func programs() async throws {
         let temporary = TemporaryFolder()
         let seen = temporary.path.appending("seen")
@@ -184,7 +184,7 @@ struct S3SignerTests {
         #expect(emulator.requests.isEmpty)
     }
 
-    @Test("the way that is judged is the bucket's, or the signer's where the bucket is on this machine")
+    @Test("the route that is evaluated is the bucket's, or the signer's if the bucket is on this machine")
     func site() throws {
         func site(_ endpoint: String, _ signer: String) throws -> DestinationSite {
             try S3(
@@ -198,7 +198,7 @@ struct S3SignerTests {
         #expect(try site("http://127.0.0.1:9000", "http://[::1]:81") == .server(host: "::1", port: 81))
     }
 
-    @Test("addresses lead to the endpoint, below it, or where the person says; never from https to http")
+    @Test("addresses lead to the endpoint, below it, or to a configured place; never from https to http")
     func places() {
         func objection(_ endpoint: String, _ others: [String], _ url: String) -> String? {
             S3SignedHosts(endpoint: WebAddress(endpoint), others: others, bucket: "bucket").objection(

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Daemon
 
-@Suite("Nudge")
-struct NudgeTests {
-    @Test("a ring before the wait is not lost, and several are one")
+@Suite("AsyncSignal")
+struct AsyncSignalTests {
+    @Test("a signal before the wait is kept, and several count as one")
     func kept() async {
         let signal = AsyncSignal()
         for _ in 0..<3 { signal.signal() }
@@ -20,7 +20,7 @@ struct NudgeTests {
         #expect(clock.now - start >= .milliseconds(20))
     }
 
-    @Test("a ring from elsewhere ends the wait, and so does a cancel")
+    @Test("a signal from another task ends the wait, and so does cancellation")
     func rung() async {
         let signal = AsyncSignal()
         let waiting = Task { await signal.wait() }
@@ -31,7 +31,7 @@ struct NudgeTests {
         await cancelled.value
     }
 
-    @Test("no ring is lost between a thousand waits")
+    @Test("no signal is lost in a thousand waits")
     func stress() async {
         let (signal, back) = (AsyncSignal(), AsyncSignal())
         let echo = Task {
@@ -48,15 +48,15 @@ struct NudgeTests {
     }
 }
 
-@Suite("Naming")
-struct NamingTests {
+@Suite("Remote names")
+struct RemoteNamingTests {
     /// 2026-11-20 08:09:10 UTC; the tests set no time zone, so only values that are the same everywhere are tested.
     let naming = RemoteNaming(
         folder: "cam", relative: FilePath(bytes: Array("sub/clip\u{E4}.mp4".utf8) + [0xFF]), size: 42,
         modified: 1_795_162_150_000_000_000, sha256: [0xAB, 0xCD], id: "7")
 
     @Test(
-        "fills every placeholder, bytes as bytes",
+        "every placeholder is filled in, byte for byte",
         arguments: [
             ("{folder}/{relative}", "cam/sub/clip\\xff"), ("{size}-{id}-{sha256}", "42-7-abcd"), ("{dir}", "sub"),
             ("{year}-{month}", "2026-11"), ("{recorded:%Y%%}", "2026%"), ("{{{folder}}}", "{cam}"),
@@ -67,7 +67,7 @@ struct NamingTests {
     }
 
     @Test(
-        "fills in what the recording says of itself",
+        "placeholders take facts from the recording",
         arguments: [
             ("{recorded:%Y}", "2024"), ("{duration}_{width}x{height}", "1m05s_64x48"), ("{camera}", "Acme _5{"),
             ("{modified:%Y}", "2026"),
@@ -89,13 +89,13 @@ struct NamingTests {
 
     private struct NotSettled: Error {}
 
-    @Test("without facts, the file's time stands for the recording's and the others are empty")
+    @Test("without facts, the file's time replaces the recording's and other facts are empty")
     func noFacts() throws {
         let template = try Template("{recorded:%Y-%m}|{duration}{width}{height}{camera}|{modified:%Y-%m}")
         #expect(naming.fill(template) == Array("2026-11||2026-11".utf8))
     }
 
-    @Test("a camera's name climbs nowhere")
+    @Test("a camera name with path components cannot leave the folder")
     func climbing() throws {
         var naming = naming
         naming.facts = MediaFacts(model: "../..")
@@ -103,7 +103,7 @@ struct NamingTests {
     }
 
     @Test(
-        "a remote name is relative and climbs nowhere, whatever made it",
+        "a remote name is relative and cannot climb above its root, whatever produced it",
         arguments: [
             ("/{folder}//x/./{name}", "cam/x/a"), ("../../{name}", "a"), ("{dir}/{name}", "a"), ("{dir}", "a"),
         ])
@@ -113,9 +113,9 @@ struct NamingTests {
     }
 }
 
-@Suite("Batch")
-struct BatchTests {
-    @Test("totals only grow while there is work, and begin anew on an idle daemon")
+@Suite("ProgressTotals")
+struct ProgressTotalsTests {
+    @Test("totals only grow while there is work, and start again on an idle daemon")
     func totals() {
         let batch = ProgressTotals()
         func files(_ ongoing: Int, _ completed: Int) -> [Int] {
@@ -133,9 +133,9 @@ struct BatchTests {
     }
 }
 
-@Suite("Live uploads")
+@Suite("Uploads in progress")
 struct LiveUploadsTests {
-    @Test("the rate is that of the last seconds, and falls when nothing moves")
+    @Test("the rate covers the last seconds and falls when no bytes move")
     func rate() {
         let clocks = ManualClocks()
         let live = LiveUploads(clocks: clocks)

@@ -22,28 +22,28 @@ private final class TickingClocks: Clocks {
     }
 }
 
-@Suite("Dispatcher")
-struct DispatcherTests {
+@Suite("Scheduler")
+struct SchedulerTests {
     @Test(
-        "a file that a server chokes on does not stop the others, whatever it answers",
+        "a file that the server always refuses does not stop other uploads, whatever the error",
         arguments: [Remedy.giveUp, .again(after: nil), .refused(after: nil), .holdDestination(after: nil)])
     func poisoned(_ remedy: Remedy) async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.set(.fail(remedy), for: "poisoned")
         let bad = try await scene.add("poisoned")
         var good: [String] = []
         for number in 0..<5 { good.append(try await scene.add("good \(number)")) }
-        try await scene.reachability(.completed, good)
+        try await scene.reach(.completed, good)
         #expect(scene.remote.objects.count == 5)
         // Only a refusal is final: failures that may pass are tried again.
-        if remedy == .giveUp { try await scene.reachability(.failed, [bad]) }
+        if remedy == .giveUp { try await scene.reach(.failed, [bad]) }
         #expect(try await scene.state(bad) != .completed)
         try await scene.stop()
     }
 
-    @Test("a wait that ends while the dispatcher looks is no wait for ever")
+    @Test("a wait that ends during a scheduler cycle still wakes the scheduler")
     func waitEndsMeanwhile() async throws {
-        let scene = try await AgentScene(clocks: TickingClocks(step: .milliseconds(4)))
+        let scene = try await DaemonScene(clocks: TickingClocks(step: .milliseconds(4)))
         scene.remote.standard = .fail(.again(after: nil))
         // Alone: the end of another upload would wake the dispatcher too.
         let id = try await scene.add("a")
@@ -51,13 +51,13 @@ struct DispatcherTests {
         scene.remote.standard = .fail(.holdDestination(after: nil))
         try await eventually("the destination is probed again and again") { scene.remote.began.count >= 46 }
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("a destination that is down is probed by one upload at a time, and that uses no attempt")
+    @Test("a destination that is down is probed by one upload at a time, without using an attempt")
     func probe() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .fail(.holdDestination(after: nil))
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number)")) }
@@ -69,20 +69,20 @@ struct DispatcherTests {
         // One more file wakes the dispatcher; it must not start a second probe.
         let begun = scene.remote.began.count
         ids.append(try await scene.add("late"))
-        try await scene.reachability(.queued, [ids[4]])
+        try await scene.reach(.queued, [ids[4]])
         try await scene.daemon.scheduler.reconsider()
         #expect(scene.remote.began.count == begun)
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(await scene.daemon.scheduler.hold(of: "nas") == nil)
         for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         try await scene.stop()
     }
 
-    @Test("a server that says where an upload stands and takes no byte is not up: it is asked ever more rarely")
+    @Test("a server that reports an offset but accepts no bytes counts as down and is probed less and less often")
     func wordsOnly() async throws {
-        let scene = try await AgentScene(retry: .milliseconds(1))
+        let scene = try await DaemonScene(retry: .milliseconds(1))
         scene.remote.standard = .failAfterWord(.holdDestination(after: .zero))
         let id = try await scene.add("a")
         try await eventually("it counts as down for the third time in a row") {
@@ -90,49 +90,49 @@ struct DispatcherTests {
         }
         scene.remote.standard = .take
         try await scene.daemon.scheduler.reconsider()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("a resume tries at once, however long the wait was", arguments: [false, true])
+    @Test("resume starts an upload at once, however long its wait was", arguments: [false, true])
     func resume(byID: Bool) async throws {
-        let scene = try await AgentScene(retry: .seconds(3600))
+        let scene = try await DaemonScene(retry: .seconds(3600))
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a")
         try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         scene.remote.letGo()
         _ = try await scene.daemon.resume(byID ? Selection(ids: [id]) : Selection(all: true))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
     @Test(
-        "a retry of what waits tries at once, in the same generation, however long the wait was and whoever set it",
+        "retry starts a waiting upload at once, in the same generation, whatever its wait and its cause",
         arguments: [
             Remedy.again(after: .seconds(3600)), .refused(after: .seconds(3600)), .pending(after: .seconds(3600)),
             .holdDestination(after: nil),
             .authenticate,
         ])
     func retryOfWaiting(_ remedy: Remedy) async throws {
-        let scene = try await AgentScene(retry: .seconds(3600))
+        let scene = try await DaemonScene(retry: .seconds(3600))
         scene.remote.standard = .fail(remedy)
         let id = try await scene.add("a")
         try await eventually("it waits") {
             try await scene.daemon.show(id).upload.holds.contains { $0.until != nil } ? true : nil
         }
-        try await scene.reachability(.queued, [id])
+        try await scene.reach(.queued, [id])
         scene.remote.letGo()
         let reply = try await scene.daemon.retry(Selection(ids: [id]))
         #expect(reply.uploads.map(\.id) == [id] && reply.uploads.map(\.generation) == [1])
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         #expect(try await scene.daemon.show(id).upload.generation == 1)
         try await scene.stop()
     }
 
-    @Test("a retry of what runs or is being copied changes nothing, and one of what is paused says what to do")
+    @Test("retry changes nothing for a running or staging upload, and names the command for a paused one")
     func retryOfOthers() async throws {
-        let scene = try await AgentScene(retry: .seconds(3600))
+        let scene = try await DaemonScene(retry: .seconds(3600))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)
@@ -144,28 +144,28 @@ struct DispatcherTests {
         #expect(said == Refusal(.conflict, "\(id) is paused: use `resume`", id: id))
         _ = try await scene.daemon.resume(Selection(ids: [id]))
         scene.remote.letGo()
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
-    @Test("a folder's own concurrency holds back its files, and no others")
+    @Test("a folder's concurrency limit delays only its own files")
     func folderConcurrency() async throws {
-        let scene = try await AgentScene(solo: 1)
+        let scene = try await DaemonScene(solo: 1)
         scene.remote.standard = .waitUploading
         var ids: [String] = []
         for number in 0..<3 { ids.append(try await scene.add("solo \(number)", in: "solo")) }
         for number in 0..<3 { ids.append(try await scene.add("cam \(number)")) }
         try await scene.isRunning(4)
-        try await scene.reachability(.queued, Array(ids[1..<3]))
+        try await scene.reach(.queued, Array(ids[1..<3]))
         #expect(scene.remote.running.filter { $0.display.hasPrefix("solo") }.count == 1)
         scene.remote.letGo()
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         try await scene.stop()
     }
 
-    @Test("nothing runs after a pause, even where it came in the middle of a claim")
+    @Test("no upload runs after a pause, even if the pause came during a claim")
     func pauseDuringClaim() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         var ids: [String] = []
         for round in 0..<20 {
@@ -173,29 +173,29 @@ struct DispatcherTests {
             // The time between the copy and the claim is short; each round hits another moment of it.
             for _ in 0..<round * 3 { await Task.yield() }
             _ = try await scene.daemon.pause(Selection(all: true))
-            try await scene.reachability(.queued, ids)
+            try await scene.reach(.queued, ids)
             try await scene.isRunning(0)
             let begun = scene.remote.began.count
             scene.daemon.house.schedulingSignal.signal()
             ids.append(try await scene.add("\(round) paused"))
-            try await scene.reachability(.queued, ids)
+            try await scene.reach(.queued, ids)
             #expect(scene.remote.began.count == begun)
             _ = try await scene.daemon.resume(Selection(all: true))
         }
         scene.remote.letGo()
-        try await scene.reachability(.completed, ids)
+        try await scene.reach(.completed, ids)
         #expect(scene.remote.objects.count == ids.count)
         try await scene.stop()
     }
 }
 
-@Suite("Verbs")
-struct VerbTests {
+@Suite("Commands on uploads")
+struct UploadCommandTests {
     enum Moment: CaseIterable { case staging, queued, opening, uploading }
 
-    @Test("a cancel leaves neither a copy nor anything at the remote, and the source alone", arguments: Moment.allCases)
+    @Test("cancel removes the copy and the remote remains, and keeps the source", arguments: Moment.allCases)
     func cancel(_ moment: Moment) async throws {
-        let scene = try await AgentScene(cap: 10_000)
+        let scene = try await DaemonScene(cap: 10_000)
         let id = try await bring(scene, to: moment)
         let views = try await scene.daemon.cancel(Selection(ids: [id])).uploads
         #expect(views.map(\.state) == ["cancelled"])
@@ -209,9 +209,9 @@ struct VerbTests {
         try await scene.stop()
     }
 
-    @Test("a retry after a cancel sends the file once more, and the remote has it once", arguments: Moment.allCases)
+    @Test("retry after cancel uploads the file once more, and the remote has it once", arguments: Moment.allCases)
     func retry(_ moment: Moment) async throws {
-        let scene = try await AgentScene(cap: 10_000)
+        let scene = try await DaemonScene(cap: 10_000)
         let id = try await bring(scene, to: moment)
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
         // The opening may finish only now: the retry meets the transfer of the earlier generation.
@@ -219,28 +219,28 @@ struct VerbTests {
         scene.remote.letGo()
         #expect(try await retried.value.uploads.map(\.generation) == [2])
         _ = try await scene.daemon.resume(Selection(all: true))
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         try await eventually("the remote has it once") { scene.remote.objects.filter { $0 == "meant" }.count == 1 }
         try await eventually("no copy is left") { try scene.copies.isEmpty }
         try await scene.stop()
     }
 
-    @Test("a retry of a failed upload begins again, from the source where the copy is gone")
+    @Test("retry of a failed upload starts again, from the source if the copy is gone")
     func retryFailed() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .fail(.giveUp)
         let id = try await scene.add("a")
-        try await scene.reachability(.failed, [id])
+        try await scene.reach(.failed, [id])
         scene.remote.letGo()
         #expect(try await scene.daemon.retry(Selection(ids: [id])).uploads.map(\.generation) == [2])
-        try await scene.reachability(.completed, [id])
+        try await scene.reach(.completed, [id])
         // A completed upload needs none.
         await #expect(throws: Refusal.self) { try await scene.daemon.retry(Selection(ids: [id])) }
         try await scene.stop()
     }
 
     /// A file `meant` that has reached this moment.
-    private func bring(_ scene: AgentScene, to moment: Moment) async throws -> String {
+    private func bring(_ scene: DaemonScene, to moment: Moment) async throws -> String {
         switch moment {
         case .staging:
             // The cap leaves no space for a second copy before the first upload is over.
@@ -253,7 +253,7 @@ struct VerbTests {
         case .queued:
             _ = try await scene.daemon.pause(Selection(all: true))
             let id = try await scene.add("meant")
-            try await scene.reachability(.queued, [id])
+            try await scene.reach(.queued, [id])
             return id
         case .opening, .uploading:
             scene.remote.standard = moment == .opening ? .waitOpening : .waitUploading
@@ -266,11 +266,11 @@ struct VerbTests {
     }
 }
 
-@Suite("Agent")
-struct AgentTests {
-    @Test("leaves at once in the middle of a large copy, which is then begun again")
+@Suite("Daemon")
+struct DaemonStopTests {
+    @Test("the daemon stops at once during a large copy, which the next start repeats")
     func stopDuringCopy() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         let large = try scene.folder.write("cam/large", [])
         // All hole, but the copy reads it like any other.
         try systemCall("truncate", on: "large") { large.withCString { truncate($0, 2 << 30) } }
@@ -284,9 +284,9 @@ struct AgentTests {
         #expect(scene.remote.began.isEmpty)
     }
 
-    @Test("leaves at once in the middle of an upload, which is queued again")
+    @Test("the daemon stops at once during an upload, which is queued again")
     func stopDuringUpload() async throws {
-        let scene = try await AgentScene()
+        let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)

@@ -10,7 +10,7 @@ import TestKit
 
 /// A daemon in this process, over a temporary folder and one scripted remote. Files are added by hand, so that a test
 /// knows their ids and no file has to become quiet.
-struct AgentScene {
+struct DaemonScene {
     let folder: TemporaryFolder
     let remote: ScriptedRemote
     let daemon: Daemon
@@ -89,7 +89,7 @@ struct AgentScene {
 
     /// Waits until the uploads are in this state. Those that are not running have left the scheduler then: the store
     /// knows of the end of an attempt before the scheduler and the ledger do.
-    func reachability(_ wanted: UploadState, _ ids: [String]) async throws {
+    func reach(_ wanted: UploadState, _ ids: [String]) async throws {
         for id in ids {
             try await eventually("\(id) is \(wanted.rawValue)") {
                 guard try await state(id) == wanted else { return false }
