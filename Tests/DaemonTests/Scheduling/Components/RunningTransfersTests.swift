@@ -48,12 +48,4 @@ struct RunningTransfersTests {
                 UploadClass(folder: "cam", destination: "nas"), UploadClass(folder: "cam", destination: "cloud"),
             ])
     }
-
-    @Test("a claim that was being made during a stop can tell")
-    func epoch() {
-        var transfers = RunningTransfers()
-        let before = transfers.stopEpoch
-        transfers.noteStop()
-        #expect(transfers.stopEpoch != before)
-    }
 }
