@@ -20,7 +20,7 @@ package struct DestinationKind: Sendable {
 
 /// The tools that every destination is given.
 package struct DestinationTools: Sendable {
-    package var transport: any Transporting
+    package var transport: PermittedTransport
     package var secrets: SecretReader
     package var clocks: any Clocks
     /// The destination's name in the configuration, for messages.
@@ -29,7 +29,7 @@ package struct DestinationTools: Sendable {
     package var log: @Sendable (String) -> Void
 
     package init(
-        transport: any Transporting, secrets: SecretReader, clocks: any Clocks, name: String,
+        transport: PermittedTransport, secrets: SecretReader, clocks: any Clocks, name: String,
         log: @escaping @Sendable (String) -> Void
     ) {
         self.transport = transport

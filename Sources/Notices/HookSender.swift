@@ -3,22 +3,29 @@ package import Credentials
 internal import Linux
 package import Transport
 
+/// The way of one notice to its hook.
+package enum HookDelivery: Sendable {
+    case command([String])
+    /// With the permission for its request.
+    case web(WebHook, any RequestPermit)
+}
+
 /// Delivers notices, each with one try. Errors are described without secrets.
 package struct HookSender: Sendable {
-    private let transport: any Transporting
+    private let transport: PermittedTransport
     private let secrets: SecretReader
     private let clocks: any Clocks
 
-    package init(transport: any Transporting, secrets: SecretReader, clocks: any Clocks) {
+    package init(transport: PermittedTransport, secrets: SecretReader, clocks: any Clocks) {
         self.transport = transport
         self.secrets = secrets
         self.clocks = clocks
     }
 
-    package func tell(_ notice: Notice, by hook: Hook) async -> DeliveryResult {
-        switch hook.target {
-        case .command(let words): await run(words, notice, within: hook.timeout)
-        case .web(let web): await post(notice, web, within: hook.timeout)
+    package func tell(_ notice: Notice, by delivery: HookDelivery, within limit: Duration) async -> DeliveryResult {
+        switch delivery {
+        case .command(let words): await run(words, notice, within: limit)
+        case .web(let web, let permit): await post(notice, web, permit, within: limit)
         }
     }
 
@@ -90,7 +97,9 @@ package struct HookSender: Sendable {
 
     // MARK: Addresses
 
-    private func post(_ notice: Notice, _ web: WebHook, within limit: Duration) async -> DeliveryResult {
+    private func post(
+        _ notice: Notice, _ web: WebHook, _ permit: any RequestPermit, within limit: Duration
+    ) async -> DeliveryResult {
         let headers: [(String, String)]
         do { headers = try await self.headers(of: web, notice) } catch {
             return .again("\(error)", code: "secret", after: nil)
@@ -102,7 +111,7 @@ package struct HookSender: Sendable {
         // The answer may be long, and received bytes cost.
         (request.wantsStatusAlone, request.answerLimit) = (true, 16 << 10)
         let response: Response
-        do { response = try await transport.send(request) } catch {
+        do { response = try await transport.send(request, with: permit) } catch {
             if error.kind == .cancelled, Task.isCancelled { return .stopped }
             return .again("\(web.shown): \(covered(error.detail, headers))", code: error.kind.rawValue, after: nil)
         }

@@ -218,21 +218,6 @@ package struct Delivery: Hashable, Sendable {
 package protocol Transporting: Sendable {
     /// - Throws: ``TransportError`` where no answer came; `.cancelled` at once when the task is cancelled.
     func send(_ request: Request) async throws(TransportError) -> Response
-
-    /// How many of the `count` remaining bytes of a file one request may carry: all of them, unless a quota ends first.
-    func allowance(for count: Int64) -> Int64
-
-    /// Reserves the quota for a request with a body of `count` bytes that cannot be divided. Must be followed by
-    /// ``returnPledge(for:sent:)``.
-    ///
-    /// - Returns: The reason why it may not begin now; `nil` when it may.
-    func reserve(for count: Int64) -> Shortage?
-
-    /// Ends a reservation after `sent` bytes of the body have left: the rest is free again.
-    func returnPledge(for count: Int64, sent: Int64)
-
-    /// The present limit of its requests in bytes a second; `nil` without a limit.
-    var rate: Int64? { get }
 }
 
 /// A quota leaves less than one request needs.
@@ -246,11 +231,4 @@ package struct Shortage: Hashable, Sendable {
         self.text = text
         self.after = after
     }
-}
-
-extension Transporting {
-    package func allowance(for count: Int64) -> Int64 { count }
-    package func reserve(for count: Int64) -> Shortage? { nil }
-    package func returnPledge(for count: Int64, sent: Int64) {}
-    package var rate: Int64? { nil }
 }

@@ -3,6 +3,7 @@ import Destinations
 import Linux
 import Synchronization
 import TestKit
+import Transport
 
 @testable import Daemon
 
@@ -122,7 +123,9 @@ final class ScriptedRemote: Destination {
     /// The objects at the remote: more than once for a file that was sent twice.
     var objects: [FilePath] { state.withLock { $0.objects.map(\.name) } }
 
-    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+    func upload(
+        _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
+    ) async throws -> RemoteObject {
         let (name, signal) = (order.name, AsyncSignal())
         let act = state.withLock { state in
             state.began.append(name)
@@ -228,7 +231,9 @@ final class ScriptedRemote: Destination {
     var bundles: [[FilePath]] { state.withLock { $0.bundles } }
 
     /// Leaves out the uploads that are to fail; waits as told for names without an act of their own.
-    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
+    func upload(
+        together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
+    ) async throws -> [String: RemoteObject] {
         let signal = AsyncSignal()
         let names = orders.map(\.name)
         let (acts, standard) = state.withLock { state in
@@ -264,7 +269,7 @@ final class ScriptedRemote: Destination {
         return made
     }
 
-    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+    func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         state.withLock { $0.objects.removeAll { "\($0.number)" == checkpoint["object"] } }
         return true
     }
@@ -276,14 +281,14 @@ final class ScriptedRemote: Destination {
 
     var asked: Int { state.withLock { $0.asked } }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
         state.withLock { state in
             state.asked += 1
             return state.findings[order.name] ?? state.finding
         }
     }
 
-    func check() async -> CheckResult { CheckResult(.ok, "scripted") }
+    func check(context: RequestContext) async -> CheckResult { CheckResult(.ok, "scripted") }
 
     /// The report of its space from now on.
     func tell(_ space: RemoteSpace?) { state.withLock { ($0.tellsSpace, $0.space) = (true, space) } }
@@ -293,7 +298,7 @@ final class ScriptedRemote: Destination {
     var looks: Int { state.withLock { $0.looks } }
     var tellsSpace: Bool { state.withLock { $0.tellsSpace } }
 
-    func space() async throws(UploadError) -> RemoteSpace? {
+    func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let (space, isUnreachable) = state.withLock { state in
             state.looks += 1
             return (state.space, state.isUnreachable)

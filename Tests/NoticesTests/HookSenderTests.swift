@@ -16,8 +16,9 @@ struct HookSenderTests {
 
     private func tell(_ target: Hook.Target, within timeout: Duration = .seconds(20)) async -> DeliveryResult {
         let transport = Transport()
-        let sender = HookSender(transport: transport, secrets: SecretReader(), clocks: SystemClocks())
-        let telling = await sender.tell(notice, by: Hook(name: "h", target: target, timeout: timeout))
+        let sender = HookSender(
+            transport: PermittedTransport(transport), secrets: SecretReader(), clocks: SystemClocks())
+        let telling = await sender.tell(notice, by: HookDelivery(target), within: timeout)
         await transport.stop()
         return telling
     }
@@ -47,10 +48,11 @@ struct HookSenderTests {
 
     @Test("a command that does not read causes no failure, however long the event")
     func deaf() async throws {
-        let sender = HookSender(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
+        let sender = HookSender(
+            transport: PermittedTransport(Transport()), secrets: SecretReader(), clocks: SystemClocks())
         let long = Notice(id: "x", body: [UInt8](repeating: 0x61, count: 1 << 20))
         #expect(
-            await sender.tell(long, by: Hook(name: "h", target: try script("exit 0")))
+            await sender.tell(long, by: HookDelivery(try script("exit 0")), within: .seconds(30))
                 == .told("it ended with exit status 0"))
     }
 

@@ -20,7 +20,7 @@ package struct Checkpoint: Hashable, Sendable, Codable {
 
     // MARK: Fields that every destination may set
 
-    /// Set for ``Destination/discard(_:)`` when the upload had been verified before it was cancelled.
+    /// Set for `Destination.discard` when the upload had been verified before it was cancelled.
     package var isFinished: Bool {
         get { self[CheckpointField.isFinished] }
         set { self[CheckpointField.isFinished] = newValue }

@@ -180,8 +180,6 @@ package protocol BundleReporter: AnyObject, Sendable {
     ///
     /// - Returns: The ids that may continue; the others were cancelled meanwhile.
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String>
-    /// Requests in `body` count for this upload: without an account, no request is sent.
-    func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R
     /// Like ``UploadReporter/sending(_:)``.
     func sending(_ id: String, _ offset: Int64)
     /// Like ``UploadReporter/spent(_:)``.
@@ -197,89 +195,6 @@ extension BundleReporter {
     package func received(_ id: String, _ bytes: Int64) {}
 }
 
-/// One configured remote. A value with addresses and credentials and no progress.
-package protocol Destination: Sendable {
-    /// The first machine that its bytes reach, which decides their cost.
-    var site: DestinationSite { get }
-    /// Uploads the file to the remote and verifies it there. Continues from `order.checkpoint` where there is one.
-    ///
-    /// Cancelling the task stops the running request at once (abortively) and throws `CancellationError`; the
-    /// checkpoint that was recorded last is then good for the next call.
-    ///
-    /// - Throws: ``UploadError`` with the remedy; `CancellationError`; errors of `notes`, unchanged.
-    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject
-    /// The digests that it will send with each part of a file of `size` bytes, so that staging computes them while it
-    /// reads the file.
-    func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest]
-    /// The largest piece of a file of `size` bytes that cannot be divided, for a file that is not begun; `nil` where a
-    /// request may end anywhere.
-    ///
-    /// - Parameter size: `nil`: for a file of any size that the settings are meant for.
-    func uncutPiece(ofSize size: Int64?) -> UncutPiece?
-    /// The size of its requests, where a larger one has failed; `nil` where none has.
-    var requestSize: RequestSize? { get }
-    /// Restores the size that an earlier run has learned for the same remote.
-    func recall(_ size: RequestSize)
-    /// The files that it sends together; `nil` for none.
-    var bundling: Bundling? { get }
-    /// Uploads small files without an earlier attempt to the remote, as one piece of work, and verifies them there.
-    ///
-    /// Handles only the simple case: a file that is not in the answer is uploaded alone, which reports the reason.
-    ///
-    /// - Returns: The remote's objects, by the id of the order; when the task was cancelled, those that exist by then.
-    /// - Throws: `CancellationError` when there are none; errors of `notes`, unchanged.
-    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject]
-    /// Frees the remote's space: removes the object that `checkpoint` names, finished or not. "Not there" is success.
-    ///
-    /// - Returns: `false` when the remote offers no removal, or none for a finished object (``Checkpoint/isFinished``).
-    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool
-    /// Asks, without side effects, whether the remote already holds exactly this content under the order's name.
-    ///
-    /// For `sluice rebuild`, when the record of sent files was lost.
-    ///
-    /// - Throws: ``UploadError`` when the remote cannot be asked now.
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding
-    /// Asks, without side effects, whether uploads would work: for `sluice check`.
-    func check() async -> CheckResult
-    /// The objection to a request header with this name for one upload's requests; `nil` for none.
-    func objection(toHeader name: String) -> String?
-    /// The objection to this address for the creation of one upload; `nil` for none.
-    func objection(toURL url: String) -> String?
-    /// Whether ``space()`` may have an answer.
-    var tellsSpace: Bool { get }
-    /// Lists the objects that it holds, newest first, including those of other writers: one page, without side effects.
-    ///
-    /// - Parameter mark: ``RemotePage/next`` of the page before; `nil` for the first.
-    /// - Returns: `nil` when this kind of remote cannot be asked.
-    func list(after mark: String?) async throws(UploadError) -> RemotePage?
-    /// Lists incomplete uploads at the remote, of any writer, without side effects.
-    ///
-    /// - Returns: `nil` when this kind of remote cannot be asked.
-    func unfinished() async throws(UploadError) -> [RemoteUnfinished]?
-    /// Asks how much space there is, without side effects.
-    ///
-    /// - Returns: `nil` when the remote does not tell.
-    /// - Throws: ``UploadError`` when the remote cannot be asked now, which is no reason not to send.
-    func space() async throws(UploadError) -> RemoteSpace?
-}
-
-extension Destination {
-    package func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] { [] }
-    package func uncutPiece(ofSize size: Int64?) -> UncutPiece? { nil }
-    package var requestSize: RequestSize? { nil }
-    package func recall(_ size: RequestSize) {}
-    package var bundling: Bundling? { nil }
-    package func upload(
-        together orders: [UploadOrder], reporter: any BundleReporter
-    ) async throws -> [String: RemoteObject] { [:] }
-    package var tellsSpace: Bool { false }
-    package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
-    package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
-    package func space() async throws(UploadError) -> RemoteSpace? { nil }
-    package func list(after mark: String?) async throws(UploadError) -> RemotePage? { nil }
-    package func unfinished() async throws(UploadError) -> [RemoteUnfinished]? { nil }
-}
-
 /// An upload that was begun at a remote and is incomplete.
 package struct RemoteUnfinished: Hashable, Sendable {
     /// The remote's own name for it.
@@ -287,7 +202,7 @@ package struct RemoteUnfinished: Hashable, Sendable {
     /// The future name of its object, in the form of ``RemoteObject/id``.
     package var name: String
     package var begunAt: WallTime?
-    /// The checkpoint for ``Destination/discard(_:)``.
+    /// The checkpoint for `Destination.discard`.
     package var checkpoint: Checkpoint
 
     package init(id: String, name: String, begunAt: WallTime?, checkpoint: Checkpoint) {

@@ -131,7 +131,7 @@ package final class Daemon: Sendable {
             troubles: house.troubles, stagingHolds: house.stagingHolds)
         let events = EventCache(context: house.context, views: views, live: house.live, making: house.making)
         let sender = HookSender(
-            transport: PermittedTransport(transport: transport), secrets: house.secrets, clocks: house.clocks)
+            transport: PermittedTransport(transport), secrets: house.secrets, clocks: house.clocks)
         let hooks = reporting.map { [scheduler] in
             Hooks(house: house, scheduler: scheduler, sender: sender, events: events, encode: $0.event)
         }

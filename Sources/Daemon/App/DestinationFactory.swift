@@ -19,7 +19,7 @@ struct DestinationFactory: Sendable {
             throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, an unknown type")
         }
         let tools = DestinationTools(
-            transport: PermittedTransport(transport: transport), secrets: secrets.of(destination.name), clocks: clocks,
+            transport: PermittedTransport(transport), secrets: secrets.of(destination.name), clocks: clocks,
             name: destination.name, log: { log.notice($0, ["destination": destination.name]) })
         do { return try kind.make(destination.values, tools) } catch let error as UnusableSetting {
             throw error.standing(

@@ -1,6 +1,7 @@
 internal import Config
 internal import Core
 internal import Credentials
+internal import Destinations
 internal import Linux
 internal import Names
 internal import Staging

@@ -80,7 +80,7 @@ struct OnceRun: Sendable {
 
     /// What the run leaves undone.
     func leftovers() async throws -> OnceView {
-        var view = OnceView(completed: await scheduler.completed)
+        var view = OnceView(completed: await scheduler.cycles.completed)
         for tally in try await context.store.read({ try $0.lists.tallies() }) {
             switch tally.state {
             case .staging, .queued, .uploading: view.waiting += tally.uploads

@@ -117,7 +117,8 @@ package enum Checks {
 
     /// Whether each hook could be notified, as far as that can be seen without doing it.
     private static func hooks(_ settings: Settings) async -> [CheckFinding] {
-        let sender = HookSender(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
+        let sender = HookSender(
+            transport: PermittedTransport(Transport()), secrets: SecretReader(), clocks: SystemClocks())
         var findings: [CheckFinding] = []
         for hook in settings.hooks {
             var result = CheckResult(

@@ -62,7 +62,7 @@ struct DestinationChecks: Sendable {
     private static func ask(
         _ destination: any Destination, _ name: String, _ gate: some Gate, _ network: WebHook.Network
     ) async -> CheckResult {
-        switch await gate.ask(name, network, { await destination.check() }) {
+        switch await gate.ask(name, network, { await destination.check(context: $0) }) {
         case .success(let asked):
             var result = asked.answer
             if asked.cost != .none {

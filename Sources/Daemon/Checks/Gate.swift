@@ -11,8 +11,9 @@ protocol Gate: Sendable {
     /// - Parameters:
     ///   - name: The account to charge: a destination, or a hook's account.
     ///   - network: Whether `policy` applies to it.
+    ///   - question: Sends the requests, with the context that it is given.
     func ask<R: Sendable>(
-        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
+        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
     ) async -> Result<Asked<R>, Held>
 }
 
@@ -33,14 +34,14 @@ struct DaemonGate: Gate {
     let scheduler: Scheduler
 
     func ask<R: Sendable>(
-        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
+        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
     ) async -> Result<Asked<R>, Held> {
         let permit: TransferPermit
         switch await scheduler.permit(byHand: name, network) {
         case .success(let open): permit = open
         case .failure(let held): return .failure(held)
         }
-        let task = Task { await TransferPermit.$current.withValue(permit) { await question() } }
+        let task = Task { await question(RequestContext(permit: permit, headers: [:])) }
         let request = await scheduler.requestBegins(name, network) { task.cancel() }
         let answer = await withTaskCancellationHandler {
             await task.value
@@ -73,7 +74,7 @@ struct GateByHand: Gate {
     }
 
     func ask<R: Sendable>(
-        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
+        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
     ) async -> Result<Asked<R>, Held> {
         let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
         let inputs = await inputs(network)
@@ -82,16 +83,14 @@ struct GateByHand: Gate {
             network == .policy ? admission.hardBlockers(on: remote, in: inputs) + unknown(at: inputs.now) : []
         if let hold = hardBlockers.binding { return .failure(Held(hold: hold)) }
         let exempt: Set<Exemption> = network == .any ? Set(Exemption.allCases) : []
-        var permit = TransferPermit.byHand
-        let meter = TrafficCounter()
-        permit.meter = meter
-        switch admission.way(to: remote, from: Admission.FolderState(name: name, exempt: exempt), in: inputs) {
-        case .open(let route): permit.interface = route.interface
-        case .closed(let holds, _):
-            if let hold = holds.binding { return .failure(Held(hold: hold)) }
+        let counter = TrafficCounter()
+        let permit: TransferPermit
+        switch TransferPermit.byHand(admission, to: remote, exempting: exempt, in: inputs, counter) {
+        case .success(let granted): permit = granted
+        case .failure(let held): return .failure(held)
         }
-        let answer = await TransferPermit.$current.withValue(permit) { await question() }
-        return .success(Asked(answer: answer, cost: meter.cost))
+        let answer = await question(RequestContext(permit: permit, headers: [:]))
+        return .success(Asked(answer: answer, cost: counter.cost))
     }
 
     private func inputs(_ network: WebHook.Network) async -> Admission.PolicyInputs {

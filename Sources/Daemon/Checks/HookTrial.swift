@@ -29,7 +29,7 @@ package struct HookTrial: Codable, Sendable, Hashable {
     ) async throws -> HookTrial {
         let transport = Transport()
         let sender = HookSender(
-            transport: PermittedTransport(transport: transport), secrets: SecretReader(), clocks: SystemClocks())
+            transport: PermittedTransport(transport), secrets: SecretReader(), clocks: SystemClocks())
         var sites: [String: DestinationSite] = [:]
         if let site = hook.site { sites[Hook.account(hook.name)] = site }
         let gate = GateByHand(settings, await NetworkSurvey.make(settings, sites))
@@ -49,10 +49,17 @@ package struct HookTrial: Codable, Sendable, Hashable {
     ) async throws -> HookTrial {
         let event = EventView(seq: 0, ts: now.description, type: Hook.test, detail: ["hook": hook.name])
         let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try encode(event))
-        guard case .web(let web) = hook.target else {
-            return HookTrial(hook, await sender.tell(notice, by: hook), cost: nil, isCounted)
+        let web: WebHook
+        switch hook.target {
+        case .command(let words):
+            let result = await sender.tell(notice, by: .command(words), within: hook.timeout)
+            return HookTrial(hook, result, cost: nil, isCounted)
+        case .web(let target): web = target
         }
-        switch await gate.ask(Hook.account(hook.name), web.network, { await sender.tell(notice, by: hook) }) {
+        let asked = await gate.ask(Hook.account(hook.name), web.network) { context in
+            await sender.tell(notice, by: .web(web, context.permit), within: hook.timeout)
+        }
+        switch asked {
         case .success(let asked): return HookTrial(hook, asked.answer, cost: asked.cost, isCounted)
         case .failure(let held):
             return HookTrial(

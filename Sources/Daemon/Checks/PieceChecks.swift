@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Destinations
 
 /// Checks whether the quotas of a configuration can ever leave enough for pieces that cannot be cut.
 enum PieceChecks {

@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Destinations
 
 /// Checks the options of a request for new uploads against the configuration.
 struct RequestChecks: Sendable {

@@ -249,6 +249,13 @@ actor Hooks {
                 await close(permit)
                 continue
             }
+            let delivery: HookDelivery
+            switch (line.hook.target, permit) {
+            case (.command(let words), _): delivery = .command(words)
+            case (.web(let web), let permit?): delivery = .web(web, permit)
+            // Without a permit nothing is sent; the reload that made it a web hook asks for one.
+            case (.web, nil): continue
+            }
             guard house.hookSlots.take(leaving: house.settings.asksBeforeUploads ? 1 : 0) else {
                 if crowdedSince == nil { crowdedSince = house.clocks.wall() }
                 await close(permit)
@@ -262,7 +269,7 @@ actor Hooks {
                 if case .web(let web) = line.hook.target, let own = self.tasks[name] {
                     request = await self.scheduler.requestBegins(Hook.account(name), web.network) { own.cancel() }
                 }
-                await TransferPermit.$current.withValue(permit) { await self.tell(next, line.hook) }
+                await self.tell(next, line.hook, by: delivery)
                 await self.scheduler.requestEnded(request)
                 await self.close(permit)
                 self.house.hookSlots.give()
@@ -272,7 +279,7 @@ actor Hooks {
         }
     }
 
-    private func tell(_ notice: HookQueue.Waiting, _ hook: Hook) async {
+    private func tell(_ notice: HookQueue.Waiting, _ hook: Hook, by delivery: HookDelivery) async {
         let body: String?
         do {
             body = try await house.store.read { try $0.notices.body(of: .init(hook: hook.name, seq: notice.seq)) }
@@ -288,7 +295,8 @@ actor Hooks {
             return
         }
         let id = "sluice-\(notice.at.milliseconds)-\(notice.seq)"
-        let telling = await sender.tell(Notice(id: id, body: Array(body.utf8)), by: hook)
+        let telling = await sender.tell(
+            Notice(id: id, body: Array(body.utf8)), by: delivery, within: hook.timeout)
         CrashPoint.reached("hook-told")
         await took(telling, notice, hook)
     }

@@ -1,6 +1,8 @@
 internal import Core
+internal import Destinations
 internal import Linux
 internal import Store
+internal import Transport
 
 /// Asks destinations for what they hold, through the gate and the ledger of their uploads.
 struct RemoteInspector: Sendable {
@@ -17,7 +19,9 @@ struct RemoteInspector: Sendable {
     func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
         let destination = try destination(name)
         let mark = request.after
-        let asked = try await ask(name) { () throws(UploadError) in try await destination.list(after: mark) }
+        let asked = try await ask(name) { (context) throws(UploadError) in
+            try await destination.list(after: mark, context: context)
+        }
         guard let page = asked.answer else {
             throw Refusal(.conflict, "`\(name)` cannot list its files: its protocol has no list")
         }
@@ -36,7 +40,9 @@ struct RemoteInspector: Sendable {
     /// - Throws: `Refusal`: no such destination, one that cannot be asked, policy, or its answer.
     func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
         let destination = try destination(name)
-        let found = try await ask(name) { () throws(UploadError) in try await destination.unfinished() }
+        let found = try await ask(name) { (context) throws(UploadError) in
+            try await destination.unfinished(context: context)
+        }
         guard let unfinished = found.answer else {
             throw Refusal(
                 .conflict, "`\(name)` cannot list unfinished uploads: its protocol has no list of them")
@@ -51,8 +57,8 @@ struct RemoteInspector: Sendable {
             others: unfinished.count - orphans.count, sent: found.cost.bytes, received: found.cost.received)
         guard request.abort == true else { return reply }
         for (index, orphan) in orphans.enumerated() {
-            let removal = try await ask(name) { () throws(UploadError) in
-                try await destination.discard(orphan.checkpoint)
+            let removal = try await ask(name) { (context) throws(UploadError) in
+                try await destination.discard(orphan.checkpoint, context: context)
             }
             reply.items[index].removed = removal.answer
             reply.sent += removal.cost.bytes
@@ -74,10 +80,10 @@ struct RemoteInspector: Sendable {
     ///
     /// - Throws: `Refusal`: policy, or the destination's answer.
     private func ask<Answer: Sendable>(
-        _ name: String, _ question: @escaping @Sendable () async throws(UploadError) -> Answer
+        _ name: String, _ question: @escaping @Sendable (RequestContext) async throws(UploadError) -> Answer
     ) async throws -> (answer: Answer, cost: Spending) {
-        let asked = await gate.ask(name, .policy) { () -> Result<Answer, UploadError> in
-            do throws(UploadError) { return .success(try await question()) } catch { return .failure(error) }
+        let asked = await gate.ask(name, .policy) { context -> Result<Answer, UploadError> in
+            do throws(UploadError) { return .success(try await question(context)) } catch { return .failure(error) }
         }
         switch asked {
         case .failure(let held):

@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Destinations
 internal import Store
 internal import Synchronization
 
@@ -7,6 +8,10 @@ internal import Synchronization
 /// reservations made while they are claimed.
 final class ReservationBatch: Sendable {
     let destination: String
+    /// The generation of the policy that it was made with.
+    let generation: PolicyGeneration
+    /// The rules that a person waived for the one upload that is claimed.
+    private let exemptions: Set<Exemption>
     private let admission: Admission
     private let inputs: Admission.PolicyInputs
     private let remote: Admission.DestinationState
@@ -17,40 +22,30 @@ final class ReservationBatch: Sendable {
     /// Numbers of the reservations that the store has not confirmed yet, by upload.
     private let pending = Mutex<[String: (number: Int64, kind: QuotaState.Class)]>([:])
 
-    init(
-        destination: String, admission: Admission, inputs: Admission.PolicyInputs, remote: Admission.DestinationState,
-        origins: [String: Admission.FolderState], countsNotes: Bool, ledger: Ledger
-    ) {
-        self.destination = destination
-        self.admission = admission
-        self.inputs = inputs
-        self.remote = remote
-        self.origins = origins
-        self.countsNotes = countsNotes
-        self.ledger = ledger
-    }
-
     /// - Parameter exemptions: The rules that a person waived for the one upload that is claimed.
-    convenience init(
-        _ snapshot: PolicySnapshot, to destination: String, exempting exemptions: Set<Exemption>, ledger: Ledger
-    ) {
+    init(_ snapshot: PolicySnapshot, to destination: String, exempting exemptions: Set<Exemption>, ledger: Ledger) {
         let folders = snapshot.settings.folders.map { folder in
             (folder.watch.name, snapshot.folder(folder.watch.name, exempting: exemptions))
         }
-        self.init(
-            destination: destination, admission: snapshot.admission, inputs: snapshot.inputs,
-            remote: snapshot.destination(destination), origins: Dictionary(folders, uniquingKeysWith: { $1 }),
-            countsNotes: snapshot.configuration.destinations[destination]?.site.isFolder ?? false, ledger: ledger)
+        self.destination = destination
+        self.exemptions = exemptions
+        self.ledger = ledger
+        generation = snapshot.generation
+        admission = snapshot.admission
+        inputs = snapshot.inputs
+        remote = snapshot.destination(destination)
+        origins = Dictionary(folders, uniquingKeysWith: { $1 })
+        countsNotes = snapshot.configuration.destinations[destination]?.site.isFolder ?? false
     }
 
-    /// Whether a claim may still start, on the route that it was made for, with the reservations it needs: claiming
-    /// waits for the disk, and meanwhile a window may have closed.
+    /// Whether policy still allows an upload, on the route that it was claimed for.
     ///
     /// - Parameter now: What policy depends on now.
-    func allows(_ claim: Claim, _ now: PolicySnapshot) -> Bool {
+    func isOpen(_ upload: UploadRecord, in now: PolicySnapshot) -> Bool {
         let state = now.destination(destination)
-        let folder = origin(claim.upload.folder)
-        guard let route = route(for: claim.upload.folder), hasEnough(claim),
+        let waived = exemptions.isEmpty ? [] : exemptions.intersection(now.exemptions(of: upload.id))
+        let folder = now.folder(upload.folder, exempting: waived)
+        guard let route = route(for: upload.folder),
             now.admission.hardBlockers(on: state, from: folder, in: now.inputs, isUnderWay: true).isEmpty,
             case .open(let present) = now.admission.way(to: state, from: folder, in: now.inputs)
         else { return false }
@@ -103,38 +98,16 @@ final class ReservationBatch: Sendable {
         claim.step != nil || route(for: claim.upload.folder)?.ledger == NetworkClass.local
     }
 
-    /// The permission for a transfer of these claims, each with its own account.
-    func permit(for claims: [Claim], _ bandwidth: BandwidthLimiter) -> (TransferPermit, Admission.Route) {
-        let folders = Set(claims.map(\.upload.folder))
-        // Files that travel together come from folders without rules about networks.
-        let route = claims.first.flatMap { self.route(for: $0.upload.folder) } ?? Admission.Route.local
-        var permit = bandwidth.permit(to: destination, from: folders.count == 1 ? folders.first : nil, route)
+    /// An account for each claim of a transfer, by the id of its upload.
+    func accounts(for claims: [Claim], _ route: Admission.Route) -> [String: QuotaAccount] {
+        var accounts: [String: QuotaAccount] = [:]
         for claim in claims {
             let folder = claim.upload.folder
-            permit.accounts[claim.upload.id] = QuotaAccount(
+            accounts[claim.upload.id] = QuotaAccount(
                 key(folder, route), kind(folder, route), size: max(0, claim.asset.stagedSize - claim.upload.acked),
                 step: claim.step, isExempt: origin(folder).exempt.contains(.quota), isFree: route.ledger == .local,
                 countsNotes: countsNotes, in: ledger)
         }
-        if claims.count == 1 { permit.account = permit.accounts.values.first }
-        return (permit, route)
-    }
-}
-
-extension TransferPermit {
-    /// For requests that belong to no file. The account has to be closed.
-    ///
-    /// - Parameter isExempt: Neither quotas nor a rate limit hold it. Its bytes are counted nevertheless.
-    init(
-        forRequestTo destination: String, by route: Admission.Route, isExempt: Bool, _ bandwidth: BandwidthLimiter,
-        _ ledger: Ledger
-    ) {
-        self =
-            isExempt
-            ? bandwidth.freeLane(to: destination, route) : bandwidth.permit(to: destination, from: nil, route)
-        account = QuotaAccount(
-            SpendingAccount(destination: destination, folder: nil, network: route.ledger),
-            QuotaState.Class(destination, from: nil, isMetered: route.countsAsMetered), step: nil,
-            isExempt: isExempt, isFree: route.ledger == .local, in: ledger)
+        return accounts
     }
 }

@@ -1,12 +1,16 @@
 internal import Core
+internal import Destinations
 internal import Linux
 internal import Store
+internal import Transport
 
 /// Asks the destinations for their content, for a rebuild, and gives up on those that cannot answer.
 actor RemoteInventory {
     private let destinations: [String: any Destination]
     private let options: RebuildOptions
     private let clocks: any Clocks
+    /// For its questions; `nil` where none may be asked.
+    private let permit: TransferPermit?
     /// Destinations that are not asked any more, and why.
     private(set) var silent: [String: String] = [:]
     private var failuresInARow: [String: Int] = [:]
@@ -20,7 +24,8 @@ actor RemoteInventory {
         self.destinations = destinations
         self.options = options
         self.clocks = clocks
-        if options.isOffline {
+        permit = TransferPermit.forRebuild(options)
+        if permit == nil {
             for name in destinations.keys { silent[name] = "--offline: no request was sent" }
         }
     }
@@ -85,26 +90,24 @@ actor RemoteInventory {
     private func answer(_ order: NewAsset.Order, _ id: String, _ file: StagedFile?, _ modified: Int64) async -> Finding
     {
         let name = order.destination
-        guard silent[name] == nil, let destination = destinations[name], let file else {
+        guard silent[name] == nil, let destination = destinations[name], let permit, let file else {
             return .unknown(silent[name] ?? "cannot read its content")
         }
         let wish = UploadOrder(
             id: id, generation: 1, file: file, name: order.name, mediaType: order.mediaType, modified: modified,
             metadata: order.metadata, checkpoint: nil, url: order.url)
-        do {
-            let finding = try await TransferPermit.$current.withValue(.byHand) { try await destination.find(wish) }
+        do throws(UploadError) {
+            let finding = try await destination.find(wish, context: RequestContext(permit: permit, headers: [:]))
             failuresInARow[name] = 0
             // The reason concerns the destination and not the file: the next question would be in vain.
             if case .unknown(let why) = finding { silent[name] = why }
             return finding
-        } catch let error as UploadError {
+        } catch {
             let failures = failuresInARow[name, default: 0] + 1
             failuresInARow[name] = failures
             // Each failure may cost a minute.
             if failures >= 3 { silent[name] = error.failure.message }
             return .unknown(error.failure.message)
-        } catch {
-            return .unknown("\(error)")
         }
     }
 

@@ -36,7 +36,7 @@ extension Scheduler {
     ) {
         let (id, name) = (claim.upload.id, claim.upload.destination)
         if state == .completed {
-            completed += 1
+            cycles.completed += 1
             if let took = verdict.took { house.counters.took(took, to: name) }
             CrashPoint.reached("completed")
         }

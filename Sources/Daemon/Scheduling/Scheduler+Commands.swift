@@ -31,7 +31,8 @@ extension Scheduler {
         let before = house.settings
         house.replace(configuration)
         nextExpiry = nil
-        transfers.noteStop()
+        generation.noteChange()
+        generation.noteStop()
         for transfer in transfers.all where changed.contains(transfer.destination) {
             transfer.task.cancel()
             for id in transfer.folders.keys { uploads.forgetFailures(id) }
@@ -203,7 +204,7 @@ extension Scheduler {
     /// Stops the running transfers with an upload that matches `isMeant`, at once; they go back to the queue by
     /// themselves.
     func stop(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
-        transfers.noteStop()
+        generation.noteStop()
         for transfer in transfers.all {
             if transfer.folders.contains(where: { isMeant($0.key, transfer.destination, $0.value) }) {
                 transfer.task.cancel()
@@ -215,7 +216,7 @@ extension Scheduler {
     /// ends at once.
     func stopAfterPart(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
         // Uploads that are being claimed now are given back.
-        transfers.noteStop()
+        generation.noteStop()
         for transfer in transfers.all {
             let meant = transfer.folders.filter { isMeant($0.key, transfer.destination, $0.value) }
             if meant.isEmpty { continue }
@@ -227,7 +228,7 @@ extension Scheduler {
     /// Stops the transfers of cancelled uploads. An upload that is being created at the destination finishes that
     /// first: only the answer shows what there is to remove, and no byte follows it.
     func cancel(_ ids: Set<String>) {
-        transfers.noteStop()
+        generation.noteStop()
         for id in ids {
             guard let transfer = transfers.carrying(id) else { continue }
             house.live.whenOpened(id) { transfer.task.cancel() }

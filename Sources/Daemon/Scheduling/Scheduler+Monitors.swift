@@ -239,7 +239,7 @@ extension Scheduler {
             answer, by: source, askedAt: askedAt, at: house.clocks.wall(), house.log)
         if let again { ask(source, again) }
         // A stop does not reach uploads that are being claimed at this moment.
-        if isNews, answer != .free { transfers.noteStop() }
+        if isNews, answer != .free { generation.noteStop() }
         // A file whose state is the same changes nothing, and needs no next inspection.
         if !isNews, !busy.states.hasPolled { return }
         stopForbidden()

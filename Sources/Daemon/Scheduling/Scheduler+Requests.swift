@@ -22,13 +22,7 @@ extension Scheduler {
 
     /// The permission for requests that belong to no file; `nil` where no route is open. Its account has to be closed.
     func permit(to destination: String) -> TransferPermit? {
-        guard case .open(let route) = snapshot.route(to: destination, from: nil) else { return nil }
-        return permit(to: destination, by: route)
-    }
-
-    private func permit(to destination: String, by route: Admission.Route, isExempt: Bool = false) -> TransferPermit {
-        let permit = TransferPermit(
-            forRequestTo: destination, by: route, isExempt: isExempt, house.bandwidth, house.ledger)
+        guard let permit = snapshot.permit(to: destination, house.bandwidth, house.ledger) else { return nil }
         network.use(permit.interface)
         return permit
     }
@@ -49,7 +43,9 @@ extension Scheduler {
     private func permit(
         to account: String, _ network: WebHook.Network, _ snapshot: PolicySnapshot
     ) -> Result<TransferPermit, Held> {
-        snapshot.route(toHook: account, network).map { permit(to: account, by: $0, isExempt: network == .any) }
+        let decision = snapshot.permit(toHook: account, network, house.bandwidth, house.ledger)
+        if case .success(let permit) = decision { self.network.use(permit.interface) }
+        return decision
     }
 
     /// The permission for a request that a person asks for now. Its account has to be closed. Facts that are unknown

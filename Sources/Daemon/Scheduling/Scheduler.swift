@@ -16,12 +16,14 @@ actor Scheduler {
     var destinations = DestinationTracker()
     var uploads = UploadTracker()
     var quotaWaits = QuotaWaitlist()
-    var pauseSet = PauseSet()
-    var overrideSet = OverrideSet()
-    var clock = ClockMonitor()
-    var power = PowerMonitor()
-    var busy = BusyMonitor()
-    var network = NetworkMonitor()
+    var pauseSet = PauseSet() { didSet { generation.noteChange() } }
+    var overrideSet = OverrideSet() { didSet { generation.noteChange() } }
+    var clock = ClockMonitor() { didSet { generation.noteChange() } }
+    var power = PowerMonitor() { didSet { generation.noteChange() } }
+    var busy = BusyMonitor() { didSet { generation.noteChange() } }
+    var network = NetworkMonitor() { didSet { generation.noteChange() } }
+    /// Counts the changes of what policy depends on.
+    var generation = PolicyGeneration()
     var requests = BackgroundRequests()
     /// The holds that were logged.
     var holdLog = HoldLog<UploadClass>()
@@ -29,8 +31,6 @@ actor Scheduler {
     var nextExpiry: WallTime?
     var cycles = Cycles()
     var isStopping = false
-    /// Uploads that were completed since the start.
-    var completed = 0
     /// The destination that something was started to last.
     private var lastServed = ""
 
@@ -47,6 +47,8 @@ actor Scheduler {
         /// When the last cycle began, by both clocks.
         var began = MonotonicTime(nanoseconds: 0)
         var beganWall: WallTime?
+        /// Uploads that were completed.
+        var completed = 0
     }
 
     /// The connections of all destinations.
@@ -72,7 +74,8 @@ actor Scheduler {
         PolicySnapshot(
             house.setup, clocks: house.clocks, quotas: house.ledger.book, clockTrouble: clock.trouble,
             power: power.power, busy: busy.states, pauses: pauseSet, overrides: overrideSet,
-            destinations: destinations, transfers: transfers, network: network, quotaWaits: quotaWaits)
+            destinations: destinations, transfers: transfers, network: network, quotaWaits: quotaWaits,
+            generation: generation)
     }
 
     // MARK: The loop
@@ -205,7 +208,6 @@ actor Scheduler {
         }
         let open = folders.all.subtracting(snapshot.fullFolders)
         guard case .known(let left) = try await capacityForNew(at: name, destination, from: open) else { return false }
-        let epoch = transfers.stopEpoch
         let isAsked =
             house.settings.policy.beforeUpload != nil || house.settings(ofDestination: name)?.policy.beforeUpload != nil
         let goesTogether = destinations.trouble(of: name) == nil && !isAsked
@@ -232,19 +234,28 @@ actor Scheduler {
             }
             return false
         }
-        let going = try await fit(claims, reservations, epoch)
-        destinations.begun(name, missing: going.map(\.upload.missing))
+        let going = try await giveBackRefused(of: claims, reservations)
         let isSmall: (Claim) -> Bool = {
             let goesAlone = $0.checkpoint != nil || $0.asset.stagingMode == .inPlace
             return limits.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
         }
+        var (started, late): ([Claim], [Claim]) = ([], [])
         for share in limits.shared(going, isBundled: isSmall) {
-            start(share, isBundle: share.allSatisfy(isSmall), name, destination, reservations)
+            if start(share, isBundle: share.allSatisfy(isSmall), name, destination, reservations) {
+                started += share
+            } else {
+                late += share
+            }
         }
-        if !going.isEmpty { lastServed = name }
+        destinations.begun(name, missing: started.map(\.upload.missing))
+        if !started.isEmpty { lastServed = name }
         // After the start: no stop may come between the decision and the start of what it was made for.
+        if !late.isEmpty {
+            try await AttemptRecords(house: house).giveBack(late)
+            house.schedulingSignal.signal()
+        }
         try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
-        return !going.isEmpty
+        return !started.isEmpty
     }
 
     /// Starts single uploads whose holds a person waived.
@@ -259,7 +270,6 @@ actor Scheduler {
                 case .go = snapshot.verdict(
                     for: upload.destination, from: snapshot.folder(upload.folder, exempting: exemptions))
             else { continue }
-            let epoch = transfers.stopEpoch
             let reservations = ReservationBatch(
                 snapshot, to: upload.destination, exempting: exemptions, ledger: house.ledger)
             var claims: [Claim] = []
@@ -272,8 +282,10 @@ actor Scheduler {
                     ).map { [$0] } ?? []
             }
             claims = try await passOverWasted(claims, reservations)
-            for claim in try await fit(claims, reservations, epoch) {
-                start([claim], isBundle: false, upload.destination, destination, reservations)
+            for claim in try await giveBackRefused(of: claims, reservations)
+            where !start([claim], isBundle: false, upload.destination, destination, reservations) {
+                try await AttemptRecords(house: house).giveBack([claim])
+                house.schedulingSignal.signal()
             }
         }
     }
@@ -288,41 +300,42 @@ actor Scheduler {
     }
 
     /// Returns the claims that may start, and gives the others back.
-    ///
-    /// - Parameter epoch: ``RunningTransfers/stopEpoch`` before they were claimed.
-    private func fit(_ claims: [Claim], _ reservations: ReservationBatch, _ epoch: Int) async throws -> [Claim] {
+    private func giveBackRefused(of claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
+        var left = claims
         await recallRequestSize(of: reservations.destination)
-        // If a stop came meanwhile, it may have been for one of these uploads, which was not running yet.
-        let snapshot = snapshot
-        let going = transfers.stopEpoch == epoch ? claims.filter { reservations.allows($0, snapshot) } : []
-        let ids = Set(going.map(\.upload.id))
-        if going.count == claims.count { return going }
-        // The stop may have been meant for other uploads, and no event may follow that makes these start.
-        if transfers.stopEpoch != epoch { house.schedulingSignal.signal() }
-        try await AttemptRecords(house: house).giveBack(claims.filter { !ids.contains($0.upload.id) })
-        // That waited for the disk: a stop or a change of policy may have come meanwhile.
-        return going.isEmpty ? [] : try await fit(going, reservations, epoch)
+        while true {
+            let refused = snapshot.refused(left, reservations)
+            if refused.isEmpty { return left }
+            // The stop may have been meant for other uploads, and no event may follow that makes these start.
+            if reservations.generation.stops != generation.stops { house.schedulingSignal.signal() }
+            let ids = Set(refused.map(\.upload.id))
+            left.removeAll { ids.contains($0.upload.id) }
+            // That waits for the disk: a stop or a change of policy may come meanwhile.
+            try await AttemptRecords(house: house).giveBack(refused)
+        }
     }
 
+    /// Opens a transfer, if policy allows it at this moment. Nothing here suspends: no change of policy comes between
+    /// the decision and the transfer that it was made for.
+    ///
+    /// - Returns: Whether the transfer was opened.
     private func start(
         _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination, _ paid: ReservationBatch
-    ) {
-        for claim in claims { AttemptLog(log: house.log).reportStart(claim) }
+    ) -> Bool {
         let number = transfers.nextNumber()
-        var (permit, route) = paid.permit(for: claims, house.bandwidth)
+        let addressLost: @Sendable () -> Void = { [weak self] in Task { await self?.addressLost(number) } }
+        // The claims were allowed by an earlier snapshot.
+        guard let (permit, route) = snapshot.permit(for: claims, paid, house.bandwidth, onAddressLost: addressLost),
+            permit.isCurrent(in: generation)
+        else { return false }
+        for claim in claims { AttemptLog(log: house.log).reportStart(claim) }
         network.use(permit.interface)
-        permit.onAddressLost = { [weak self] in Task { await self?.addressLost(number) } }
         let runner = TransferRunner(
-            house: house, scheduler: self, destination: destination,
+            house: house, scheduler: self, destination: destination, permit: permit,
             generation: destinations.generation(of: name),
             records: AttemptRecords(house: house, accounts: permit.accounts))
-        let task = Task { [permit] in
-            // A bundle is sent only where no request has headers.
-            await UploadHeaders.$current.withValue(claims.count == 1 ? claims[0].upload.headers : [:]) {
-                await TransferPermit.$current.withValue(permit) {
-                    await runner.run(claims, isBundle: isBundle)
-                }
-            }
+        let task = Task {
+            await runner.run(claims, isBundle: isBundle)
             self.transferEnded(number, claims)
         }
         for account in permit.accounts.values {
@@ -343,6 +356,7 @@ actor Scheduler {
                     claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
                 inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), task: task),
             number)
+        return true
     }
 
     private func transferEnded(_ number: Int, _ claims: [Claim]) {

@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Destinations
 internal import Linux
 internal import Staging
 internal import Store

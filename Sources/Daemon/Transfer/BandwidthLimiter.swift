@@ -4,86 +4,6 @@ internal import Names
 internal import Synchronization
 internal import Transport
 
-/// The permission of one transfer, as granted by policy: interface, limits, account. Every request in its task uses it.
-struct TransferPermit: Sendable {
-    /// Limits that apply together: each byte of a body is drawn from all of them.
-    var throttles: [Throttle]
-    /// The only interface to use; `nil` where any may be used.
-    var interface: String?
-    /// The DNS servers that may be asked, as known at the moment; `nil` where any may be asked.
-    var nameServers: (@Sendable () -> NameServers?)?
-    /// The account that its bytes are charged to; one of ``accounts`` for uploads.
-    var account: QuotaAccount?
-    /// By the ids of uploads.
-    var accounts: [String: QuotaAccount] = [:]
-    /// Stops the transfer, which then starts again: its local address is gone.
-    var onAddressLost: (@Sendable () -> Void)?
-
-    /// For requests of a person who has seen their possible cost.
-    static let byHand = TransferPermit(throttles: [], isByHand: true)
-    private(set) var isByHand = false
-    /// Counts bytes that are sent by hand, and their answers.
-    var meter: TrafficCounter?
-
-    @TaskLocal static var current: TransferPermit?
-
-    /// Charges the requests of one of several uploads to its own account.
-    static func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R {
-        guard var permit = current, let account = permit.accounts[id] else { return try await body() }
-        permit.account = account
-        return try await $current.withValue(permit) { try await body() }
-    }
-}
-
-/// Sends every request of every destination with the permission of the task that makes it.
-struct PermittedTransport: Transporting {
-    let transport: any Transporting
-
-    func send(_ request: Request) async throws(TransportError) -> Response {
-        // A request without permission is a mistake in this program.
-        guard let permit = TransferPermit.current else {
-            throw TransportError(
-                kind: .interface, detail: "no transfer permit was given for this request, so it was not sent",
-                url: request.url)
-        }
-        var request = request
-        // Requests within this machine are not bound to an interface: a helper of the destination may run here.
-        request.interface = WebAddress(request.url).isLoopback ? nil : permit.interface
-        if !WebAddress(request.url).isLoopback { request.nameServers = permit.nameServers?() }
-        request.throttles += permit.throttles
-        request.onAddressLost = permit.onAddressLost
-        guard let account = permit.account else {
-            guard permit.isByHand else {
-                throw TransportError(
-                    kind: .interface, detail: "no transfer permit covers the bytes of this request, so it was not sent",
-                    url: request.url)
-            }
-            permit.meter?.count(&request)
-            return try await transport.send(request)
-        }
-        do { try await account.prepare(for: request.body.count ?? 0) } catch {
-            throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)
-        }
-        defer { account.ended() }
-        request.throttles.append(account.gate)
-        let tell = request.onWire
-        request.onWire = { bytes in
-            account.spend(bytes)
-            tell?(bytes)
-        }
-        request.onArrived = account.receive
-        return try await transport.send(request)
-    }
-
-    var rate: Int64? { TransferPermit.current?.throttles.compactMap(\.rate).min() }
-
-    func allowance(for count: Int64) -> Int64 { TransferPermit.current?.account?.allowance(for: count) ?? count }
-    func reserve(for count: Int64) -> Shortage? { TransferPermit.current?.account?.reserve(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) {
-        TransferPermit.current?.account?.returnPledge(for: count, sent: sent)
-    }
-}
-
 /// The limits in bytes a second: one for all transfers, one for each destination and each folder.
 final class BandwidthLimiter: Sendable {
     private struct Limits {
@@ -106,15 +26,15 @@ final class BandwidthLimiter: Sendable {
     /// - Parameter servers: The DNS servers that may be asked on behalf of each destination, as found now.
     func set(nameServers servers: [String: NameServers]) { nameServers.withLock { $0 = servers } }
 
-    /// A permission without any rate limit.
-    func freeLane(to destination: String, _ route: Admission.Route) -> TransferPermit {
-        var permit = TransferPermit(throttles: [], interface: route.interface)
-        permit.nameServers = { [weak self] in self?.nameServers.withLock { $0[destination] } }
-        return permit
+    /// The DNS servers that may be asked on behalf of a destination, as known whenever it is called.
+    func nameServers(for destination: String) -> @Sendable () -> NameServers? {
+        { [weak self] in self?.nameServers.withLock { $0[destination] } }
     }
 
+    /// The limits that apply together to a transfer.
+    ///
     /// - Parameter folder: `nil` for requests that belong to no file.
-    func permit(to destination: String, from folder: String?, _ route: Admission.Route) -> TransferPermit {
+    func throttles(to destination: String, from folder: String?, _ route: Admission.Route) -> [Throttle] {
         limits.withLock { limits in
             var throttles = [everything, throttle(destination, &limits.destinations)]
             if let folder { throttles.append(throttle(folder, &limits.folders)) }
@@ -122,9 +42,7 @@ final class BandwidthLimiter: Sendable {
                 let places = ["policy", "destinations.\(destination)"] + (folder.map { ["folder \($0)"] } ?? [])
                 throttles += places.map { throttle($0, &limits.metered) }
             }
-            var permit = freeLane(to: destination, route)
-            permit.throttles = throttles
-            return permit
+            return throttles
         }
     }
 

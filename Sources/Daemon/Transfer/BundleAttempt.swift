@@ -1,8 +1,10 @@
 internal import Config
 internal import Core
+internal import Destinations
 internal import Linux
 internal import Store
 internal import Synchronization
+internal import Transport
 
 /// The first attempt of several small uploads as one transfer. Uploads with any complication are left to an
 /// ``UploadAttempt`` of their own, which decides.
@@ -10,6 +12,8 @@ struct BundleAttempt: Sendable {
     let house: House
     let claims: [Claim]
     let destination: any Destination
+    /// The permit of the transfer, which has an account for each upload.
+    let permit: TransferPermit
 
     struct Result: Sendable {
         /// By the ids of their uploads.
@@ -28,14 +32,17 @@ struct BundleAttempt: Sendable {
         CrashPoint.reached("claimed")
         let troubled = claims.map(\.upload).filter(\.isTroubled)
         if !troubled.isEmpty { try await house.store.write { try $0.failures.beginAttempts(troubled.map(\.id)) } }
-        let reporter = BundleAttemptReporter(house: house, ids: claims.map(\.upload.id))
+        let reporter = BundleAttemptReporter(
+            house: house, ids: claims.map(\.upload.id), accounts: permit.accounts)
         var orders: [UploadOrder] = []
         for claim in claims {
             guard let sha256 = claim.asset.sha256 else { continue }
             orders.append(house.order(claim, sha256, try await house.parts(of: claim.asset, for: destination)))
         }
         do {
-            let verified = try await destination.upload(together: orders, reporter: reporter)
+            // A bundle is sent only where no request has headers.
+            let context = RequestContext(permit: permit, headers: [:])
+            let verified = try await destination.upload(together: orders, reporter: reporter, context: context)
             CrashPoint.reached("verified")
             return result(verified, reporter)
         } catch is CancellationError {
@@ -56,10 +63,11 @@ struct BundleAttempt: Sendable {
 private final class BundleAttemptReporter: BundleReporter {
     private let house: House
     private let ids: [String]
-    private let accounts = TransferPermit.current?.accounts ?? [:]
+    private let accounts: [String: QuotaAccount]
     private let pages = Mutex<[String: Checkpoint]>([:])
 
-    init(house: House, ids: [String]) {
+    init(house: House, ids: [String], accounts: [String: QuotaAccount]) {
+        self.accounts = accounts
         self.house = house
         self.ids = ids
     }
@@ -73,10 +81,6 @@ private final class BundleAttemptReporter: BundleReporter {
         pages.withLock { $0.merge(checkpoints) { $1 } }
         CrashPoint.reached("opened")
         return held
-    }
-
-    func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R {
-        try await TransferPermit.paying(for: id, body)
     }
 
     func sending(_ id: String, _ offset: Int64) { house.live.sent(id, offset) }

@@ -3,6 +3,7 @@ internal import Core
 internal import Destinations
 internal import Linux
 internal import Store
+internal import Transport
 
 /// Removes the leftovers of cancelled uploads at the remote. The queue is stored; a destination that is down is asked
 /// again with growing waits, for seven days.
@@ -56,11 +57,8 @@ actor RemoteRemovals {
         let answer: Result<Bool, any Error>
         do {
             answer = .success(
-                try await UploadHeaders.$current.withValue(headers) {
-                    try await TransferPermit.$current.withValue(permit) {
-                        try await destination.discard(deletion.checkpoint)
-                    }
-                })
+                try await destination.discard(
+                    deletion.checkpoint, context: RequestContext(permit: permit, headers: headers)))
         } catch { answer = .failure(error) }
         if let account = permit.account { try await house.ledger.close(account) }
         do {

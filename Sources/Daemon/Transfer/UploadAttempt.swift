@@ -5,12 +5,15 @@ internal import Linux
 internal import Staging
 internal import Store
 internal import Synchronization
+internal import Transport
 
 /// One attempt of one upload, from the claim to its verdict. Contains nothing about single dialects.
 struct UploadAttempt: Sendable {
     let house: House
     var claim: Claim
     let destination: any Destination
+    /// The permit of the transfer, which has an account for the upload.
+    let permit: TransferPermit
 
     /// How the attempt ended, and what that shows about the destination.
     struct Verdict: Sendable {
@@ -41,7 +44,8 @@ struct UploadAttempt: Sendable {
         defer { house.live.end(upload.id) }
         let source = SourceVerifier(claim.asset, house.source(of: claim.asset))
         let reporter = AttemptReporter(
-            house: house, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize, source)
+            house: house, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize,
+            account: permit.accounts[upload.id], source)
         let verdict = try await send(source, reporter, since: began)
         await reporter.finishMarking()
         return verdict
@@ -70,9 +74,8 @@ struct UploadAttempt: Sendable {
             // Also for an upload that was left out of a bundle, whose transfer has no single account.
             let order = house.order(claim, sha256, parts, from: file?.place)
             sent = order.file
-            var remote = try await TransferPermit.paying(for: upload.id) {
-                try await destination.upload(order, reporter: reporter)
-            }
+            let context = RequestContext(permit: permit.charging(upload: upload.id), headers: upload.headers)
+            var remote = try await destination.upload(order, reporter: reporter, context: context)
             if let source, let verdict = await verdict(on: source, reporter, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
             return Verdict(
@@ -216,13 +219,15 @@ final class AttemptReporter: UploadReporter {
     }
 
     /// - Parameter acked: Bytes that the remote had acknowledged before this attempt.
-    init(house: House, id: String, acked: Int64, size: Int64, _ source: SourceVerifier? = nil) {
+    init(
+        house: House, id: String, acked: Int64, size: Int64, account: QuotaAccount?, _ source: SourceVerifier? = nil
+    ) {
         self.source = source
         self.house = house
         self.id = id
         self.size = size
         state = Mutex(State(acked: acked, markedSent: acked))
-        account = TransferPermit.current?.accounts[id]
+        self.account = account
     }
 
     var wasAnswered: Bool { state.withLock { $0.wasAnswered } }

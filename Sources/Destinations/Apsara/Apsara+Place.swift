@@ -1,5 +1,6 @@
 internal import Core
 internal import Digests
+internal import Transport
 
 // Where a file goes: the medium that VOD has for it, and the right to send its bytes there.
 
@@ -28,12 +29,12 @@ extension Apsara {
     /// - Parameter request: The request; its reference is set here.
     func place(
         for order: UploadOrder, _ checkpoint: inout PartsCheckpoint, _ request: inout ApsaraUploadRequest,
-        _ reporter: any UploadReporter
+        _ reporter: any UploadReporter, _ context: RequestContext
     ) async throws -> MediumState {
         request.reference = checkpoint.apsara.reference ?? ""
         let newest = grants.consume(order.id)
         guard let medium = ApsaraMedium(checkpoint.apsara) else {
-            return try await begin(order, &checkpoint, &request, reporter)
+            return try await begin(order, &checkpoint, &request, reporter, context)
         }
         try reserve(request.reference, order)
         let moved = ApsaraUploadTicket.moved(checkpoint.apsara, now: client.clocks.wall())
@@ -47,7 +48,9 @@ extension Apsara {
         }
         let isPerhapsWhole =
             checkpoint.isCompleting || checkpoint.s3.upload == nil && checkpoint.mayBeWhole
-        if isPerhapsWhole, try await authority.isWhole(medium, size: order.file.size) == true { return .whole(medium) }
+        if isPerhapsWhole, try await authority.isWhole(medium, size: order.file.size, context) == true {
+            return .whole(medium)
+        }
         if let (ticket, left) = moved {
             client.conceal(ticket.grant)
             if medium.id != ticket.medium.id { checkpoint.apsara.increment(\.leftMedia) }
@@ -61,13 +64,13 @@ extension Apsara {
                 try await leave(&checkpoint, reporter)
                 throw creations.failed(client.moved(), client, atLeast: left)
             }
-            return try await begin(order, &checkpoint, &request, reporter)
+            return try await begin(order, &checkpoint, &request, reporter, context)
         }
         let ticket: ApsaraUploadTicket
-        do { ticket = try await authority.renew(medium, request) } catch let error as UploadError
+        do { ticket = try await authority.renew(medium, request, context) } catch let error as UploadError
             where ApsaraVerdict.isGone(error)
         {
-            return try await begin(order, &checkpoint, &request, reporter)
+            return try await begin(order, &checkpoint, &request, reporter, context)
         } catch let error as UploadError where medium.sort == .image && error.isUnanswered {
             // The request may have made another picture.
             throw creations.failed(error, client)
@@ -88,7 +91,7 @@ extension Apsara {
     /// Gets a medium for the file: a new one, or one that was asked for before.
     private func begin(
         _ order: UploadOrder, _ checkpoint: inout PartsCheckpoint, _ request: inout ApsaraUploadRequest,
-        _ reporter: any UploadReporter
+        _ reporter: any UploadReporter, _ context: RequestContext
     ) async throws -> MediumState {
         for _ in 0..<Self.mostReferences {
             try creations.check(client)
@@ -114,7 +117,7 @@ extension Apsara {
                 countsLost: authority.reportsCompletion && request.sort != .image ? .never : .unanswered
             ) {
                 try await withCancellationGrace(.milliseconds(800)) {
-                    try await authority.begin(request, again: wasAsked)
+                    try await authority.begin(request, again: wasAsked, context)
                 }
             }
             checkpoint.apsara.isAsking = false

@@ -1,4 +1,5 @@
 internal import Core
+internal import Transport
 
 // The last step when the storage has every byte: asks whether VOD can use them.
 
@@ -13,7 +14,7 @@ extension Apsara {
     /// - Parameter made: The result of the upload when nothing else has to be asked.
     func ended(
         _ medium: ApsaraMedium, _ order: UploadOrder, _ old: PartsCheckpoint, _ made: RemoteObject,
-        _ reporter: any UploadReporter
+        _ reporter: any UploadReporter, _ context: RequestContext
     ) async throws -> RemoteObject {
         let wanted = settings.verify ?? (order.removesSource ? .playable : .transfer)
         guard wanted == .playable, authority.reportsCompletion else { return made }
@@ -23,7 +24,7 @@ extension Apsara {
         checkpoint.apsara.warnings = made.warnings
         // Recorded before the request: from now on only the answer is missing.
         try await reporter.accepted(order.file.size, checkpoint.stored)
-        switch try await verified(medium, order, checkpoint, reporter) {
+        switch try await verified(medium, order, checkpoint, reporter, context) {
         case .done(let object): return object
         // Only a person can have the upload started again, before anything is sent.
         case .again: throw client.moved()
@@ -42,14 +43,16 @@ extension Apsara {
 
     /// Asks for VOD's state of a medium, with one request.
     func verified(
-        _ medium: ApsaraMedium, _ order: UploadOrder, _ old: PartsCheckpoint, _ reporter: any UploadReporter
+        _ medium: ApsaraMedium, _ order: UploadOrder, _ old: PartsCheckpoint, _ reporter: any UploadReporter,
+        _ context: RequestContext
     ) async throws -> Verification {
         reporter.entered(.finishing)
         var checkpoint = old
         if let id = medium.id { try await reporter.named(id) }
         let state: ApsaraState?
         var noWord: String?
-        do { state = try await authority.state(of: medium, size: order.file.size) } catch let error as UploadError
+        do { state = try await authority.state(of: medium, size: order.file.size, context) } catch let error
+            as UploadError
             where error.lacksAnswer
         {
             (state, noWord) = (nil, error.failure.message)
@@ -99,12 +102,12 @@ extension Apsara {
         throw client.unverified("the medium", status, waited: waited, timeout: settings.verifyTimeout, poll: poll)
     }
 
-    func check() async -> CheckResult {
-        var result = await authority.check()
+    func check(context: RequestContext) async -> CheckResult {
+        var result = await authority.check(context)
         guard result.verdict == .ok, authority.reportsCompletion, settings.verify != .transfer else { return result }
         let unknownMedium = ApsaraMedium(sort: .video, id: "sluice-check", endpoint: "", bucket: "", key: "")
         // Other reasons why the request may fail were reported already.
-        if case .notAllowed(let right)? = try? await authority.state(of: unknownMedium, size: 0) {
+        if case .notAllowed(let right)? = try? await authority.state(of: unknownMedium, size: 0, context) {
             result.verdict = .warning
             result.detail +=
                 "; it lacks the right `\(right)`, without which it is not known whether VOD can use a file: "

@@ -56,22 +56,35 @@ struct Apsara: Destination {
 
     func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {
         let isSingle = size <= settings.bucket.singleUpTo && !settings.fields.needsEnd
-        return S3.requestedDigests(forSize: size, undecided(isSingle: isSingle))
+        return partition(isSingle: isSingle).requestedDigests(forSize: size)
     }
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
         let isSingle = size.map { $0 <= settings.bucket.singleUpTo && !settings.fields.needsEnd } ?? false
-        return S3.uncutPiece(ofSize: size, undecided(isSingle: isSingle))
+        return partition(isSingle: isSingle).uncutPiece(ofSize: size)
     }
 
-    /// The dialect that cuts a file before VOD has said where it goes.
-    private func undecided(isSingle: Bool) -> S3Dialect {
-        let undecided = ApsaraMedium(
+    /// A medium that stands for the file's own until VOD has said where the file goes.
+    private var undecided: ApsaraMedium {
+        ApsaraMedium(
             sort: .video, endpoint: settings.uploadEndpoint ?? "https://nowhere", bucket: "nowhere", key: "nowhere")
+    }
+
+    private func partition(isSingle: Bool) -> S3FilePartition {
+        let bucket = bucketSettings(of: undecided)
+        return S3FilePartition(
+            settings: bucket, isSecure: WebAddress(bucket.endpoint).scheme == "https", isSingle: isSingle)
+    }
+
+    /// - Throws: ``UploadError`` where a quota leaves less than the first part needs.
+    private func checkQuota(
+        _ order: UploadOrder, isSingle: Bool, _ reporter: any UploadReporter, _ context: RequestContext
+    ) async throws {
         let noKeys = ApsaraKeys(
             ApsaraGrant(key: S3Key(id: "", secret: "")), left: .zero, clocks: client.clocks, clock: clock
-        ) { _ in throw CancellationError() }
-        return dialect(of: undecided, noKeys, isSingle: isSingle, nil) { nil }
+        ) { _, _ in throw CancellationError() }
+        let dialect = dialect(of: undecided, noKeys, isSingle: isSingle, nil, context) { nil }
+        try await engine(dialect).checkQuota(order, reporter)
     }
 
     /// Whether one request takes the whole file. An upload keeps the way in which it was begun.
@@ -86,7 +99,9 @@ struct Apsara: Destination {
             dialect: dialect, parallel: settings.bucket.parallel, gone: .reupload, resumes: settings.resumes)
     }
 
-    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+    func upload(
+        _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
+    ) async throws -> RemoteObject {
         guard let sort = ApsaraMediaKind.of(order.name) else {
             throw refusal(
                 "not_media",
@@ -102,23 +117,24 @@ struct Apsara: Destination {
         }
         var order = order
         if let medium = Self.transferred(order.partsCheckpoint) {
-            switch try await verified(medium, order, order.partsCheckpoint, reporter) {
+            switch try await verified(medium, order, order.partsCheckpoint, reporter, context) {
             case .done(let object): return object
             case .again(let fresh): order.checkpoint = fresh.stored
             }
         }
         // An upload that has to wait makes no medium.
-        try await engine(undecided(isSingle: isSingle(order, metadata))).checkQuota(order, reporter)
+        try await checkQuota(order, isSingle: isSingle(order, metadata), reporter, context)
         defer { grants.release(of: order.id) }
         var checkpoint = order.partsCheckpoint
         var request = ApsaraUploadRequest(
             sort: sort, name: Self.shown(order.name), size: order.file.size,
             sha256: order.file.sha256, reference: "", metadata: metadata)
         let place: Place
-        switch try await self.place(for: order, &checkpoint, &request, reporter) {
+        switch try await self.place(for: order, &checkpoint, &request, reporter, context) {
         case .place(let found): place = found
         case .whole(let medium):
-            return try await ended(medium, order, checkpoint, object(medium, "held", metadata.warnings), reporter)
+            return try await ended(
+                medium, order, checkpoint, object(medium, "held", metadata.warnings), reporter, context)
         }
         if let id = place.medium.id { try await reporter.named(id) }
         // The checkpoint is recorded with its medium, so that the medium is used once the objection is resolved.
@@ -126,15 +142,16 @@ struct Apsara: Destination {
         // A removal needs this name when the file no longer exists.
         checkpoint.apsara.file = request.name
         order.checkpoint = checkpoint.stored
-        let remote = try await send(order, place, request, reporter)
+        let remote = try await send(order, place, request, reporter, context)
         grants.forget(order.id)
         creations.succeeded()
         let made = object(place.medium, remote.verifiedBy, remote.warnings + metadata.warnings + lostMedia(checkpoint))
-        return try await ended(place.medium, order, checkpoint, made, reporter)
+        return try await ended(place.medium, order, checkpoint, made, reporter, context)
     }
 
     private func send(
-        _ order: UploadOrder, _ place: Place, _ request: ApsaraUploadRequest, _ reporter: any UploadReporter
+        _ order: UploadOrder, _ place: Place, _ request: ApsaraUploadRequest, _ reporter: any UploadReporter,
+        _ context: RequestContext
     ) async throws -> RemoteObject {
         let (authority, grants, client, medium) = (authority, grants, client, place.medium)
         let reporter = ApsaraReporter(reporter, order.checkpoint ?? Checkpoint())
@@ -143,7 +160,7 @@ struct Apsara: Destination {
             place.grant, left: place.left, clocks: client.clocks, clock: clock,
             renewsForQuestions: !authority.reportsCompletion,
             renewsEarly: medium.sort != .image
-        ) { [clock] reason in
+        ) { [clock] reason, context in
             guard authority.renews(medium) else {
                 grants.spoil(order.id)
                 throw client.moved()
@@ -151,7 +168,7 @@ struct Apsara: Destination {
             // VOD gives no new right to an existing picture, so each request may make another picture.
             if medium.sort == .image { try creations.check(client) }
             let ticket: ApsaraUploadTicket
-            do { ticket = try await authority.renew(medium, request) } catch let error as UploadError {
+            do { ticket = try await authority.renew(medium, request, context) } catch let error as UploadError {
                 if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
                 // The request may have made another picture.
                 if medium.sort == .image, error.isUnanswered { throw creations.failed(error, client) }
@@ -171,9 +188,9 @@ struct Apsara: Destination {
             return ticket.grant
         }
         let dialect = dialect(
-            of: medium, keys, isSingle: isSingle(order, request.metadata), request.metadata.notification
+            of: medium, keys, isSingle: isSingle(order, request.metadata), request.metadata.notification, context
         ) {
-            try await authority.isWhole(medium, size: order.file.size)
+            try await authority.isWhole(medium, size: order.file.size, context)
         }
         let engine = engine(dialect)
         do { return try await engine.upload(order, reporter) } catch let error as UploadError {
@@ -204,8 +221,22 @@ struct Apsara: Destination {
     /// The dialect for a medium's object, as the engine needs it.
     func dialect(
         of medium: ApsaraMedium, _ keys: ApsaraKeys, isSingle: Bool, _ notification: JSONValue?,
-        isWhole: @escaping @Sendable () async throws -> Bool?
+        _ context: RequestContext, isWhole: @escaping @Sendable () async throws -> Bool?
     ) -> S3Dialect {
+        var bucket = bucketSettings(of: medium)
+        var assignedObject = S3AssignedObject(
+            key: medium.key,
+            lasting: ApsaraCheckpoint.ofTicket + ApsaraCheckpoint.lasting + [ApsaraCheckpoint.fields.file.name],
+            isWhole: isWhole)
+        if let bytes = try? notification?.bytes { assignedObject.ending = [("x-oss-notification", base64(bytes))] }
+        bucket.assignedObject = assignedObject
+        let signer = S3KeySigner(keys, client: client, settings: bucket, clock: clock)
+        let storage = S3Bucket(client: client, settings: bucket, signer: signer, rights: "the upload credential")
+        return S3Dialect(api: S3API(bucket: storage, context: context), isSingle: isSingle)
+    }
+
+    /// The settings of the bucket that a medium is in.
+    private func bucketSettings(of medium: ApsaraMedium) -> S3Settings {
         var bucket = settings.bucket
         bucket.endpoint = endpoint(of: medium)
         bucket.bucket = medium.bucket
@@ -216,16 +247,7 @@ struct Apsara: Destination {
         bucket.signing = settings.signing ?? (region == nil ? .v1 : .v4)
         // A bucket name cannot stand before an IP address.
         bucket.isVirtual = IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil
-        var assignedObject = S3AssignedObject(
-            key: medium.key,
-            lasting: ApsaraCheckpoint.ofTicket + ApsaraCheckpoint.lasting + [ApsaraCheckpoint.fields.file.name],
-            isWhole: isWhole)
-        if let bytes = try? notification?.bytes { assignedObject.ending = [("x-oss-notification", base64(bytes))] }
-        bucket.assignedObject = assignedObject
-        let signer = S3KeySigner(keys, client: client, settings: bucket, clock: clock)
-        return S3Dialect(
-            api: S3API(client: client, settings: bucket, signer: signer, rights: "the upload credential"),
-            isSingle: isSingle)
+        return bucket
     }
 
     /// Returns an error when the storage that VOD or the person's service names for a medium is no host of the storage
@@ -244,7 +266,7 @@ struct Apsara: Destination {
 
     // MARK: What else is asked
 
-    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+    func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         let checkpoint = PartsCheckpoint(checkpoint)
         if checkpoint.stored.isFinished || Self.transferred(checkpoint) != nil { return false }
         // A request whose answer was lost may have made an empty medium.
@@ -259,10 +281,11 @@ struct Apsara: Destination {
                 sort: medium.sort, name: checkpoint.apsara.file ?? medium.key.name.display,
                 size: checkpoint.size ?? 0, sha256: checkpoint.sha256.flatMap { bytes(hexadecimal: $0) } ?? [],
                 reference: checkpoint.apsara.reference ?? "", metadata: ApsaraFields.MetadataFields())
-            let renewed: @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant = { _ in
+            let renewed: @Sendable (CredentialRenewal.Reason, RequestContext) async throws -> ApsaraGrant = {
+                _, context in
                 // VOD gives the right to a picture only with a new picture, which is not wanted here.
                 guard medium.sort != .image else { throw client.moved() }
-                let ticket = try await authority.renew(medium, request)
+                let ticket = try await authority.renew(medium, request, context)
                 client.conceal(ticket.grant)
                 guard ticket.medium.isAt(medium) else { throw client.moved() }
                 return ticket.grant
@@ -274,15 +297,15 @@ struct Apsara: Destination {
                 // No new right is asked for to a medium that may be complete: VOD would take that as a request to
                 // overwrite it.
                 if mayBeWhole {
-                    guard try await authority.isWhole(medium, size: size) == false else { return false }
+                    guard try await authority.isWhole(medium, size: size, context) == false else { return false }
                     if checkpoint.s3.upload == nil { return true }
                 }
-                grant = try await renewed(.ending)
+                grant = try await renewed(.ending, context)
             }
             let keys = ApsaraKeys(
                 grant, left: ApsaraKeys.longestLife, clocks: client.clocks, clock: clock, renewal: renewed)
-            return try await dialect(of: medium, keys, isSingle: false, nil) {
-                try await authority.isWhole(medium, size: size)
+            return try await dialect(of: medium, keys, isSingle: false, nil, context) {
+                try await authority.isWhole(medium, size: size, context)
             }.abort(checkpoint)
         } catch let error as UploadError {
             if ApsaraVerdict.isGone(error) { return true }
@@ -295,7 +318,7 @@ struct Apsara: Destination {
         }
     }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
         .unknown("VOD gives no digest of its media, and two media may have one title")
     }
 

@@ -20,26 +20,30 @@ struct ApsaraAPI: ApsaraAuthority {
         "https://vod.\(region == "cn-hangzhou" ? defaultRegion : region).aliyuncs.com"
     }
 
-    func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer {
-        if request.sort == .image { return .given(try await createImage(request), isNew: true) }
-        if again, let found = try await recover(request) { return found }
+    func begin(
+        _ request: ApsaraUploadRequest, again: Bool, _ context: RequestContext
+    ) async throws -> ApsaraTicketAnswer {
+        if request.sort == .image { return .given(try await createImage(request, context), isNew: true) }
+        if again, let found = try await recover(request, context) { return found }
         do {
             let parameters =
                 request.metadata.fields.map { (name: $0.key, value: $0.value) }
                 + [("FileName", request.name), ("FileSize", "\(request.size)"), ("ReferenceId", request.reference)]
-            let ticket = try await ticket(try await call("CreateUploadVideo", parameters), request.sort)
+            let ticket = try await ticket(try await call("CreateUploadVideo", parameters, context), request.sort)
             return .given(ticket, isNew: true)
         } catch let error as UploadError where error.failure.code.hasPrefix("InvalidParameter.ReferenceId") {
             // The medium was made before, by a request whose answer was lost, or by an earlier installation.
-            return try await recover(request) ?? .useless
+            return try await recover(request, context) ?? .useless
         }
     }
 
-    private func createImage(_ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
+    private func createImage(
+        _ request: ApsaraUploadRequest, _ context: RequestContext
+    ) async throws -> ApsaraUploadTicket {
         let parameters =
             request.metadata.fields.map { (name: $0.key, value: $0.value) }
             + [("OriginalFileName", request.name), ("ImageExt", Self.ending(request.name))]
-        return try await ticket(try await call("CreateUploadImage", parameters), request.sort)
+        return try await ticket(try await call("CreateUploadImage", parameters, context), request.sort)
     }
 
     private static func ending(_ name: String) -> String { ApsaraMediaKind.ending(of: FilePath(name)) ?? "png" }
@@ -47,22 +51,26 @@ struct ApsaraAPI: ApsaraAuthority {
     /// VOD has no such call for pictures (VOD developer guide, "Upload URLs and credentials").
     func renews(_ medium: ApsaraMedium) -> Bool { medium.sort != .image }
 
-    func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
+    func renew(
+        _ medium: ApsaraMedium, _ request: ApsaraUploadRequest, _ context: RequestContext
+    ) async throws -> ApsaraUploadTicket {
         guard let id = medium.id else {
             throw UploadError(
                 client.failure(.protocol, "InvalidVideo.NotFound", "its media id is not known", retryable: true),
                 remedy: .again(after: nil))
         }
-        let json = try await call("RefreshUploadVideo", [("VideoId", id)], region: medium.region)
+        let json = try await call("RefreshUploadVideo", [("VideoId", id)], context, region: medium.region)
         return try await ticket(json, medium.sort, before: medium)
     }
 
     /// Looks for the medium with this reference; `nil` where there is none.
-    private func recover(_ request: ApsaraUploadRequest) async throws -> ApsaraTicketAnswer? {
+    private func recover(
+        _ request: ApsaraUploadRequest, _ context: RequestContext
+    ) async throws -> ApsaraTicketAnswer? {
         do {
             let reference = [("ReferenceId", request.reference)]
             // VOD would take a request for a new right to a complete medium as a request to overwrite it.
-            if let info = try await asked("GetMezzanineInfo", reference)?["Mezzanine"],
+            if let info = try await asked("GetMezzanineInfo", reference, context)?["Mezzanine"],
                 info["Status"]?.string == "Normal", let id = info["VideoId"]?.text
             {
                 guard info["Size"]?.whole == request.size else { return .useless }
@@ -70,7 +78,7 @@ struct ApsaraAPI: ApsaraAuthority {
                     ApsaraMedium(
                         sort: request.sort, id: id, endpoint: endpoint, bucket: "", key: FilePath(request.name)))
             }
-            let ticket = try await ticket(try await call("RefreshUploadVideo", reference), request.sort)
+            let ticket = try await ticket(try await call("RefreshUploadVideo", reference, context), request.sort)
             return .given(ticket, isNew: false)
         } catch let error as UploadError {
             // Older services know no references, and require the other parameter.
@@ -80,16 +88,17 @@ struct ApsaraAPI: ApsaraAuthority {
         }
     }
 
-    func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool? {
+    func isWhole(_ medium: ApsaraMedium, size: Int64, _ context: RequestContext) async throws -> Bool? {
         guard let id = medium.id else { return nil }
         let (about, status, there): (String?, String?, Int64?)
         if medium.sort == .image {
-            let info = try await asked("GetImageInfo", [("ImageId", id)], region: medium.region)?["ImageInfo"]
+            let info = try await asked("GetImageInfo", [("ImageId", id)], context, region: medium.region)?["ImageInfo"]
             (about, status, there) = (
                 info?["ImageId"]?.string, info?["Status"]?.string, info?["Mezzanine"]?["FileSize"]?.whole
             )
         } else {
-            let info = try await asked("GetMezzanineInfo", [("VideoId", id)], region: medium.region)?["Mezzanine"]
+            let info = try await asked("GetMezzanineInfo", [("VideoId", id)], context, region: medium.region)?[
+                "Mezzanine"]
             (about, status, there) = (info?["VideoId"]?.string, info?["Status"]?.string, info?["Size"]?.whole)
         }
         // A state of another medium says nothing about this file.
@@ -101,14 +110,14 @@ struct ApsaraAPI: ApsaraAuthority {
         }
     }
 
-    func state(of medium: ApsaraMedium, size: Int64) async throws -> ApsaraState? {
+    func state(of medium: ApsaraMedium, size: Int64, _ context: RequestContext) async throws -> ApsaraState? {
         guard let id = medium.id else { return nil }
         let info: JSONValue?
         do {
             info =
                 medium.sort == .image
-                ? try await call("GetImageInfo", [("ImageId", id)], region: medium.region)["ImageInfo"]
-                : try await call("GetVideoInfo", [("VideoId", id)], region: medium.region)["Video"]
+                ? try await call("GetImageInfo", [("ImageId", id)], context, region: medium.region)["ImageInfo"]
+                : try await call("GetVideoInfo", [("VideoId", id)], context, region: medium.region)["Video"]
         } catch let error as UploadError {
             if ApsaraVerdict.isGone(error) { return .gone }
             // A key that only allows uploads causes no hold for other uploads.
@@ -128,9 +137,10 @@ struct ApsaraAPI: ApsaraAuthority {
 
     /// - Returns: `nil` where VOD does not answer: a key may allow uploads alone.
     private func asked(
-        _ action: String, _ parameters: [(name: String, value: String)], region: String? = nil
+        _ action: String, _ parameters: [(name: String, value: String)], _ context: RequestContext,
+        region: String? = nil
     ) async throws -> JSONValue? {
-        do { return try await call(action, parameters, region: region) } catch let error as UploadError {
+        do { return try await call(action, parameters, context, region: region) } catch let error as UploadError {
             switch error.remedy {
             case .authenticate, .giveUp, .misconfigured, .again: return nil
             default: throw error
@@ -138,10 +148,10 @@ struct ApsaraAPI: ApsaraAuthority {
         }
     }
 
-    func check() async -> CheckResult {
+    func check(_ context: RequestContext) async -> CheckResult {
         do {
             // No medium has this name, and VOD has to check the key before it can say so.
-            _ = try await call("RefreshUploadVideo", [("VideoId", "sluice-check")])
+            _ = try await call("RefreshUploadVideo", [("VideoId", "sluice-check")], context)
             return CheckResult(.ok, "\(rights) is good")
         } catch let error as UploadError {
             if ApsaraVerdict.isGone(error) { return CheckResult(.ok, "the key is good, and VOD answers") }
@@ -174,14 +184,15 @@ struct ApsaraAPI: ApsaraAuthority {
 
     /// Three faults are corrected once each: an expired key, a wrong clock, and a nonce that was used before.
     private func call(
-        _ action: String, _ parameters: [(name: String, value: String)], region: String? = nil
+        _ action: String, _ parameters: [(name: String, value: String)], _ context: RequestContext,
+        region: String? = nil
     ) async throws -> JSONValue {
         var corrected: Set<S3Signed.Correction> = []
         var hasNewNonce = false
         // An upload that was begun in a region is asked for there, unless the configuration names the service.
         let base = region.flatMap { endpoint.hasSuffix(".aliyuncs.com") ? Self.endpoint($0) : nil } ?? endpoint
         while true {
-            let (key, reading) = try await client.key(of: keys)
+            let (key, reading) = try await client.key(of: keys, context)
             let ahead = clock.ahead
             let signed = ApsaraSignature(
                 key: key, version: version, action: action, parameters: parameters,
@@ -192,7 +203,9 @@ struct ApsaraAPI: ApsaraAuthority {
                 "POST", "\(base)/?\(signed.query)",
                 headers: signed.headers + [("Accept", "application/json"), Request.acceptsGzip], limits: limits)
             let response: Response
-            do { response = try await client.ask(request).response } catch let error as AuthorizedClient.Unanswered {
+            do { response = try await client.ask(request, context).response } catch let error
+                as AuthorizedClient.Unanswered
+            {
                 throw error.error
             }
             if response.status == 200 {
@@ -222,7 +235,7 @@ struct ApsaraAPI: ApsaraAuthority {
             case let code?
             where code.hasPrefix("InvalidAccessKeyId") || code.hasPrefix("SignatureDoesNotMatch")
                 || code.hasPrefix("IncompleteSignature"):
-                if corrected.insert(.key).inserted, await keys.isReplaced(key, reading) { continue }
+                if corrected.insert(.key).inserted, await keys.isReplaced(key, reading, context) { continue }
             default: break
             }
             var refused = client.refused("the call \(action)", response)

@@ -7,25 +7,29 @@ protocol ApsaraAuthority: Sendable {
     ///
     /// - Parameter again: The medium was asked for before, and the answer did not come.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer
+    func begin(
+        _ request: ApsaraUploadRequest, again: Bool, _ context: RequestContext
+    ) async throws -> ApsaraTicketAnswer
     /// Asks for a new right to an existing medium.
     ///
     /// - Throws: ``UploadError``, with ``ApsaraVerdict/isGone(_:)`` when the medium no longer exists;
     ///   `CancellationError`.
-    func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket
+    func renew(
+        _ medium: ApsaraMedium, _ request: ApsaraUploadRequest, _ context: RequestContext
+    ) async throws -> ApsaraUploadTicket
     /// Whether a new right to this medium can be asked for. If not, a new right comes only with another medium.
     func renews(_ medium: ApsaraMedium) -> Bool
-    /// Whether ``isWhole(_:size:)`` can be answered.
+    /// Whether ``isWhole(_:size:_:)`` can be answered.
     var reportsCompletion: Bool { get }
     /// Whether the service has all bytes of the medium; `nil` where that cannot be found out.
-    func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool?
+    func isWhole(_ medium: ApsaraMedium, size: Int64, _ context: RequestContext) async throws -> Bool?
     /// The service's state of a medium whose bytes it has; `nil` where the service does not tell it.
     ///
     /// - Parameter size: Size of the file. A state that names another size is about another file.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func state(of medium: ApsaraMedium, size: Int64) async throws -> ApsaraState?
+    func state(of medium: ApsaraMedium, size: Int64, _ context: RequestContext) async throws -> ApsaraState?
     /// Checks the access without side effects.
-    func check() async -> CheckResult
+    func check(_ context: RequestContext) async -> CheckResult
     /// The configuration keys that give the right to ask, named in messages.
     var rights: String { get }
 }

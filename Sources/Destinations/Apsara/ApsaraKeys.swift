@@ -15,7 +15,7 @@ actor ApsaraKeys: S3KeySource {
 
     private let clocks: any Clocks
     /// Asks for a new right to the same medium.
-    private let renewal: @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant
+    private let renewal: @Sendable (CredentialRenewal.Reason, RequestContext) async throws -> ApsaraGrant
     private let clock: ServiceClock
     /// Whether a question about a possibly complete object may ask for a new right. VOD may take that request as one
     /// to overwrite the object.
@@ -37,7 +37,8 @@ actor ApsaraKeys: S3KeySource {
 
     init(
         _ grant: ApsaraGrant, left: Duration, clocks: any Clocks, clock: ServiceClock, renewsForQuestions: Bool = true,
-        renewsEarly: Bool = true, renewal: @escaping @Sendable (CredentialRenewal.Reason) async throws -> ApsaraGrant
+        renewsEarly: Bool = true,
+        renewal: @escaping @Sendable (CredentialRenewal.Reason, RequestContext) async throws -> ApsaraGrant
     ) {
         self.clocks = clocks
         self.clock = clock
@@ -56,10 +57,10 @@ actor ApsaraKeys: S3KeySource {
         return left > .zero ? min(left, longestLife) : longestLife
     }
 
-    func current() async throws -> (key: S3Key, reading: Int) {
+    func current(_ context: RequestContext) async throws -> (key: S3Key, reading: Int) {
         if let hasMoved { throw hasMoved }
         if !isDue { return (held.key, reading) }
-        do { try await question.join { try await self.renew() } } catch let error as UploadError {
+        do { try await question.join { try await self.renew(context) } } catch let error as UploadError {
             if error.failure.code == Self.moved { throw error }
             // A key that is still valid is used although its renewal failed.
             if !isRefused, clocks.monotonic() < end {
@@ -81,12 +82,12 @@ actor ApsaraKeys: S3KeySource {
         return now.advanced(by: margin) >= end
     }
 
-    private func renew() async throws {
+    private func renew(_ context: RequestContext) async throws {
         // The renewal before this one has already brought a new key.
         guard isDue else { return }
         if let hasMoved { throw hasMoved }
         let grant: ApsaraGrant
-        do { grant = try await renewal(isRefused ? .refused : .ending) } catch let error as UploadError {
+        do { grant = try await renewal(isRefused ? .refused : .ending, context) } catch let error as UploadError {
             if error.failure.code == Self.moved { hasMoved = error }
             throw error
         }
@@ -101,7 +102,9 @@ actor ApsaraKeys: S3KeySource {
     func refused(_ reading: Int) { if reading == self.reading { isRefused = true } }
 
     /// Renews only for an answer that means the right has ended: any other refusal would come again after each renewal.
-    func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool {
+    func renew(
+        _ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool, _ context: RequestContext
+    ) async -> Bool {
         guard hasEnded(verdict, isHead: isHead) else { return false }
         refused(reading)
         return true

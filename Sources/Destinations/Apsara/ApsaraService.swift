@@ -9,27 +9,31 @@ struct ApsaraService: ApsaraAuthority {
     var reportsCompletion: Bool { false }
 
     /// The service may have made a medium for the same reference before, and then returns that one.
-    func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer {
-        .given(try await ask("create", request, nil, "the request for an upload address"), isNew: !again)
+    func begin(
+        _ request: ApsaraUploadRequest, again: Bool, _ context: RequestContext
+    ) async throws -> ApsaraTicketAnswer {
+        .given(try await ask("create", request, nil, "the request for an upload address", context), isNew: !again)
     }
 
-    func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket {
-        try await ask("refresh", request, medium, "the request for a new credential")
+    func renew(
+        _ medium: ApsaraMedium, _ request: ApsaraUploadRequest, _ context: RequestContext
+    ) async throws -> ApsaraUploadTicket {
+        try await ask("refresh", request, medium, "the request for a new credential", context)
     }
 
     /// The service decides how it handles pictures: it may answer with another picture.
     func renews(_ medium: ApsaraMedium) -> Bool { true }
 
-    func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool? { nil }
-    func state(of medium: ApsaraMedium, size: Int64) async throws -> ApsaraState? { nil }
+    func isWhole(_ medium: ApsaraMedium, size: Int64, _ context: RequestContext) async throws -> Bool? { nil }
+    func state(of medium: ApsaraMedium, size: Int64, _ context: RequestContext) async throws -> ApsaraState? { nil }
 
-    func check() async -> CheckResult {
+    func check(_ context: RequestContext) async -> CheckResult {
         do {
             let question = JSONValue.object([
                 "version": .whole(1), "operation": .text("check"), "destination": .text(service.client.name),
             ])
             let answer = JSONValue.read(
-                try await service.answer(to: question, "the check") { refusal($0, "the check") })
+                try await service.answer(to: question, "the check", context) { refusal($0, "the check") })
             guard let answer, case .object = answer else {
                 return CheckResult(.failed, "\(service.name) gives something other than a JSON object")
             }
@@ -43,7 +47,8 @@ struct ApsaraService: ApsaraAuthority {
     // MARK: Questions
 
     private func ask(
-        _ operation: String, _ request: ApsaraUploadRequest, _ medium: ApsaraMedium?, _ what: String
+        _ operation: String, _ request: ApsaraUploadRequest, _ medium: ApsaraMedium?, _ what: String,
+        _ context: RequestContext
     ) async throws -> ApsaraUploadTicket {
         var fields: [String: JSONValue] = [
             "version": .whole(1), "operation": .text(operation), "destination": .text(service.client.name),
@@ -53,7 +58,7 @@ struct ApsaraService: ApsaraAuthority {
             "parameters": .object(request.metadata.fields.mapValues { .text($0) }),
         ]
         if let id = medium?.id { fields["media"] = .text(id) }
-        let bytes = try await service.answer(to: .object(fields), what) { refusal($0, what) }
+        let bytes = try await service.answer(to: .object(fields), what, context) { refusal($0, what) }
         guard let json = JSONValue.read(bytes), case .object = json else {
             throw service.problem("gives something other than a JSON object", .holdDestination(after: nil))
         }

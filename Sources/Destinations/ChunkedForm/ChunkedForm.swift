@@ -4,12 +4,14 @@ internal import Transport
 
 /// A server that takes a file as numbered blocks, each in its own form (`multipart/form-data`).
 struct ChunkedForm: Destination {
-    private let dialect: FormDialect
-    private let engine: PartsEngine
+    private let server: FormEndpoint
+    private let parallel: Int
+    private let gone: GonePolicy
+    private let finalError: FinalErrorPolicy
     let site: DestinationSite
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
-        let settings = dialect.settings
+        let settings = server.settings
         // A last block that takes the rest has less than twice the size of the others.
         let most =
             settings.rule == .merge ? settings.blockSize.addingClamped(settings.blockSize - 1) : settings.blockSize
@@ -18,27 +20,36 @@ struct ChunkedForm: Destination {
         return UncutPiece(bytes: max(plan[0].length, plan[plan.count - 1].length), keys: ["block.size"])
     }
 
-    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
-        try await engine.upload(order, reporter)
+    private func engine(_ context: RequestContext) -> PartsEngine {
+        PartsEngine(
+            dialect: FormDialect(server: server, context: context), parallel: parallel, gone: gone,
+            finalError: finalError)
     }
 
-    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+    func upload(
+        _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
+    ) async throws -> RemoteObject {
+        try await engine(context).upload(order, reporter)
+    }
+
+    func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         // A complete file cannot be removed: forms have no request for that.
-        if checkpoint.isFinished, dialect.settings.abort == nil { return false }
-        do { return try await engine.discard(PartsCheckpoint(checkpoint)) } catch let error as UploadError {
+        if checkpoint.isFinished, server.settings.abort == nil { return false }
+        do { return try await engine(context).discard(PartsCheckpoint(checkpoint)) } catch let error as UploadError {
             throw error
         } catch {
             throw UploadError(
-                dialect.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
+                server.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
                 remedy: .again(after: nil))
         }
     }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
         .unknown("a chunked form has no request to look up a file")
     }
 
-    func check() async -> CheckResult {
+    func check(context: RequestContext) async -> CheckResult {
+        let dialect = FormDialect(server: server, context: context)
         do {
             // OPTIONS changes nothing. Any answer shows that a server is there, and a portal's answer is recognised.
             let answer = try await dialect.answer(
@@ -245,11 +256,10 @@ extension ChunkedForm {
                 headers.append(.init(name, source))
             }
         }
-        var parallel = 1
-        if case .whole(let number)? = values["parallel_blocks"] { parallel = number }
+        if case .whole(let number)? = values["parallel_blocks"] { parallel = number } else { parallel = 1 }
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
-        dialect = FormDialect(
+        server = FormEndpoint(
             url: url,
             client: AuthorizedClient(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
@@ -259,7 +269,7 @@ extension ChunkedForm {
             settings: settings, limits: RequestLimits(values))
         // An address without a host was refused earlier.
         site = WebAddress(url).site ?? .here
-        engine = PartsEngine(
-            dialect: dialect, parallel: parallel, gone: GonePolicy(values), finalError: FinalErrorPolicy(values))
+        gone = GonePolicy(values)
+        finalError = FinalErrorPolicy(values)
     }
 }

@@ -28,7 +28,7 @@ extension FormDialect {
         -> ParsedReply
     {
         do {
-            return ParsedReply(try await client.ask(request).response, self, question, wantsJSON: wantsJSON)
+            return ParsedReply(try await client.ask(request, context).response, self, question, wantsJSON: wantsJSON)
         } catch let error as AuthorizedClient.Unanswered { throw error.error }
     }
 

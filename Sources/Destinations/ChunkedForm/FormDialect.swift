@@ -4,9 +4,8 @@ internal import Digests
 internal import Linux
 internal import Transport
 
-/// Chunked forms as ``PartsEngine`` needs them. Everything that is particular to one server is in the settings, and not
-/// here.
-struct FormDialect: PartsDialect {
+/// A server that takes chunked forms, and the facts that all uploads to it have learned.
+struct FormEndpoint: Sendable {
     let url: String
     let client: AuthorizedClient
     /// The secrets that templates name.
@@ -15,6 +14,30 @@ struct FormDialect: PartsDialect {
     let limits: RequestLimits
     let blockDigests = BlockDigests()
     let creations = CreationPatience()
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        client.failure(kind, code, message, retryable: retryable)
+    }
+}
+
+/// Chunked forms as ``PartsEngine`` needs them. Everything that is particular to one server is in the settings, and not
+/// here.
+struct FormDialect: PartsDialect {
+    let server: FormEndpoint
+    /// The context of its requests.
+    let context: RequestContext
+
+    var url: String { server.url }
+    var client: AuthorizedClient { server.client }
+    var secrets: CredentialProvider { server.secrets }
+    var settings: FormSettings { server.settings }
+    var limits: RequestLimits { server.limits }
+    var blockDigests: BlockDigests { server.blockDigests }
+    private var creations: CreationPatience { server.creations }
+
+    func charging(upload id: String) -> FormDialect {
+        FormDialect(server: server, context: context.charging(upload: id))
+    }
 
     var opensByRequest: Bool { settings.open != nil }
     var completesByRequest: Bool { settings.finish != nil }
@@ -38,8 +61,8 @@ struct FormDialect: PartsDialect {
         }
     }
 
-    func reserve(for count: Int64) -> Shortage? { client.transport.reserve(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) { client.transport.returnPledge(for: count, sent: sent) }
+    func reserve(for count: Int64) -> Shortage? { context.permit.reserve(for: count) }
+    func returnPledge(for count: Int64, sent: Int64) { context.permit.returnPledge(for: count, sent: sent) }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = PartPlan(size: order.file.size, partSize: settings.blockSize, rule: settings.rule) else {
@@ -183,7 +206,7 @@ struct FormDialect: PartsDialect {
     ) async -> PartSending {
         do {
             let (request, reading) = try await request(settings.send, piece, part, settings.part, limits.sending)
-            let carried = await client.carry(request, sent: sent)
+            let carried = await client.carry(request, context, sent: sent)
             guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried, part) }
             return await judge(
                 ParsedReply(answer.response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)

@@ -1,6 +1,7 @@
 internal import Core
 internal import Glibc
 internal import Linux
+internal import Transport
 
 /// A folder of this machine: on a second disk, or on a mounted NAS.
 struct Directory: Destination {
@@ -15,22 +16,26 @@ struct Directory: Destination {
         engine = WholeEngine(dialect: target, taken: taken)
     }
 
-    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+    func upload(
+        _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
+    ) async throws -> RemoteObject {
         try await engine.upload(order, reporter)
     }
 
     /// A larger file takes longer to write than to record.
     var bundling: Bundling? { Bundling(largest: 256 << 10, files: 32, bytes: 4 << 20) }
 
-    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
+    func upload(
+        together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
+    ) async throws -> [String: RemoteObject] {
         try await engine.upload(together: orders, reporter)
     }
 
-    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+    func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         try await asked { try await engine.discard(WholeCheckpoint(checkpoint)) }
     }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
         try await asked { try await engine.find(order) }
     }
 
@@ -47,7 +52,7 @@ struct Directory: Destination {
 
     var tellsSpace: Bool { true }
 
-    func space() async throws(UploadError) -> RemoteSpace? {
+    func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let target = target
         return try await asked {
             try await target.run("") { _ in
@@ -59,7 +64,7 @@ struct Directory: Destination {
 
     // MARK: Check
 
-    func check() async -> CheckResult {
+    func check(context: RequestContext) async -> CheckResult {
         do { return try await target.run("") { _ in try examine() } } catch let error as UploadError {
             return CheckResult(.failed, error.failure.message)
         } catch { return CheckResult(.failed, "the check was stopped") }

@@ -4,7 +4,7 @@ internal import Transport
 
 /// A bucket at Amazon S3, or at a service or server that speaks its protocol.
 struct S3: Destination {
-    let api: S3API
+    let bucket: S3Bucket
     let site: DestinationSite
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
@@ -26,83 +26,67 @@ struct S3: Destination {
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
             caFile: caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
-        api = S3API(
+        bucket = S3Bucket(
             client: client, settings: settings, signer: access.signer(settings, client, tools), rights: access.shown,
             log: tools.log)
         // The route to the bucket is judged; where the bucket is on this machine, the route to the signer.
-        let (bucket, signer) = (WebAddress(address), access.signerAddress)
-        site = (bucket.isLoopback ? signer : bucket)?.site ?? bucket.site ?? .here
+        let (endpoint, signer) = (WebAddress(address), access.signerAddress)
+        site = (endpoint.isLoopback ? signer : endpoint)?.site ?? endpoint.site ?? .here
     }
 
-    private func engine(isSingle: Bool) -> PartsEngine {
+    private func api(_ context: RequestContext) -> S3API { S3API(bucket: bucket, context: context) }
+
+    private func engine(_ context: RequestContext, isSingle: Bool) -> PartsEngine {
         PartsEngine(
-            dialect: S3Dialect(api: api, isSingle: isSingle), parallel: api.settings.parallel,
+            dialect: S3Dialect(api: api(context), isSingle: isSingle), parallel: bucket.settings.parallel,
             gone: .reupload)
     }
 
+    private func partition(isSingle: Bool) -> S3FilePartition {
+        S3FilePartition(settings: bucket.settings, isSecure: bucket.isSecure, isSingle: isSingle)
+    }
+
     func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {
-        Self.requestedDigests(forSize: size, S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo))
+        partition(isSingle: size <= bucket.settings.singleUpTo).requestedDigests(forSize: size)
     }
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
-        Self.uncutPiece(
-            ofSize: size, S3Dialect(api: api, isSingle: size.map { $0 <= api.settings.singleUpTo } ?? false))
+        partition(isSingle: size.map { $0 <= bucket.settings.singleUpTo } ?? false).uncutPiece(ofSize: size)
     }
 
-    static func uncutPiece(ofSize size: Int64?, _ dialect: S3Dialect) -> UncutPiece? {
-        let settings = dialect.settings
-        let part = max(settings.partSize, settings.preset.smallestPart)
-        guard let size else {
-            let most = max(part, settings.singleUpTo)
-            if most <= settings.preset.smallestPart { return UncutPiece(bytes: most) }
-            let keys = [("part_size", part), ("single_up_to", settings.singleUpTo)].filter { $0.1 == most }.map(\.0)
-            return UncutPiece(bytes: most, keys: keys)
-        }
-        guard let plan = dialect.plan(forSize: size) else { return nil }
-        let bytes = plan[0].length
-        // No part of such a file may be smaller.
-        let smallest = max(settings.preset.smallestPart, size / settings.preset.mostParts)
-        if bytes <= smallest { return UncutPiece(bytes: bytes) }
-        if !dialect.isSingle { return UncutPiece(bytes: bytes, keys: ["part_size"]) }
-        return UncutPiece(bytes: bytes, keys: bytes > part ? ["single_up_to"] : ["single_up_to", "part_size"])
-    }
-
-    static func requestedDigests(forSize size: Int64, _ dialect: S3Dialect) -> [PartDigests.RequestedDigest] {
-        guard let plan = dialect.plan(forSize: size) else { return [] }
-        return dialect.digests.kinds(for: dialect.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map
-        {
-            PartDigests.RequestedDigest(partSize: plan.partSize, kind: $0)
-        }
-    }
-
-    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
-        defer { api.release(of: [order.id]) }
+    func upload(
+        _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
+    ) async throws -> RemoteObject {
+        defer { bucket.release(of: [order.id]) }
         // An upload keeps the way in which it was begun.
         let begun = order.partsCheckpoint
-        let isSingle = begun.isBegun ? begun.s3.upload == nil : order.file.size <= api.settings.singleUpTo
-        return try await engine(isSingle: isSingle).upload(order, reporter)
+        let isSingle = begun.isBegun ? begun.s3.upload == nil : order.file.size <= bucket.settings.singleUpTo
+        return try await engine(context, isSingle: isSingle).upload(order, reporter)
     }
 
     /// Each file is one request; the files share the records before and after it. Together they are no larger than the
     /// largest file that one request takes by default.
     var bundling: Bundling? {
-        Bundling(largest: min(1 << 20, api.settings.singleUpTo), files: 32, bytes: 16 << 20)
+        Bundling(largest: min(1 << 20, bucket.settings.singleUpTo), files: 32, bytes: 16 << 20)
     }
 
-    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
-        defer { api.release(of: Set(orders.map(\.id))) }
-        return try await engine(isSingle: true).upload(together: orders, reporter)
+    func upload(
+        together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
+    ) async throws -> [String: RemoteObject] {
+        defer { bucket.release(of: Set(orders.map(\.id))) }
+        return try await engine(context, isSingle: true).upload(together: orders, reporter)
     }
 
-    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+    func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         // A complete object stays: another upload may be counted as done because of it.
         if checkpoint.isFinished { return false }
-        return try await asked { try await engine(isSingle: false).discard(PartsCheckpoint(checkpoint)) }
+        return try await asked { try await engine(context, isSingle: false).discard(PartsCheckpoint(checkpoint)) }
     }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
         try await asked {
-            let dialect = S3Dialect(api: api, isSingle: order.file.size <= api.settings.singleUpTo)
+            let dialect = S3Dialect(
+                api: api(context), isSingle: order.file.size <= bucket.settings.singleUpTo)
             return switch try await dialect.naming.name(for: order, try dialect.plan(order), isTaking: false) {
             case .held(let object): .held(object)
             case .free: .absent
@@ -110,16 +94,16 @@ struct S3: Destination {
         }
     }
 
-    func list(after mark: String?) async throws(UploadError) -> RemotePage? {
-        try await asked { try await api.objects(after: mark) }
+    func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage? {
+        try await asked { try await api(context).objects(after: mark) }
     }
 
-    func unfinished() async throws(UploadError) -> [RemoteUnfinished]? {
+    func unfinished(context: RequestContext) async throws(UploadError) -> [RemoteUnfinished]? {
         try await asked {
-            try await api.uploads(beginningWith: "").map { upload in
+            try await api(context).uploads(beginningWith: "").map { upload in
                 var checkpoint = PartsCheckpoint()
                 checkpoint.isBegun = true
-                checkpoint.s3.server = api.server
+                checkpoint.s3.server = bucket.server
                 checkpoint.s3.key = upload.key
                 checkpoint.s3.upload = upload.id
                 return RemoteUnfinished(
@@ -128,7 +112,8 @@ struct S3: Destination {
         }
     }
 
-    func check() async -> CheckResult {
+    func check(context: RequestContext) async -> CheckResult {
+        let api = api(context)
         do {
             do {
                 let page = try await api.objects(after: nil)
@@ -140,7 +125,7 @@ struct S3: Destination {
                 _ = try await api.status(at: "sluice-check")
                 return CheckResult(.ok, "the signer's addresses work; \(error.failure.message)")
             } catch let error as UploadError where S3API.isOfNoRight(error) {
-                return try await checkWriting()
+                return try await checkWriting(api)
             }
         } catch let error as UploadError {
             let isSaid = error.failure.message.contains(api.rights)
@@ -149,7 +134,7 @@ struct S3: Destination {
     }
 
     /// The key may not list. Nothing is written to find out whether it may write.
-    private func checkWriting() async throws -> CheckResult {
+    private func checkWriting(_ api: S3API) async throws -> CheckResult {
         let place: FilePath = "sluice-check"
         do {
             _ = try await api.readObject(at: place)
@@ -184,7 +169,7 @@ struct S3: Destination {
     private func asked<Answer>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                api.client.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
+                bucket.client.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
                 remedy: .again(after: nil))
         }
     }

@@ -24,45 +24,22 @@ struct S3Request: Sendable {
     var what: String
 }
 
-/// Sends requests to one bucket. Each request is signed when it is sent.
+/// Sends the requests of one upload, or of one query, to a bucket. Each request is signed when it is sent.
 struct S3API: Sendable {
-    let client: AuthorizedClient
-    let settings: S3Settings
-    private let signer: any S3Signing
-    /// The configuration keys that give the right to ask, named in messages.
-    let rights: String
-    private let learned = Learned()
-    private let forbiddenQuestions: S3ForbiddenQuestions
-    let creations = CreationPatience()
+    let bucket: S3Bucket
+    /// The context of its requests.
+    let context: RequestContext
 
-    /// Facts learned from answers, for all uploads of the destination.
-    private final class Learned: Sendable {
-        /// The service gives no list of parts.
-        let hasNoList = Atomic(false)
-        /// An ETag was the MD5 of the sent bytes: then all ETags of the same kind are, of whole files or of parts.
-        let wholeTagsAreMD5 = Atomic(false)
-        let partTagsAreMD5 = Atomic(false)
-        /// The ETag of a multipart object was computed from the parts' ETags: then all are.
-        let tagsAreJoined = Atomic(false)
-        /// Keys to which uploads of this program are in progress, with the upload's id.
-        let names = Mutex<[FilePath: String]>([:])
-        /// Numbers by id of the upload: names with smaller numbers are taken by other files.
-        let searches = Mutex<[String: Int]>([:])
-        /// Keys that are known to exist, with the digest of their content.
-        let there = Mutex<[FilePath: [UInt8]]>([:])
-    }
-
-    /// - Parameter log: Writes one line to the log.
-    init(
-        client: AuthorizedClient, settings: S3Settings, signer: any S3Signing, rights: String,
-        log: @escaping @Sendable (String) -> Void = { _ in }
-    ) {
-        forbiddenQuestions = S3ForbiddenQuestions(log: log)
-        self.client = client
-        self.rights = rights
-        self.settings = settings
-        self.signer = signer
-    }
+    var client: AuthorizedClient { bucket.client }
+    var settings: S3Settings { bucket.settings }
+    var rights: String { bucket.rights }
+    var creations: CreationPatience { bucket.creations }
+    var server: String { bucket.server }
+    var isPresigned: Bool { bucket.isPresigned }
+    var isSecure: Bool { bucket.isSecure }
+    private var signer: any S3Signing { bucket.signer }
+    private var learned: S3Bucket.Learned { bucket.learned }
+    private var forbiddenQuestions: S3ForbiddenQuestions { bucket.forbiddenQuestions }
 
     /// The meaning of ETags with 32 digits, from the settings and from experience.
     func tags(ofWhole isWhole: Bool) -> S3Preset.Tags {
@@ -124,8 +101,6 @@ struct S3API: Sendable {
     /// Whether exactly this content was seen there.
     func isThere(_ key: FilePath, with sha256: [UInt8]) -> Bool { learned.there.withLock { $0[key] == sha256 } }
 
-    func release(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }
-
     var hasNoList: Bool {
         get { learned.hasNoList.load(ordering: .relaxed) }
         nonmutating set { learned.hasNoList.store(newValue, ordering: .relaxed) }
@@ -146,18 +121,10 @@ struct S3API: Sendable {
             right: settings.preset.wire.signing == .s3 ? "s3:ListMultipartUploadParts" : "oss:ListParts")
     }
 
-    /// Requests are signed by an external signer, which may refuse to sign some.
-    var isPresigned: Bool { signer is S3Presigner }
-    /// No digest of a body is sent in a header of its own, for one of two reasons: the connection protects the bytes,
-    /// or the request is signed externally, and such a signature covers no body.
-    var isSecure: Bool { isPresigned || WebAddress(settings.endpoint).scheme == "https" }
-    /// The identity of the bucket: host and bucket name.
-    var server: String { "\(WebAddress(settings.endpoint).authority ?? "")/\(settings.bucket)" }
-
     /// - Returns: The answer, whatever its status. Faults that another signature corrects are corrected once each.
     /// - Throws: ``AuthorizedClient/Unanswered``; ``UploadError``; `CancellationError`.
     func send(_ request: S3Request) async throws -> Response {
-        try await exchange(request) { try await client.ask($0) }.response
+        try await exchange(request) { try await client.ask($0, context) }.response
     }
 
     /// The same for bytes of a file: the number of bytes that left is reported in any case.
@@ -165,7 +132,7 @@ struct S3API: Sendable {
         var carried = AuthorizedClient.Carried(unsent: CancellationError())
         do {
             let answer = try await exchange(request) { signed in
-                carried = await client.carry(signed, sent: sent)
+                carried = await client.carry(signed, context, sent: sent)
                 return try carried.result.get()
             }
             carried.result = .success(answer)
@@ -178,7 +145,7 @@ struct S3API: Sendable {
     ) async throws -> AuthorizedClient.Answer {
         var corrected: Set<S3Signed.Correction> = []
         while true {
-            let signed = try await signer.signed(request)
+            let signed = try await signer.signed(request, context)
             let began = client.clocks.monotonic()
             let answer = try await ask(
                 Request(

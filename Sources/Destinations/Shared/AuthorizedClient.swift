@@ -5,7 +5,7 @@ internal import Transport
 
 /// Sends a destination's requests. Adds credentials only where they belong, and turns network errors into remedies.
 struct AuthorizedClient: Sendable {
-    let transport: any Transporting
+    private let transport: PermittedTransport
     let credentials: CredentialProvider
     /// Only requests to these origins carry credentials.
     let origins: Set<String>
@@ -20,7 +20,7 @@ struct AuthorizedClient: Sendable {
     static let (noTLS, onlyTLS) = ("no_tls", "only_tls")
 
     init(
-        transport: any Transporting, credentials: CredentialProvider, origin: String, caFile: FilePath?,
+        transport: PermittedTransport, credentials: CredentialProvider, origin: String, caFile: FilePath?,
         clocks: any Clocks, name: String
     ) {
         self.init(
@@ -28,9 +28,15 @@ struct AuthorizedClient: Sendable {
             clocks: clocks, name: name)
     }
 
+    /// The same destination's client for another service, which has credentials of its own.
+    func other(_ credentials: CredentialProvider, origin: String, caFile: FilePath?) -> AuthorizedClient {
+        AuthorizedClient(
+            transport: transport, credentials: credentials, origin: origin, caFile: caFile, clocks: clocks, name: name)
+    }
+
     /// - Parameter allowed: A request to any other origin is refused before a connection is made.
     init(
-        transport: any Transporting, credentials: CredentialProvider, origins: Set<String>, allowed: AllowedOrigins?,
+        transport: PermittedTransport, credentials: CredentialProvider, origins: Set<String>, allowed: AllowedOrigins?,
         caFile: FilePath?, clocks: any Clocks, name: String
     ) {
         self.transport = transport
@@ -75,9 +81,11 @@ struct AuthorizedClient: Sendable {
     /// request was stopped.
     ///
     /// - Parameter sent: Called with the bytes of this body so far.
-    func carry(_ request: Request, sent: @escaping @Sendable (Int64) -> Void) async -> Carried {
+    func carry(
+        _ request: Request, _ context: RequestContext, sent: @escaping @Sendable (Int64) -> Void
+    ) async -> Carried {
         do {
-            let answer = try await exchange(request, sent)
+            let answer = try await exchange(request, context, sent)
             return Carried(.success(answer), answer.response.delivery, answer.response.bytesSent)
         } catch let broken as Broken {
             return Carried(.failure(broken.error), broken.delivery, broken.bytesSent)
@@ -87,14 +95,16 @@ struct AuthorizedClient: Sendable {
     }
 
     /// - Throws: ``UploadError``; ``Unanswered``; `CancellationError`.
-    func ask(_ request: Request) async throws -> Answer {
-        do { return try await exchange(request) { _ in } } catch let broken as Broken {
+    func ask(_ request: Request, _ context: RequestContext) async throws -> Answer {
+        do { return try await exchange(request, context) { _ in } } catch let broken as Broken {
             guard let error = broken.error as? UploadError else { throw broken.error }
             throw Unanswered(error: error)
         }
     }
 
-    private func exchange(_ request: Request, _ sent: @escaping @Sendable (Int64) -> Void) async throws -> Answer {
+    private func exchange(
+        _ request: Request, _ context: RequestContext, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async throws -> Answer {
         var request = request
         request.caFile = caFile
         if let objection = objection(to: request.url) { throw objection }
@@ -109,9 +119,9 @@ struct AuthorizedClient: Sendable {
                 let current = try await headers()
                 reading = current.reading
                 request.headers += current.headers
-                further(&request)
+                add(context.headers, to: &request)
             }
-            let response = try await once(request, sent)
+            let response = try await once(request, context.permit, sent)
             guard response.status == 401 || response.status == 403, isOurs else {
                 return Answer(response: response, url: request.url)
             }
@@ -126,8 +136,8 @@ struct AuthorizedClient: Sendable {
     }
 
     /// Headers that a person gave for this upload replace the destination's headers with the same name.
-    private func further(_ request: inout Request) {
-        for (name, value) in UploadHeaders.current.sorted(by: { $0.key < $1.key }) {
+    private func add(_ headers: [String: String], to request: inout Request) {
+        for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
             sentCredentials.rememberForNow(value)
             request.headers.removeAll { $0.0.lowercased() == name.lowercased() }
             request.headers.append((name, value))
@@ -151,13 +161,13 @@ struct AuthorizedClient: Sendable {
     }
 
     private func once(
-        _ request: Request, _ sent: @escaping @Sendable (Int64) -> Void
+        _ request: Request, _ permit: any RequestPermit, _ sent: @escaping @Sendable (Int64) -> Void
     ) async throws -> Response {
         var request = request
         request.onSent = sent
         let response: Response
-        do { response = try await transport.send(request) } catch {
-            if let speech = await greeting.mistaken(error, request, over: transport) {
+        do { response = try await transport.send(request, with: permit) } catch {
+            if let speech = await greeting.mistaken(error, request, over: transport, with: permit) {
                 let reason = speech == .tls ? needsTLS(request, nil) : hasNoTLS(request, error)
                 throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
             }

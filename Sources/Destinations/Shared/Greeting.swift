@@ -26,7 +26,9 @@ final class Greeting: Sendable {
 
     /// The protocol of the server, where it differs from its address and explains why a request failed. Asks the server
     /// once, with no data of the person in the question.
-    func mistaken(_ error: TransportError, _ request: Request, over transport: any Transporting) async -> Speech? {
+    func mistaken(
+        _ error: TransportError, _ request: Request, over transport: PermittedTransport, with permit: any RequestPermit
+    ) async -> Speech? {
         let address = WebAddress(request.url)
         guard let wanted = Self.wanted(address, error), let authority = address.authority else { return nil }
         if error.kind == .notTLS {
@@ -38,7 +40,7 @@ final class Greeting: Sendable {
             return state.isKnown
         }
         if isKnown { return state.withLock { $0.found == wanted ? wanted : nil } }
-        guard await Self.speaks(wanted, authority, over: transport) else { return nil }
+        guard await Self.speaks(wanted, authority, over: transport, with: permit) else { return nil }
         state.withLock { $0.found = wanted }
         return wanted
     }
@@ -52,12 +54,14 @@ final class Greeting: Sendable {
         }
     }
 
-    private static func speaks(_ speech: Speech, _ authority: String, over transport: any Transporting) async -> Bool {
+    private static func speaks(
+        _ speech: Speech, _ authority: String, over transport: PermittedTransport, with permit: any RequestPermit
+    ) async -> Bool {
         var question = Request("HEAD", "\(speech == .tls ? "https" : "http")://\(authority)/", limits: limits)
         // Any certificate is enough: only its existence matters.
         question.verifiesTLS = false
         do throws(TransportError) {
-            _ = try await transport.send(question)
+            _ = try await transport.send(question, with: permit)
             return true
         } catch {
             // There was a handshake, and then no answer; or the server requires a client certificate, or another

@@ -33,9 +33,8 @@ struct OwnService: Sendable {
         self.code = code
         switch way {
         case .service(let url, let headers, let caFile):
-            self.client = AuthorizedClient(
-                transport: client.transport, credentials: CredentialProvider(headers, reader: reader),
-                origin: WebAddress(url).origin, caFile: caFile, clocks: client.clocks, name: client.name)
+            self.client = client.other(
+                CredentialProvider(headers, reader: reader), origin: WebAddress(url).origin, caFile: caFile)
         case .command: self.client = client
         }
     }
@@ -56,17 +55,19 @@ struct OwnService: Sendable {
     ///   - judge: Returns the error in a service's answer; `nil` to use its status.
     /// - Throws: ``UploadError``; `CancellationError`.
     func answer(
-        to question: JSONValue, _ what: String, judge: (Response) -> UploadError? = { _ in nil }
+        to question: JSONValue, _ what: String, _ context: RequestContext,
+        judge: (Response) -> UploadError? = { _ in nil }
     ) async throws -> [UInt8] {
         guard let bytes = try? question.bytes else { throw problem("cannot be asked", .misconfigured) }
         return switch way {
-        case .service(let url, _, _): try await answer(of: url, to: bytes, what, judge)
+        case .service(let url, _, _): try await answer(of: url, to: bytes, what, context, judge)
         case .command(let words): try await answer(of: words, to: bytes)
         }
     }
 
     private func answer(
-        of url: String, to question: [UInt8], _ what: String, _ judge: (Response) -> UploadError?
+        of url: String, to question: [UInt8], _ what: String, _ context: RequestContext,
+        _ judge: (Response) -> UploadError?
     ) async throws -> [UInt8] {
         let request = Request(
             "POST", url,
@@ -74,7 +75,9 @@ struct OwnService: Sendable {
             body: .bytes(question), limits: Limits(replyWait: patience, whole: patience))
         for isLast in [false, true] {
             let response: Response
-            do { response = try await client.ask(request).response } catch let error as AuthorizedClient.Unanswered {
+            do { response = try await client.ask(request, context).response } catch let error
+                as AuthorizedClient.Unanswered
+            {
                 throw client.silence("no \(role.dropFirst("the ".count)) at \(client.host(url))", error)
             }
             if response.status == 200 { return response.body }

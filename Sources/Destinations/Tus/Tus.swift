@@ -12,12 +12,21 @@ struct TusSettings: Sendable {
 
 /// A server that speaks tus 1.0 (https://tus.io/protocols/resumable-upload).
 struct Tus: Destination {
-    private let dialect: TusDialect
-    private let engine: OffsetEngine
+    private let server: TusServer
+    private let chunks: ChunkSize
+    private let gone: GonePolicy
+    private let finalError: FinalErrorPolicy
     let site: DestinationSite
 
-    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
-        guard let url = order.url else { return try await engine.upload(order, reporter) }
+    private func engine(_ dialect: TusDialect) -> OffsetEngine {
+        OffsetEngine(dialect: dialect, chunks: chunks, gone: gone, finalError: finalError)
+    }
+
+    func upload(
+        _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
+    ) async throws -> RemoteObject {
+        let dialect = TusDialect(server: server, context: context)
+        guard let url = order.url else { return try await engine(dialect).upload(order, reporter) }
         // The address was checked when it was given; the configuration may have changed since.
         if let objection = objection(toURL: url) {
             throw UploadError(
@@ -25,10 +34,12 @@ struct Tus: Destination {
                     .config, "url_refused", "the address that was given for this upload cannot be used: \(objection)",
                     retryable: false), remedy: .giveUp)
         }
-        return try await engine.over(dialect.elsewhere(url)).upload(order, reporter)
+        let elsewhere = TusDialect(server: server.elsewhere(url), context: context)
+        return try await engine(elsewhere).upload(order, reporter)
     }
 
-    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+    func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
+        let dialect = TusDialect(server: server, context: context)
         let checkpoint = OffsetCheckpoint(checkpoint)
         guard let url = checkpoint.url else { return true }
         // The server that has the upload is no longer configured, and no other server is asked to remove it.
@@ -41,10 +52,10 @@ struct Tus: Destination {
         }
     }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
         // Questions are not entered in a ledger.
-        let there = order.url.map { dialect.elsewhere($0) } ?? dialect
-        do { return try await there.find(order) } catch let error as UploadError { throw error } catch {
+        let dialect = TusDialect(server: order.url.map { server.elsewhere($0) } ?? server, context: context)
+        do { return try await dialect.find(order) } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
                 remedy: .again(after: nil))
@@ -53,7 +64,8 @@ struct Tus: Destination {
 
     var tellsSpace: Bool { true }
 
-    func space() async throws(UploadError) -> RemoteSpace? {
+    func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
+        let dialect = TusDialect(server: server, context: context)
         do { return try await dialect.space() } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
@@ -61,10 +73,11 @@ struct Tus: Destination {
         }
     }
 
-    var requestSize: RequestSize? { engine.chunks.learned }
-    func recall(_ size: RequestSize) { engine.chunks.recall(size) }
+    var requestSize: RequestSize? { chunks.learned }
+    func recall(_ size: RequestSize) { chunks.recall(size) }
 
-    func check() async -> CheckResult {
+    func check(context: RequestContext) async -> CheckResult {
+        let dialect = TusDialect(server: server, context: context)
         do {
             if let (response, announced) = try await dialect.options(dialect.endpoint) {
                 return judge(response, announced)
@@ -85,17 +98,17 @@ struct Tus: Destination {
 
     private func judge(_ response: Response, _ announced: TusAnnounced) -> CheckResult {
         guard announced.versions.contains("1.0.0") else {
-            let versions = FilePath(dialect.client.withoutSecrets(announced.versions.joined(separator: ", "))).display
+            let versions = FilePath(server.client.withoutSecrets(announced.versions.joined(separator: ", "))).display
             return CheckResult(.failed, "the server speaks tus \(versions.prefix(200)), and not 1.0.0")
         }
         guard announced.extensions.contains("creation") else {
             return CheckResult(.failed, "the server does not offer the extension `creation`, so no upload can begin")
         }
-        let extensions = FilePath(dialect.client.withoutSecrets(announced.extensions.sorted().joined(separator: ", ")))
+        let extensions = FilePath(server.client.withoutSecrets(announced.extensions.sorted().joined(separator: ", ")))
         var words = "tus 1.0.0 with \(extensions.display.prefix(200))"
         if let most = announced.maxSize { words += "; at most \(most) bytes a file" }
         if let space = announced.space { words += "; \(space.words)" }
-        if let wanted = dialect.settings.checksum, !announced.checksums.contains(wanted.rawValue) {
+        if let wanted = server.settings.checksum, !announced.checksums.contains(wanted.rawValue) {
             return CheckResult(
                 .warning, words + "; it does not offer the checksum \(wanted.rawValue), so none is sent",
                 space: announced.space)
@@ -181,7 +194,7 @@ extension Tus {
         if case .path(let path)? = values["ca_file"] { caFile = path }
 
         let allowed = AllowedOrigins(home: url, values)
-        dialect = TusDialect(
+        server = TusServer(
             endpoint: url,
             client: AuthorizedClient(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
@@ -189,8 +202,9 @@ extension Tus {
             settings: settings, capabilities: TusCapabilities(), log: tools.log)
         // An address without a host was refused earlier.
         site = WebAddress(url).site ?? .here
-        engine = OffsetEngine(
-            dialect: dialect, chunks: ChunkSize(chunk), gone: GonePolicy(values), finalError: FinalErrorPolicy(values))
+        chunks = ChunkSize(chunk)
+        gone = GonePolicy(values)
+        finalError = FinalErrorPolicy(values)
     }
 
     func objection(toHeader name: String) -> String? {
@@ -199,7 +213,7 @@ extension Tus {
 
     /// The credentials of its requests, and the routes that they may take, were decided for one origin.
     func objection(toURL url: String) -> String? {
-        let (target, home) = (WebAddress(url), WebAddress(dialect.endpoint).origin)
+        let (target, home) = (WebAddress(url), WebAddress(server.endpoint).origin)
         guard (1...2048).contains(url.utf8.count), url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             target.scheme == "http" || target.scheme == "https", !target.host.isEmpty
         else { return "it must be an http or https address of at most 2048 printable ASCII characters" }

@@ -6,22 +6,20 @@ internal import Transport
 
 /// tus 1.0 as ``OffsetEngine`` needs it: creation, position, bytes, removal.
 struct TusDialect: OffsetDialect {
-    private(set) var endpoint: String
-    let client: AuthorizedClient
-    let settings: TusSettings
-    private(set) var capabilities: TusCapabilities
-    let log: @Sendable (String) -> Void
-    let creations = CreationPatience()
-    let bodies = BodyRefusal()
+    let server: TusServer
+    /// The context of its requests.
+    let context: RequestContext
+
+    var endpoint: String { server.endpoint }
+    var client: AuthorizedClient { server.client }
+    var settings: TusSettings { server.settings }
+    var capabilities: TusCapabilities { server.capabilities }
+    private var creations: CreationPatience { server.creations }
+    private var bodies: BodyRefusal { server.bodies }
+    var log: @Sendable (String) -> Void { server.log }
+    var allowed: AllowedOrigins { server.allowed }
 
     static let version = ("Tus-Resumable", "1.0.0")
-
-    /// The same server at another of its addresses, about which nothing is known yet.
-    func elsewhere(_ url: String) -> TusDialect {
-        var other = self
-        (other.endpoint, other.capabilities) = (url, TusCapabilities())
-        return other
-    }
 
     // MARK: Requirements of the engine
 
@@ -61,9 +59,6 @@ struct TusDialect: OffsetDialect {
     func objection(to checkpoint: OffsetCheckpoint) -> UploadError? {
         checkpoint.url.flatMap { client.objection(to: $0) }
     }
-
-    /// Allowed origins of addresses in answers.
-    var allowed: AllowedOrigins { client.allowed ?? AllowedOrigins(homes: [endpoint]) }
 
     func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
         guard let url = checkpoint.url else { return .gone(isCertain: true) }
@@ -106,7 +101,7 @@ struct TusDialect: OffsetDialect {
                     "PATCH", url, headers: headers,
                     body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
                     limits: settings.limits.sending),
-                sent: sent)
+                context, sent: sent)
         } catch { return Sending(unsent: .failed(error)) }
         switch carried.result {
         case .failure(let error): return Sending(.failed(error), carried)
@@ -131,7 +126,7 @@ struct TusDialect: OffsetDialect {
                 headers: [
                     Self.version, ("Upload-Offset", "\(offset)"), ("Content-Type", "application/offset+octet-stream"),
                     ("Content-Length", "0"),
-                ], body: .bytes([]), limits: settings.limits.small), sent: { _ in })
+                ], body: .bytes([]), limits: settings.limits.small), context, sent: { _ in })
         switch carried.result {
         case .failure(let error): return Sending(.failed(error), carried)
         case .success(let answer):
@@ -163,7 +158,7 @@ struct TusDialect: OffsetDialect {
         return values.count == 1 ? values.first.flatMap { plainInteger($0) } : nil
     }
 
-    func allowance(for count: Int64) -> Int64 { client.transport.allowance(for: count) }
+    func allowance(for count: Int64) -> Int64 { context.permit.allowance(for: count) }
 
     func isThere() async throws -> Bool { try await options(endpoint) != nil }
 
@@ -198,7 +193,7 @@ struct TusDialect: OffsetDialect {
     /// The answer as it is, from a tus server or not.
     func plainOptions(_ url: String) async throws -> Response {
         try await replies {
-            try await client.ask(Request("OPTIONS", url, limits: settings.limits.small))
+            try await client.ask(Request("OPTIONS", url, limits: settings.limits.small), context)
         }.response
     }
 
@@ -288,12 +283,12 @@ struct TusDialect: OffsetDialect {
     /// Follows permanent and temporary redirects of requests without a body, to allowed origins only.
     func following(_ request: Request) async throws -> AuthorizedClient.Answer {
         var request = request
-        var answer = try await replies { try await client.ask(request) }
+        var answer = try await replies { try await client.ask(request, context) }
         for _ in 0..<5 {
             guard answer.response.status == 307 || answer.response.status == 308 else { return answer }
             request.url = try redirected(answer, request.method)
             let next = request
-            answer = try await replies { try await client.ask(next) }
+            answer = try await replies { try await client.ask(next, context) }
         }
         throw refused(request.method, answer.response, .misconfigured)
     }

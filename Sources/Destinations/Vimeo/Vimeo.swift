@@ -4,8 +4,9 @@ internal import Transport
 
 /// An account at Vimeo (https://developer.vimeo.com/api/upload/videos), or at a server that speaks its API.
 struct Vimeo: Destination {
-    private let dialect: VimeoDialect
-    private let engine: OffsetEngine
+    private let account: VimeoAccount
+    private let chunks: ChunkSize
+    private let finalError: FinalErrorPolicy
     let site: DestinationSite
 
     /// Hosts of the service for bytes: `files.tus.vimeo.com` with a region before it, and `NUMBER.cloud.vimeo.com`
@@ -36,12 +37,12 @@ struct Vimeo: Destination {
         }
         // The address of an upload is its own permission, and is on other hosts: the token never goes there.
         let bytes = client([], AllowedOrigins(home: settings.base, values, domains: Self.domains))
-        dialect = VimeoDialect(
+        account = VimeoAccount(
             api: VimeoAPI(
                 client([.init("Authorization", prefix: "Bearer ", token)], AllowedOrigins(homes: [settings.base])),
                 base: settings.base,
                 limits: settings.limits.small),
-            tus: TusDialect(
+            tus: TusServer(
                 endpoint: settings.base, client: bytes,
                 settings: TusSettings(isASCII: false, checksum: nil, limits: settings.limits),
                 capabilities: TusCapabilities(), log: tools.log),
@@ -49,18 +50,23 @@ struct Vimeo: Destination {
                 client: bytes, limits: settings.limits, meaning: .count(RangeHabit()), success: .ofPiece),
             settings: settings, secrets: tools.secrets, log: tools.log)
         site = WebAddress(settings.base).site ?? .here
-        engine = OffsetEngine(
-            dialect: dialect, chunks: ChunkSize(chunk), gone: .reupload, finalError: FinalErrorPolicy(values))
+        chunks = ChunkSize(chunk)
+        finalError = FinalErrorPolicy(values)
     }
 
-    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+    func upload(
+        _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
+    ) async throws -> RemoteObject {
+        let dialect = VimeoDialect(account: account, context: context)
         if VimeoPicture.isImage(order), dialect.settings.video.thumbnail {
             return try await VimeoPicture(dialect: dialect).upload(order, reporter)
         }
+        let engine = OffsetEngine(dialect: dialect, chunks: chunks, gone: .reupload, finalError: finalError)
         return try await engine.upload(try await dialect.prepared(order, reporter), reporter)
     }
 
-    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+    func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
+        let dialect = VimeoDialect(account: account, context: context)
         let checkpoint = OffsetCheckpoint(checkpoint)
         let thing = checkpoint.vimeo.video ?? checkpoint[as: VimeoPictureCheckpoint.self].picture
         // A ticket that was not ended is no video, and disappears by itself.
@@ -79,18 +85,20 @@ struct Vimeo: Destination {
         }
     }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
         .unknown("Vimeo gives no digest of its videos, and two videos may have one name: `sluice remote` lists them")
     }
 
     var tellsSpace: Bool { true }
 
-    func space() async throws(UploadError) -> RemoteSpace? {
-        try await client("the request") { try await dialect.space() }
+    func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
+        let dialect = VimeoDialect(account: account, context: context)
+        return try await client("the request") { try await dialect.space() }
     }
 
-    func list(after mark: String?) async throws(UploadError) -> RemotePage? {
-        try await client("the request") { try await dialect.list(after: mark) }
+    func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage? {
+        let dialect = VimeoDialect(account: account, context: context)
+        return try await client("the request") { try await dialect.list(after: mark) }
     }
 
     private func client<Answer>(
@@ -98,15 +106,16 @@ struct Vimeo: Destination {
     ) async throws(UploadError) -> Answer {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                dialect.failure(.cancelled, "cancelled", "\(what) was stopped", retryable: true),
+                account.api.failure(.cancelled, "cancelled", "\(what) was stopped", retryable: true),
                 remedy: .again(after: nil))
         }
     }
 
-    var requestSize: RequestSize? { engine.chunks.learned }
-    func recall(_ size: RequestSize) { engine.chunks.recall(size) }
+    var requestSize: RequestSize? { chunks.learned }
+    func recall(_ size: RequestSize) { chunks.recall(size) }
 
-    func check() async -> CheckResult {
+    func check(context: RequestContext) async -> CheckResult {
+        let dialect = VimeoDialect(account: account, context: context)
         do {
             let scopes = try await dialect.scopes()
             // A token without the right to read it gets no answer.
@@ -139,8 +148,8 @@ struct Vimeo: Destination {
             ("delete", "removing what was cancelled"), ("private", "reading the quota and videos that are not public"),
         ]
         let edits = [
-            dialect.settings.flow == .fourStep ? "naming a video" : nil,
-            dialect.settings.video.thumbnail ? "setting a thumbnail" : nil,
+            account.settings.flow == .fourStep ? "naming a video" : nil,
+            account.settings.video.thumbnail ? "setting a thumbnail" : nil,
         ].compactMap { $0 }
         if !edits.isEmpty { uses.insert(("edit", edits.joined(separator: " and ")), at: 0) }
         return uses
@@ -160,9 +169,9 @@ struct Vimeo: Destination {
             }
         }
         if let space { words.append(space.words) }
-        if dialect.settings.flow != .tus, dialect.settings.base == VimeoSettings.publicAPI {
+        if account.settings.flow != .tus, account.settings.base == VimeoSettings.publicAPI {
             words.append(
-                "the public service has switched `flow: \(dialect.settings.flow.rawValue)` off: set `flow: tus`")
+                "the public service has switched `flow: \(account.settings.flow.rawValue)` off: set `flow: tus`")
             verdict = .warning
         }
         return CheckResult(verdict, words.joined(separator: "; "), space: space)

@@ -44,8 +44,8 @@ struct VimeoAPI: Sendable {
     ///   - version: Version of the API; the flow of tickets has one of its own.
     /// - Throws: ``UploadError``; `CancellationError`.
     func ask(
-        _ method: String, _ path: String, _ body: JSONValue? = nil, _ what: String, allowing: Set<Int> = [],
-        version: Version = .current
+        _ method: String, _ path: String, _ body: JSONValue? = nil, _ what: String, _ context: RequestContext,
+        allowing: Set<Int> = [], version: Version = .current
     ) async throws -> (response: Response, json: JSONValue?) {
         if let left = ban.left(client.clocks.monotonic()) {
             throw UploadError(
@@ -54,11 +54,11 @@ struct VimeoAPI: Sendable {
                     "the API asked to be left alone for \(Int(left.inSeconds.rounded(.up))) s more",
                     http: 429, retryable: true), remedy: .rateLimit(after: left))
         }
-        var response = try await once(method, path, body, version)
+        var response = try await once(method, path, body, version, context)
         // The service has done nothing: the token has ended, and may have been renewed meanwhile. 8002 has another
         // meaning.
         if response.status == 401, body != nil, !VimeoVerdict(response, wait: { _ in .zero }).numbers.contains(8002) {
-            response = try await once(method, path, body, version)
+            response = try await once(method, path, body, version, context)
         }
         if (200..<300).contains(response.status) {
             // Callers of requests that change something do not always read the answer; callers of questions do.
@@ -71,7 +71,7 @@ struct VimeoAPI: Sendable {
     }
 
     private func once(
-        _ method: String, _ path: String, _ body: JSONValue?, _ version: Version
+        _ method: String, _ path: String, _ body: JSONValue?, _ version: Version, _ context: RequestContext
     ) async throws -> Response {
         var headers = [
             ("Accept", "application/vnd.vimeo.*+json;version=\(version.rawValue)"), Request.acceptsGzip,
@@ -85,7 +85,7 @@ struct VimeoAPI: Sendable {
             let response = try await client.ask(
                 Request(
                     method, base + (path.hasPrefix("/") ? "" : "/") + path, headers: headers, body: content,
-                    limits: limits)
+                    limits: limits), context
             ).response
             if let date = response.headers["Date"].flatMap({ httpDate($0) }) {
                 clock.ahead = date.milliseconds - client.clocks.wall().milliseconds

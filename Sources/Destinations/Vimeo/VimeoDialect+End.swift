@@ -274,7 +274,7 @@ extension VimeoDialect {
     /// The smaller of the period's quota and the total storage; `nil` where the service does not tell, as for a token
     /// without the scope `private`.
     func space() async throws -> RemoteSpace? {
-        let (_, json) = try await api.ask("GET", "/me?fields=upload_quota", nil, "the lookup of the quota")
+        let (_, json) = try await api.ask("GET", "/me?fields=upload_quota", nil, "the lookup of the quota", context)
         guard let space = json?["upload_quota"]?["space"] else { return nil }
         let isCount = space["unit"]?.text == "video_count"
         let periodic = json?["upload_quota"]?["periodic"]
@@ -293,7 +293,8 @@ extension VimeoDialect {
         let (_, json) = try await api.ask(
             "GET",
             "/me/videos?sort=date&direction=desc&per_page=50&page=\(number)"
-                + "&fields=uri,name,link,created_time,status,upload.size,upload.status", nil, "the list of videos")
+                + "&fields=uri,name,link,created_time,status,upload.size,upload.status", nil, "the list of videos",
+            context)
         guard case .list(let data)? = json?["data"] else {
             throw unusableAnswer("an answer to the request for videos without a list")
         }
@@ -311,7 +312,7 @@ extension VimeoDialect {
     /// - Returns: Whether there is nothing left of it.
     func remove(_ video: String) async throws -> Bool {
         let (response, _) = try await api.ask(
-            "DELETE", video, nil, "the removal of a cancelled upload", allowing: [403, 404, 410])
+            "DELETE", video, nil, "the removal of a cancelled upload", context, allowing: [403, 404, 410])
         if response.status != 403, response.isWebPage {
             throw api.refusal(response, "the removal of a cancelled upload")
         }
@@ -321,7 +322,7 @@ extension VimeoDialect {
 
     /// The scopes of the token, by the service's names; `nil` where the service does not tell.
     func scopes() async throws -> Set<String>? {
-        let (_, json) = try await api.ask("GET", "/oauth/verify", nil, "the lookup of the token's scopes")
+        let (_, json) = try await api.ask("GET", "/oauth/verify", nil, "the lookup of the token's scopes", context)
         return json?["scope"]?.text.map { Set($0.split(separator: " ").map(String.init)) }
     }
 }

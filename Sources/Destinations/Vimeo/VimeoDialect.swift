@@ -2,16 +2,30 @@ internal import Core
 internal import Credentials
 internal import Transport
 
-/// The API of Vimeo (version 3.4) as ``OffsetEngine`` needs it: creates a video or ticket, sends bytes to its address,
-/// and takes the last steps when they are there.
-struct VimeoDialect: OffsetDialect {
+/// An account at Vimeo: its settings, and the facts that all uploads to it have learned.
+struct VimeoAccount: Sendable {
     let api: VimeoAPI
-    /// Speaks tus to the address of an upload. Without a token: it must not reach another host.
-    let tus: TusDialect
+    /// The address of an upload, which speaks tus. Without a token: it must not reach another host.
+    let tus: TusServer
     let ranges: ContentRange
     let settings: VimeoSettings
     let secrets: SecretReader
     let log: @Sendable (String) -> Void
+}
+
+/// The API of Vimeo (version 3.4) as ``OffsetEngine`` needs it: creates a video or ticket, sends bytes to its address,
+/// and takes the last steps when they are there.
+struct VimeoDialect: OffsetDialect {
+    let account: VimeoAccount
+    /// The context of its requests.
+    let context: RequestContext
+
+    var api: VimeoAPI { account.api }
+    private var tus: TusDialect { TusDialect(server: account.tus, context: context) }
+    var ranges: ContentRange { account.ranges }
+    var settings: VimeoSettings { account.settings }
+    private var secrets: SecretReader { account.secrets }
+    var log: @Sendable (String) -> Void { account.log }
 
     var server: String { WebAddress(settings.base).origin }
 
@@ -174,7 +188,7 @@ struct VimeoDialect: OffsetDialect {
 
     func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
         guard let url = checkpoint.url else { return .gone(isCertain: true) }
-        guard flow(checkpoint) == .tus else { return try await ranges.locate(url, order, &checkpoint) }
+        guard flow(checkpoint) == .tus else { return try await ranges.locate(url, order, &checkpoint, context) }
         do { return try await tus.locate(order, &checkpoint) } catch let error as UploadError {
             // The request had no token that could be refused: the link has ended.
             guard let status = error.failure.http, status == 401 || status == 403 else { throw error }
@@ -192,7 +206,7 @@ struct VimeoDialect: OffsetDialect {
     ) async -> Sending {
         guard let url = checkpoint.url else { return Sending(unsent: .accepted(nil)) }
         guard flow(checkpoint) == .tus else {
-            return await ranges.send(range, to: url, order, &checkpoint, past: digest, sent)
+            return await ranges.send(range, to: url, order, &checkpoint, past: digest, context, sent)
         }
         return await tus.send(range, order, &checkpoint, past: digest, sent)
     }
@@ -226,13 +240,15 @@ struct VimeoDialect: OffsetDialect {
 
     // MARK: Words
 
-    /// Like ``VimeoAPI/ask(_:_:_:_:allowing:version:)``. When the quota is used up, adds the time at which it is
+    /// Like ``VimeoAPI/ask(_:_:_:_:_:allowing:version:)``. When the quota is used up, adds the time at which it is
     /// renewed.
     func asked(
         _ method: String, _ path: String, _ body: JSONValue?, _ what: String, allowing: Set<Int> = [],
         version: VimeoAPI.Version = .current
     ) async throws -> (response: Response, json: JSONValue?) {
-        do { return try await api.ask(method, path, body, what, allowing: allowing, version: version) } catch var error
+        do {
+            return try await api.ask(method, path, body, what, context, allowing: allowing, version: version)
+        } catch var error
             as UploadError
         {
             if case .noRoom(nil) = error.remedy { error.remedy = .noRoom(after: try await resetWait()) }

@@ -112,8 +112,10 @@ struct VimeoPicture: Sendable {
         let request = Request(
             "PUT", url, headers: [("Content-Type", order.mediaType)],
             body: .file(file.place, offset: 0, count: file.size), limits: dialect.settings.limits.sending)
-        let response = try await dialect.ranges.client.carry(request) { reporter.sending(min($0, file.size)) }
-            .result.get().response
+        let response = try await dialect.ranges.client.carry(request, dialect.context) {
+            reporter.sending(min($0, file.size))
+        }
+        .result.get().response
         switch response.status {
         case 200..<300:
             if response.isWebPage {

@@ -1,30 +1,232 @@
+import Core
+import Linux
 import Synchronization
+import TestKit
 import Testing
 import Transport
 
+@testable import Config
 @testable import Daemon
+@testable import Store
 
-@Suite("Interface of a request")
+@Suite("Permits for requests")
 struct TransferPermitTests {
-    private final class Road: Transporting {
-        let interfaces = Mutex<[String?]>([])
+    /// Records the requests that are sent.
+    private final class RecordingTransport: Transporting {
+        private let sent = Mutex<[Request]>([])
+        var interfaces: [String?] { sent.withLock { $0.map(\.interface) } }
+        var bytes: Int64 { sent.withLock { $0.reduce(0) { $0 + ($1.body.count ?? 0) } } }
 
         func send(_ request: Request) async throws(TransportError) -> Response {
-            interfaces.withLock { $0.append(request.interface) }
+            sent.withLock { $0.append(request) }
             return Response(status: 200)
         }
     }
 
     @Test("a request uses the permitted interface, except within this machine")
     func interface() async throws {
-        let road = Road()
-        var permit = TransferPermit.byHand
-        permit.interface = "wwan7"
-        try await TransferPermit.$current.withValue(permit) {
-            for host in ["s3.example", "169.254.169.254", "127.0.0.1.example", "127.0.0.1:8100", "[::1]", "localhost"] {
-                _ = try await PermittedTransport(transport: road).send(Request("GET", "http://\(host)/x"))
+        let transport = RecordingTransport()
+        var inputs = Admission.PolicyInputs(
+            now: WallTime(milliseconds: 0), monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil)
+        inputs.network = Metering(links: [NetworkLink(index: 7, name: "wwan7")])
+        let remote = Admission.DestinationState(
+            name: "s3", slots: 1, running: 0, pause: nil, health: DestinationHealth(),
+            rules: PolicyRules(metered: .pause), reachability: .over([NetworkPath(link: 7)]))
+        let permit = try TransferPermit.byHand(
+            Admission(total: 1), to: remote, exempting: [.metered], in: inputs, TrafficCounter()
+        ).get()
+        for host in ["s3.example", "169.254.169.254", "127.0.0.1.example", "127.0.0.1:8100", "[::1]", "localhost"] {
+            _ = try await PermittedTransport(transport).send(Request("GET", "http://\(host)/x"), with: permit)
+        }
+        #expect(transport.interfaces == ["wwan7", "wwan7", "wwan7", nil, nil, nil])
+    }
+
+    @Test("a query by hand gets no permit for a network that policy closes")
+    func closed() {
+        var inputs = Admission.PolicyInputs(
+            now: WallTime(milliseconds: 0), monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil)
+        inputs.network = Metering(links: [])
+        let remote = Admission.DestinationState(
+            name: "s3", slots: 1, running: 0, pause: nil, health: DestinationHealth(),
+            reachability: .offline("the cable is unplugged"))
+        let decision = TransferPermit.byHand(
+            Admission(total: 1), to: remote, exempting: [], in: inputs, TrafficCounter())
+        guard case .failure(let held) = decision else {
+            Issue.record("a permit without a route")
+            return
+        }
+        #expect(held.hold.kind == .offline)
+    }
+
+    @Test("a rebuild has a permit only where destinations may be asked")
+    func rebuild() {
+        var options = RebuildOptions()
+        #expect(TransferPermit.forRebuild(options) != nil)
+        options.isOffline = true
+        #expect(TransferPermit.forRebuild(options) == nil)
+    }
+
+    // MARK: Between claim and start
+
+    /// What policy depends on, as the scheduler keeps it. Uploads are only allowed while an exception waives the window,
+    /// which is never open.
+    private struct State {
+        let scene: ComponentScene
+        var pauses = PauseSet() { didSet { generation.noteChange() } }
+        var overrides = OverrideSet() { didSet { generation.noteChange() } }
+        var network = NetworkMonitor() { didSet { generation.noteChange() } }
+        var generation = PolicyGeneration()
+
+        init(_ scene: ComponentScene) {
+            self.scene = scene
+            allow()
+            setRoute(.local)
+        }
+
+        var now: WallTime { scene.clocks.wall() }
+
+        var snapshot: PolicySnapshot {
+            PolicySnapshot(
+                scene.house.setup, clocks: scene.clocks, quotas: scene.house.ledger.book, clockTrouble: nil,
+                power: nil, busy: BusyStates(), pauses: pauses, overrides: overrides,
+                destinations: DestinationTracker(), transfers: RunningTransfers(), network: network,
+                quotaWaits: QuotaWaitlist(), generation: generation)
+        }
+
+        mutating func pause(_ scope: PauseRecord.Scope, _ name: String) {
+            pauses.replace(pauses.records + [PauseRecord(scope: scope, name: name, since: now, until: nil)])
+        }
+
+        private func exception(_ scope: OverrideRecord.Scope, _ name: String, _ kind: OverrideRecord.Kind)
+            -> OverrideRecord
+        {
+            OverrideRecord(
+                scope: scope, name: name, kind: kind, since: now, until: now.advanced(by: .seconds(60)), who: "root")
+        }
+
+        /// Waives the window for a minute.
+        mutating func allow() { overrides.replace([exception(.folder, "cam", .exemption(.window))]) }
+        mutating func limitToZero() { overrides.replace(overrides.records + [exception(.all, "", .rate(0))]) }
+
+        mutating func setRoute(_ reachability: Reachability) {
+            let route = reachability == .local ? Admission.Route.local : .any
+            _ = network.record(
+                NetworkMonitor.Reached(reachability: reachability, route: .open(route), since: now), for: "nas")
+        }
+
+        /// Whether the upload may start, by a rule of the test's own.
+        func mayStart(_ stopsBefore: Int) -> Bool {
+            let active = overrides.active(at: now)
+            return generation.stops == stopsBefore && pauses.records.isEmpty
+                && network.routes["nas"]?.reachability == .local
+                && active.contains { $0.kind == .exemption(.window) } && !active.contains { $0.kind == .rate(0) }
+        }
+
+        /// - Returns: Whether the generation counts it; the passing of time is not counted.
+        mutating func change(_ dice: inout Dice) -> Bool {
+            let before = generation
+            switch Int.random(in: 0..<11, using: &dice) {
+            case 0: pause(.all, "")
+            case 1: pause(.folder, "cam")
+            case 2: pause(.destination, "nas")
+            case 3: pauses.replace([])
+            case 4: generation.noteStop()
+            case 5: scene.clocks.advance(by: .seconds(61))
+            case 6: overrides.replace([])
+            case 7: allow()
+            case 8: limitToZero()
+            case 9: setRoute(.any)
+            default: setRoute(.local)
+            }
+            return generation != before
+        }
+    }
+
+    private func scene() async throws -> (scene: ComponentScene, claim: Claim) {
+        let scene = try await ComponentScene { settings in
+            settings.policy.rules = PolicyRules(windows: [Window(days: [], from: 0, to: 1440)])
+        }
+        let row = try await scene.row(try await scene.record("clip.mp4"))
+        return (scene, Claim(upload: row.upload, asset: row.asset, checkpoint: nil, step: nil))
+    }
+
+    /// Starts a transfer and sends its bytes, if policy grants a permit now.
+    ///
+    /// - Returns: The number of bytes that were sent.
+    private func start(_ claim: Claim, _ batch: ReservationBatch, _ state: State) async throws -> Int64 {
+        let transport = RecordingTransport()
+        guard
+            let (permit, _) = state.snapshot.permit(
+                for: [claim], batch, state.scene.house.bandwidth, onAddressLost: {})
+        else { return 0 }
+        #expect(permit.isCurrent(in: state.generation))
+        let request = Request("PUT", "http://nas.example/clip.mp4", body: .bytes([UInt8](repeating: 1, count: 1000)))
+        _ = try await PermittedTransport(transport).send(request, with: permit.charging(upload: claim.upload.id))
+        return transport.bytes
+    }
+
+    @Test("no byte is sent where policy forbids it by the start, however it changed since the claim: 1,000 orders")
+    func interleavings() async throws {
+        let (scene, claim) = try await scene()
+        var (granted, refused) = (0, 0)
+        for seed in 0..<1000 {
+            var dice = Dice(seed: UInt64(seed))
+            var state = State(scene)
+            let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+            let stops = state.generation.stops
+            for _ in 0..<Int.random(in: 0...5, using: &dice) {
+                _ = state.change(&dice)
+                guard Bool.random(using: &dice) else { continue }
+                let mayStart = state.mayStart(stops)
+                let bytes = try await start(claim, batch, state)
+                #expect(bytes == (mayStart ? 1000 : 0), "seed \(seed)")
+                if mayStart { granted += 1 } else { refused += 1 }
             }
         }
-        #expect(road.interfaces.withLock { $0 } == ["wwan7", "wwan7", "wwan7", nil, nil, nil])
+        #expect(granted > 100 && refused > 500, "\(granted) granted, \(refused) refused")
+    }
+
+    @Test("a permit is not current any more after a change of policy")
+    func current() async throws {
+        let (scene, claim) = try await scene()
+        for seed in 0..<100 {
+            var dice = Dice(seed: UInt64(seed))
+            var state = State(scene)
+            let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+            let decision = state.snapshot.permit(for: [claim], batch, scene.house.bandwidth, onAddressLost: {})
+            let permit = try #require(decision?.permit)
+            #expect(permit.isCurrent(in: state.generation))
+            let isCounted = state.change(&dice)
+            #expect(permit.isCurrent(in: state.generation) != isCounted)
+        }
+    }
+
+    @Test("claims that were made before a stop are refused, also those that policy allows")
+    func stop() async throws {
+        let (scene, claim) = try await scene()
+        var state = State(scene)
+        let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+        #expect(state.snapshot.refused([claim], batch).isEmpty)
+        state.generation.noteStop()
+        #expect(state.snapshot.refused([claim], batch) == [claim])
+        let later = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+        #expect(state.snapshot.refused([claim], later).isEmpty)
+    }
+
+    @Test("the exemption of one upload counts only as long as it lasts")
+    func exemption() async throws {
+        let (scene, claim) = try await scene()
+        var state = State(scene)
+        state.overrides.replace([
+            OverrideRecord(
+                scope: .upload, name: claim.upload.id, kind: .exemption(.window), since: state.now,
+                until: state.now.advanced(by: .seconds(60)), who: "root")
+        ])
+        let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [.window], ledger: scene.house.ledger)
+        #expect(try await start(claim, batch, state) == 1000)
+        let ordinary = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+        #expect(try await start(claim, ordinary, state) == 0)
+        scene.clocks.advance(by: .seconds(61))
+        #expect(try await start(claim, batch, state) == 0)
     }
 }

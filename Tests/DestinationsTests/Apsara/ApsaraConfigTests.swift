@@ -75,9 +75,9 @@ struct ApsaraConfigTests {
                 transport: transport, secrets: SecretReader(), clocks: ManualClocks(), name: "vod", log: { _ in }))
         let keys = ApsaraKeys(
             ApsaraGrant(key: S3Key(id: "", secret: "")), left: .zero, clocks: ManualClocks(), clock: ServiceClock()
-        ) { _ in throw CancellationError() }
+        ) { _, _ in throw CancellationError() }
         let medium = ApsaraMedium(sort: .video, endpoint: endpoint, bucket: "abc", key: "a.mp4", region: "cn-shanghai")
-        let settings = apsara.dialect(of: medium, keys, isSingle: true, nil) { nil }.settings
+        let settings = apsara.dialect(of: medium, keys, isSingle: true, nil, .open) { nil }.settings
         #expect(settings.place(of: "a.mp4", in: settings.region).url == url)
         #expect(settings.signing.rawValue == signing)
         #expect(settings.region == "cn-shanghai")

@@ -67,7 +67,7 @@ struct ApsaraGrantTests {
         let asked = Mutex(0)
         let broken = Mutex(false)
         let grant = ApsaraGrant(key: S3Key(id: "1", secret: "s"))
-        let keys = ApsaraKeys(grant, left: .seconds(3000), clocks: clocks, clock: ServiceClock()) { reason in
+        let keys = ApsaraKeys(grant, left: .seconds(3000), clocks: clocks, clock: ServiceClock()) { reason, _ in
             #expect(reason == .ending)
             asked.withLock { $0 += 1 }
             if broken.withLock({ $0 }) {

@@ -44,14 +44,14 @@ private struct GoogleDialect: OffsetDialect {
 
     func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
         guard let url = checkpoint.url else { return .gone(isCertain: true) }
-        return try await ranges.locate(url, order, &checkpoint)
+        return try await ranges.locate(url, order, &checkpoint, .open)
     }
 
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
-        await ranges.send(range, to: checkpoint.url ?? "", order, &checkpoint, past: digest, sent)
+        await ranges.send(range, to: checkpoint.url ?? "", order, &checkpoint, past: digest, .open, sent)
     }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {

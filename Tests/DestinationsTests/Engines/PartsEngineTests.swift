@@ -246,6 +246,8 @@ final class PartsRemote: PartsDialect {
     func leaves(_ bytes: Int64?) { state.withLock { $0.left = bytes } }
     var mostPledged: Int64 { state.withLock { $0.mostPledged } }
 
+    func charging(upload id: String) -> PartsRemote { self }
+
     func reserve(for count: Int64) -> Shortage? {
         state.withLock { state in
             if let left = state.left, state.reserved + count > left {

@@ -234,7 +234,6 @@ private final class Notebook: BundleReporter {
         pages.withLock { $0.checkpoints.merge(checkpoints) { $1 } }
         return Set(checkpoints.keys).subtracting(lost)
     }
-    func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R { try await body() }
     func sending(_ id: String, _ offset: Int64) {
         pages.withLock { pages in
             if pages.checkpoints[id] == nil { pages.wasEarly = true }

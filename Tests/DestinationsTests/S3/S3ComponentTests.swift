@@ -67,7 +67,7 @@ struct S3ComponentTests {
         other.id = "02"
         try naming.reserve("a", try order("a"))
         #expect(throws: UploadError.self) { try naming.reserve("a", other) }
-        api.release(of: ["01"])
+        api.bucket.release(of: ["01"])
         try naming.reserve("a", other)
     }
 

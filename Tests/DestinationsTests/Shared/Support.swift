@@ -174,10 +174,13 @@ struct Journey: Sendable {
     struct Absent: Error {}
 
     /// One attempt, from the state in the ledger.
-    func attempt() async throws -> RemoteObject {
+    ///
+    /// - Parameter headers: Request headers of the upload's own.
+    func attempt(headers: [String: String] = [:]) async throws -> RemoteObject {
         var order = order
         if let last = ledger.last { order.checkpoint = last }
-        return try await destination.upload(order, reporter: ledger)
+        return try await destination.upload(
+            order, reporter: ledger, context: RequestContext(permit: OpenPermit(), headers: headers))
     }
 
     /// The error of one attempt that must fail.

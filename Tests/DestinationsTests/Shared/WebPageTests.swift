@@ -63,10 +63,12 @@ struct WebPageTests {
             caFile: nil, clocks: clocks, name: "archive")
         let api = VimeoAPI(client, base: server.url, limits: Limits())
         for method in ["POST", "PATCH", "DELETE"] {
-            let error = await #expect(throws: UploadError.self) { try await api.ask(method, "/videos/1", nil, "it") }
+            let error = await #expect(throws: UploadError.self) {
+                try await api.ask(method, "/videos/1", nil, "it", .open)
+            }
             #expect(error?.failure.code == "web_page")
         }
         // A caller that asks a question notices the missing JSON.
-        #expect(try await api.ask("GET", "/videos/1", nil, "it").json == nil)
+        #expect(try await api.ask("GET", "/videos/1", nil, "it", .open).json == nil)
     }
 }

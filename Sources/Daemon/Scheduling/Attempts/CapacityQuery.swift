@@ -2,6 +2,7 @@ internal import Core
 internal import Destinations
 internal import Linux
 internal import Store
+internal import Transport
 
 /// Asks a destination for its free space.
 struct CapacityQuery: Sendable {
@@ -13,15 +14,15 @@ struct CapacityQuery: Sendable {
     func run(
         _ destination: any Destination, _ name: String, _ permit: TransferPermit
     ) async -> (space: RemoteSpace?, error: UploadError?) {
-        let answer = await TransferPermit.$current.withValue(permit) { await space(of: destination, name) }
+        let answer = await space(of: destination, name, RequestContext(permit: permit, headers: [:]))
         await close(permit)
         return answer
     }
 
     private func space(
-        of destination: any Destination, _ name: String
+        of destination: any Destination, _ name: String, _ context: RequestContext
     ) async -> (RemoteSpace?, UploadError?) {
-        do { return (try await destination.space(), nil) } catch {
+        do { return (try await destination.space(context: context), nil) } catch {
             house.refused(error.remedy, by: name)
             house.log.debug(
                 "cannot read the free space of a destination", ["destination": name, "reason": error.failure.message])

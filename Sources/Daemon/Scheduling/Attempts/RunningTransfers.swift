@@ -19,9 +19,6 @@ struct RunningTransfers: Sendable {
     /// The transfer of each running upload.
     private var numbers: [String: Int] = [:]
     private var lastNumber = 0
-    /// How often transfers were told to stop. A claim is given back if this changed while it was made: the stop may
-    /// have been meant for it.
-    private(set) var stopEpoch = 0
 
     /// The number of a transfer that is about to start.
     mutating func nextNumber() -> Int {
@@ -40,9 +37,6 @@ struct RunningTransfers: Sendable {
             numbers[id] = nil
         }
     }
-
-    /// Records that some transfers are told to stop.
-    mutating func noteStop() { stopEpoch += 1 }
 
     subscript(number: Int) -> Transfer? { byNumber[number] }
 

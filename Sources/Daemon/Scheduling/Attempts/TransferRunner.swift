@@ -10,6 +10,8 @@ struct TransferRunner: Sendable {
     let house: House
     let scheduler: Scheduler
     let destination: any Destination
+    /// The permission of all requests of the transfer.
+    let permit: TransferPermit
     /// The generation of the destination's settings that the transfer uses.
     let generation: Int
     let records: AttemptRecords
@@ -34,7 +36,9 @@ struct TransferRunner: Sendable {
     /// - Returns: Whether the next upload has a chance.
     private func alone(_ claim: Claim) async -> Bool {
         do {
-            let verdict = try await UploadAttempt(house: house, claim: claim, destination: destination).run()
+            let verdict = try await UploadAttempt(
+                house: house, claim: claim, destination: destination, permit: permit
+            ).run()
             await conclude([(claim, verdict)])
             return verdict.failure == nil || verdict.wasAnswered
         } catch {
@@ -47,7 +51,9 @@ struct TransferRunner: Sendable {
     private func together(_ claims: [Claim]) async -> [Claim] {
         let began = house.clocks.monotonic()
         do {
-            let result = try await BundleAttempt(house: house, claims: claims, destination: destination).run()
+            let result = try await BundleAttempt(
+                house: house, claims: claims, destination: destination, permit: permit
+            ).run()
             let took = house.clocks.monotonic().since(began)
             let done = claims.compactMap { claim -> (Claim, UploadAttempt.Verdict)? in
                 guard let remote = result.verified[claim.upload.id] else { return nil }

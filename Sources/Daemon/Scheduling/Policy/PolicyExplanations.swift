@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Destinations
 internal import Store
 
 // What people are told of a policy decision: the hold, the turn, the limit and the quota of an upload.

@@ -6,6 +6,8 @@ internal import Store
 /// Everything that policy depends on, as it is known at one moment. Decisions and explanations are pure functions of
 /// it; a change of the state needs another snapshot.
 struct PolicySnapshot: Sendable {
+    /// Counts the changes that led to it.
+    let generation: PolicyGeneration
     let configuration: RuntimeConfiguration
     let admission: Admission
     var inputs: Admission.PolicyInputs
@@ -20,8 +22,9 @@ struct PolicySnapshot: Sendable {
     init(
         _ configuration: RuntimeConfiguration, clocks: any Clocks, quotas: QuotaState, clockTrouble: Hold?,
         power: Power?, busy: BusyStates, pauses: PauseSet, overrides: OverrideSet, destinations: DestinationTracker,
-        transfers: RunningTransfers, network: NetworkMonitor, quotaWaits: QuotaWaitlist
+        transfers: RunningTransfers, network: NetworkMonitor, quotaWaits: QuotaWaitlist, generation: PolicyGeneration
     ) {
+        self.generation = generation
         self.configuration = configuration
         self.pauses = pauses
         self.overrides = overrides
@@ -100,8 +103,11 @@ struct PolicySnapshot: Sendable {
 
     /// The folder of an upload, with the exemptions of the upload itself.
     func folder(_ name: String, of upload: String) -> Admission.FolderState {
-        folder(name, exempting: overrides.exemptions(.upload, upload, at: inputs.now))
+        folder(name, exempting: exemptions(of: upload))
     }
+
+    /// The rules that are waived for a single upload.
+    func exemptions(of upload: String) -> Set<Exemption> { overrides.exemptions(.upload, upload, at: inputs.now) }
 
     func folder(_ name: String, exempting exemptions: Set<Exemption>) -> Admission.FolderState {
         var folder = folder(name)

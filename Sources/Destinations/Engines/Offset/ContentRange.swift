@@ -33,14 +33,16 @@ struct ContentRange: Sendable {
     var alignment: Int64 = 1
 
     /// Asks for the offset of the upload at `url`.
-    func locate(_ url: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
+    func locate(
+        _ url: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ context: RequestContext
+    ) async throws -> Position {
         let size = order.file.size
         let response: Response
         do {
             response = try await client.ask(
                 Request(
                     "PUT", url, headers: [("Content-Range", "bytes */\(size)"), ("Content-Length", "0")],
-                    body: .bytes([]), limits: limits.small)
+                    body: .bytes([]), limits: limits.small), context
             ).response
         } catch let error as AuthorizedClient.Unanswered { throw error.error }
         switch response.status {
@@ -85,7 +87,7 @@ struct ContentRange: Sendable {
 
     func send(
         _ range: Range<Int64>, to url: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint,
-        past digest: SentDigest,
+        past digest: SentDigest, _ context: RequestContext,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
         let count = range.upperBound - range.lowerBound
@@ -97,7 +99,7 @@ struct ContentRange: Sendable {
             ], body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
             limits: limits.sending)
         request.asksFirst = false
-        let carried = await client.carry(request, sent: sent)
+        let carried = await client.carry(request, context, sent: sent)
         switch carried.result {
         case .failure(let error): return Sending(.failed(error), carried)
         case .success(let answer):

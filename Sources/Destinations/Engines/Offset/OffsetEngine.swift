@@ -21,11 +21,6 @@ struct OffsetEngine: Sendable {
         self.finalError = finalError
     }
 
-    /// Returns the same engine with another dialect.
-    func over(_ dialect: any OffsetDialect) -> OffsetEngine {
-        OffsetEngine(dialect: dialect, chunks: chunks, gone: gone, finalError: finalError)
-    }
-
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
         try order.file.checkStatus(dialect.failure)
         let run = OffsetUpload(self, order, reporter)

@@ -37,8 +37,11 @@ protocol PartsDialect: Sendable {
     /// - Throws: ``UploadError`` for a file that cannot be sent like this.
     func plan(_ order: UploadOrder) throws -> PartPlan
 
+    /// The same dialect for one upload of a bundle, whose account its requests are charged to.
+    func charging(upload id: String) -> Self
+
     /// Reserves the quota for a part of this size; ``returnPledge(for:sent:)`` gives back the rest. See
-    /// ``Transporting/reserve(for:)``.
+    /// ``RequestPermit/reserve(for:)``.
     func reserve(for count: Int64) -> Shortage?
     func returnPledge(for count: Int64, sent: Int64)
 

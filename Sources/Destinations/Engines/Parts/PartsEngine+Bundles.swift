@@ -14,16 +14,14 @@ extension PartsEngine {
                 try Task.checkCancellation()
                 guard let plan = plan(order) else { continue }
                 // A file for which the quota does not suffice waits alone, and says so.
-                if await reporter.paying(for: order.id, { dialect.reserve(for: plan[0].length) }) != nil { continue }
+                let dialect = dialect.charging(upload: order.id)
+                if dialect.reserve(for: plan[0].length) != nil { continue }
                 var checkpoint = PartsCheckpoint()
                 checkpoint.set(plan, order)
                 let held: RemoteObject?
                 do {
-                    held = try await reporter.paying(for: order.id) {
-                        let held = try await dialect.settle(order, plan, &checkpoint, restarts: 0)
-                        if held == nil { try await dialect.begin(order, plan, &checkpoint) }
-                        return held
-                    }
+                    held = try await dialect.settle(order, plan, &checkpoint, restarts: 0)
+                    if held == nil { try await dialect.begin(order, plan, &checkpoint) }
                 } catch let error as UploadError {
                     // This file waits for another upload, perhaps for one of these.
                     if case .pending = error.remedy { continue }
@@ -44,11 +42,9 @@ extension PartsEngine {
             for piece in pieces where isHeld.contains(piece.order.id) && !reporter.isToPause(piece.order.id) {
                 try Task.checkCancellation()
                 let id = piece.order.id
-                let sending = await reporter.paying(for: id) {
-                    let sending = await dialect.send(piece.plan[0], piece) { reporter.sending(id, $0) }
-                    dialect.returnPledge(for: piece.plan[0].length, sent: sending.bytesSent)
-                    return sending
-                }
+                let dialect = dialect.charging(upload: id)
+                let sending = await dialect.send(piece.plan[0], piece) { reporter.sending(id, $0) }
+                dialect.returnPledge(for: piece.plan[0].length, sent: sending.bytesSent)
                 // Its name belongs to another file: only this file is affected.
                 if case .startOver = sending.answer { continue }
                 // The next file would meet the same error.

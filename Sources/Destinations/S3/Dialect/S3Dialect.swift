@@ -13,6 +13,9 @@ struct S3Dialect: PartsDialect {
     var settings: S3Settings { api.settings }
     private var wire: BucketWire { settings.preset.wire }
     var naming: S3Naming { S3Naming(api: api, isSingle: isSingle) }
+    private var partition: S3FilePartition {
+        S3FilePartition(settings: settings, isSecure: api.isSecure, isSingle: isSingle)
+    }
     var digests: S3PartDigests { S3PartDigests(api: api, isSingle: isSingle) }
     private var finder: S3ObjectFinder { S3ObjectFinder(api: api, isSingle: isSingle) }
     private var comparison: S3ObjectComparison { S3ObjectComparison(api: api, isSingle: isSingle) }
@@ -42,24 +45,17 @@ struct S3Dialect: PartsDialect {
         api.client.failure(kind, code, message, retryable: retryable)
     }
 
-    func reserve(for count: Int64) -> Shortage? { api.client.transport.reserve(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) { api.client.transport.returnPledge(for: count, sent: sent) }
-
-    func plan(_ order: UploadOrder) throws -> PartPlan {
-        guard let plan = plan(forSize: order.file.size) else {
-            throw api.fileRefusal("too_large", "a file of \(order.file.size) bytes is more than the service takes")
-        }
-        return plan
+    func charging(upload id: String) -> S3Dialect {
+        S3Dialect(api: S3API(bucket: api.bucket, context: api.context.charging(upload: id)), isSingle: isSingle)
     }
 
-    /// Parts of AWS: at most 10,000, at most 5 GiB each. The number stays somewhat below the first limit.
-    func plan(forSize size: Int64) -> PartPlan? {
-        let most = settings.preset.mostParts / 10 * 9
-        var wanted = max(settings.partSize, settings.preset.smallestPart)
-        if size / most >= wanted { wanted = (size / most / (1 << 20) + 1) * (1 << 20) }
-        guard let plan = PartPlan(size: size, partSize: isSingle ? max(1, size) : min(wanted, 5 << 30)),
-            plan.count <= settings.preset.mostParts
-        else { return nil }
+    func reserve(for count: Int64) -> Shortage? { api.context.permit.reserve(for: count) }
+    func returnPledge(for count: Int64, sent: Int64) { api.context.permit.returnPledge(for: count, sent: sent) }
+
+    func plan(_ order: UploadOrder) throws -> PartPlan {
+        guard let plan = partition.plan(forSize: order.file.size) else {
+            throw api.fileRefusal("too_large", "a file of \(order.file.size) bytes is more than the service takes")
+        }
         return plan
     }
 

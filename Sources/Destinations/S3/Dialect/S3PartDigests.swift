@@ -59,11 +59,7 @@ struct S3PartDigests: Sendable {
 
     /// The digests that are sent with each part.
     func kinds(for checksum: S3Preset.Checksum) -> Set<PartDigests.Kind> {
-        var kinds: Set<PartDigests.Kind> = []
-        if !api.isSecure || isSingle { kinds.insert(.sha256) }
-        if let kind = checksum.digest { kinds.insert(kind) }
-        if checksum == .crc64 { kinds.insert(.md5) }
-        return kinds
+        S3FilePartition(settings: api.settings, isSecure: api.isSecure, isSingle: isSingle).digestKinds(for: checksum)
     }
 
     /// Uses the digests from staging, and reads the part for the rest. The bytes of a single request are read too,

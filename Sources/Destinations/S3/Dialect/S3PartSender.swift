@@ -30,7 +30,7 @@ struct S3PartSender: Sendable {
                 body: .file(piece.order.file.place, offset: part.offset, count: part.length, check: digest),
                 payload: proof.payload,
                 limits: settings.limits.sending, what: "part \(part.index + 1) of \(piece.plan.count)")
-            if settings.tellsLimit, let limit = OSS.trafficLimit(api.client.transport.rate) {
+            if settings.tellsLimit, let limit = OSS.trafficLimit(api.context.permit.rate) {
                 request.headers.append(limit)
             }
             if isSingle {

@@ -1,38 +1,44 @@
 internal import Core
 internal import Credentials
+internal import Transport
 
 /// Supplies the key with which requests are signed.
 protocol S3KeySource: Sendable {
+    /// - Parameter context: For the requests that are needed to get it.
     /// - Returns: The key, and the number of its reading for ``refused(_:)``.
-    func current() async throws -> (key: S3Key, reading: Int)
+    func current(_ context: RequestContext) async throws -> (key: S3Key, reading: Int)
     /// Records that the service refused the key of this reading: the next call reads it again.
     func refused(_ reading: Int) async
     /// Looks for another key in place of one that was refused with this answer.
     ///
-    /// - Returns: Whether the request is worth being sent again, with the key that ``current()`` then returns.
-    func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool
+    /// - Returns: Whether the request is worth being sent again, with the key that ``current(_:)`` then returns.
+    func renew(
+        _ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool, _ context: RequestContext
+    ) async -> Bool
     /// Reports that bytes of a file were in flight for this long.
     func carried(for time: Duration) async
 }
 
 extension S3KeySource {
-    func renew(_ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool) async -> Bool {
+    func renew(
+        _ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool, _ context: RequestContext
+    ) async -> Bool {
         // A temporary key may be given again, with a longer validity.
         if key.token != nil, verdict.isOfKey || isHead && verdict.isMute {
             await refused(reading)
             return true
         }
-        return verdict.isOfRights || isHead && verdict.isMute ? await isReplaced(key, reading) : false
+        return verdict.isOfRights || isHead && verdict.isMute ? await isReplaced(key, reading, context) : false
     }
 
     /// Reads a refused key once more.
     ///
     /// - Returns: Whether there is another key by now. If not, the next request reads it again.
-    func isReplaced(_ key: S3Key, _ reading: Int) async -> Bool {
+    func isReplaced(_ key: S3Key, _ reading: Int, _ context: RequestContext) async -> Bool {
         await refused(reading)
         let now: (key: S3Key, reading: Int)
         // The next request reads it again, and reports the reason.
-        do { now = try await current() } catch { return false }
+        do { now = try await current(context) } catch { return false }
         if now.key != key { return true }
         await refused(now.reading)
         return false
@@ -69,7 +75,7 @@ actor S3Keys: S3KeySource {
     }
 
     /// - Throws: ``SecretError``; ``Unusable``.
-    func current() async throws -> (key: S3Key, reading: Int) {
+    func current(_ context: RequestContext) async throws -> (key: S3Key, reading: Int) {
         let first = try await provider.current()
         let (key, end): (S3Key, WallTime?)
         do { (key, end) = try self.key(first.headers) } catch {

@@ -53,12 +53,12 @@ actor S3Metadata: S3KeySource {
         self.reader = reader
     }
 
-    func current() async throws -> (key: S3Key, reading: Int) {
+    func current(_ context: RequestContext) async throws -> (key: S3Key, reading: Int) {
         let now = client.clocks.wall()
         if let held, !isRefused, !isDue(held, now) { return (held.key, reading) }
         askedAt = now
         do {
-            let given = try await settings.kind == .instance ? instance() : container()
+            let given = try await settings.kind == .instance ? instance(context) : container(context)
             held = Held(key: given.key, end: given.end)
             isRefused = false
             reading += 1
@@ -79,12 +79,12 @@ actor S3Metadata: S3KeySource {
 
     // MARK: The instance
 
-    private func instance() async throws -> (key: S3Key, end: WallTime?) {
+    private func instance(_ context: RequestContext) async throws -> (key: S3Key, end: WallTime?) {
         let base = settings.url ?? "http://169.254.169.254"
         let list = "\(base)/latest/meta-data/iam/security-credentials/"
         var role = settings.role
         if role == nil {
-            let answer = try await instance(list, base)
+            let answer = try await instance(list, base, context)
             if answer.status == 404 {
                 throw problem(base, "the instance has no role: give it one that may write to the bucket", .authenticate)
             }
@@ -99,7 +99,7 @@ actor S3Metadata: S3KeySource {
         guard let role else {
             throw problem(base, "the instance has no role: give it one that may write to the bucket", .authenticate)
         }
-        let answer = try await instance(list + PercentCoding.encode(role.utf8), base)
+        let answer = try await instance(list + PercentCoding.encode(role.utf8), base, context)
         if answer.status == 404 {
             throw problem(base, "the instance has no role `\(FilePath(role).display)`", .authenticate)
         }
@@ -108,22 +108,23 @@ actor S3Metadata: S3KeySource {
 
     /// Returns an answer of the instance, whatever its status. A session that the instance no longer knows is started
     /// again, once.
-    private func instance(_ url: String, _ base: String) async throws -> Response {
+    private func instance(_ url: String, _ base: String, _ context: RequestContext) async throws -> Response {
         for isLast in [false, true] {
-            let session = try await begun(base)
-            let answer = try await ask("GET", url, [("X-aws-ec2-metadata-token", session.token)], base)
+            let session = try await begun(base, context)
+            let answer = try await ask("GET", url, [("X-aws-ec2-metadata-token", session.token)], base, context)
             guard answer.status == 401, !isLast else { return answer }
             self.session = nil
         }
         throw problem(base, "it rejects the token", .authenticate)
     }
 
-    private func begun(_ base: String) async throws -> Session {
+    private func begun(_ base: String, _ context: RequestContext) async throws -> Session {
         let now = client.clocks.wall()
         if let session, now < session.end { return session }
         let answer = try await ask(
-            "PUT", "\(base)/latest/api/token", [("X-aws-ec2-metadata-token-ttl-seconds", "\(Self.sessionLength)")], base
-        )
+            "PUT", "\(base)/latest/api/token", [("X-aws-ec2-metadata-token-ttl-seconds", "\(Self.sessionLength)")],
+            base,
+            context)
         try mustBeGood(answer, base)
         let token = String(decoding: answer.body, as: UTF8.self)
         guard !token.isEmpty, token.utf8.count <= 4096, !answer.isWebPage,
@@ -139,7 +140,7 @@ actor S3Metadata: S3KeySource {
 
     // MARK: The container
 
-    private func container() async throws -> (key: S3Key, end: WallTime?) {
+    private func container(_ context: RequestContext) async throws -> (key: S3Key, end: WallTime?) {
         var url = settings.url
         if url == nil { url = await variable("AWS_CONTAINER_CREDENTIALS_FULL_URI") }
         if url == nil, let path = await variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
@@ -160,7 +161,7 @@ actor S3Metadata: S3KeySource {
         }
         let token = try await containerToken()
         if let token { client.remember([token]) }
-        let answer = try await ask("GET", url, token.map { [("Authorization", $0)] } ?? [], url)
+        let answer = try await ask("GET", url, token.map { [("Authorization", $0)] } ?? [], url, context)
         return try key(answer, url)
     }
 
@@ -184,7 +185,8 @@ actor S3Metadata: S3KeySource {
     // MARK: Both
 
     private func ask(
-        _ method: String, _ url: String, _ headers: [(String, String)], _ base: String
+        _ method: String, _ url: String, _ headers: [(String, String)], _ base: String,
+        _ context: RequestContext
     ) async throws -> Response {
         var request = Request(
             method, url, headers: headers,
@@ -192,7 +194,7 @@ actor S3Metadata: S3KeySource {
             answerLimit: 64 << 10)
         // The answer is only for this machine.
         request.mayUseProxy = false
-        do { return try await client.ask(request).response } catch let error as AuthorizedClient.Unanswered {
+        do { return try await client.ask(request, context).response } catch let error as AuthorizedClient.Unanswered {
             throw client.silence("no instance metadata at \(client.host(base))", error)
         }
     }

@@ -1,4 +1,5 @@
 internal import Core
+internal import Transport
 
 /// Temporary keys that a service or program of the person hands out. They are requested again before they end, and when
 /// one is refused.
@@ -29,9 +30,9 @@ actor STSKeys: S3KeySource {
         return STSKeys(service, client)
     }
 
-    func current() async throws -> (key: S3Key, reading: Int) {
+    func current(_ context: RequestContext) async throws -> (key: S3Key, reading: Int) {
         if let held, !isRefused, !isDue(held.end) { return (held.key, reading) }
-        do { try await question.join { try await self.ask() } } catch {
+        do { try await question.join { try await self.ask(context) } } catch {
             // A key that is still valid is used although its renewal failed.
             if let held, !isRefused, let end = held.end, end > client.clocks.wall() { return (held.key, reading) }
             throw error
@@ -48,11 +49,11 @@ actor STSKeys: S3KeySource {
         return askedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
     }
 
-    private func ask() async throws {
+    private func ask(_ context: RequestContext) async throws {
         askedAt = client.clocks.wall()
         let bytes = try await service.answer(
             to: .object(["version": .whole(1), "operation": .text("keys"), "destination": .text(client.name)]),
-            "the request for temporary keys")
+            "the request for temporary keys", context)
         guard let json = JSONValue.read(bytes), case .object = json else {
             throw service.problem("gives something other than a JSON object", .holdDestination(after: nil))
         }

@@ -49,7 +49,7 @@ actor S3Presigner: S3Signing {
             bucket: settings.bucket)
     }
 
-    func signed(_ request: S3Request) async throws -> S3Signed {
+    func signed(_ request: S3Request, _ context: RequestContext) async throws -> S3Signed {
         let wanted = S3Wanted(request)
         var early = signedEarlier(wanted)
         if early == nil, let question = wanted.mark.flatMap({ coming[$0] }) {
@@ -58,7 +58,7 @@ actor S3Presigner: S3Signing {
             early = signedEarlier(wanted)
         }
         let wasEarly = early != nil
-        let given = if let early { early } else { try await ask(wanted) }
+        let given = if let early { early } else { try await ask(wanted, context) }
         conceal(given)
         return S3Signed(url: given.url, headers: given.headers(over: request.headers)) { answer, corrected in
             guard [400, 401, 403].contains(answer.status), !corrected.contains(.key) else { return nil }
@@ -100,8 +100,8 @@ actor S3Presigner: S3Signing {
     // MARK: Asking
 
     /// Requests one address, and for a part also those of the following parts that are neither known nor requested.
-    private func ask(_ first: S3Wanted) async throws -> S3Given {
-        guard first.mark != nil else { return try await ask([first]) }
+    private func ask(_ first: S3Wanted, _ context: RequestContext) async throws -> S3Given {
+        guard first.mark != nil else { return try await ask([first], context) }
         kept = kept.filter { counts($0.value) }
         let further = first.request.further.map { S3Wanted(first.request, part: $0) }.filter { wanted in
             wanted.mark.map { kept[$0] == nil && coming[$0] == nil } ?? false
@@ -113,16 +113,16 @@ actor S3Presigner: S3Signing {
             coming = coming.filter { $0.value != number }
             waiting.removeValue(forKey: number)?.forEach { $0.resume() }
         }
-        return try await ask([first] + further)
+        return try await ask([first] + further, context)
     }
 
-    private func ask(_ all: [S3Wanted]) async throws -> S3Given {
+    private func ask(_ all: [S3Wanted], _ context: RequestContext) async throws -> S3Given {
         let question = JSONValue.object([
             "version": .whole(1), "destination": .text(client.name), "bucket": .text(settings.bucket),
             "endpoint": .text(hosts.endpoint.description), "region": .text(settings.region),
             "requests": .list(all.map(\.json)),
         ])
-        let answer = try await signer.answer(to: question, "the request for a signed address")
+        let answer = try await signer.answer(to: question, "the request for a signed address", context)
         // Neither a login page nor the answer of a broken proxy is one.
         guard let first = all.first, let signed = JSONValue.read(answer)?["signed"]?.items, let given = signed.first
         else {

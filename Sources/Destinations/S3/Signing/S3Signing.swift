@@ -5,8 +5,9 @@ internal import Transport
 
 /// Signs requests, with a key of ours or by an external signer.
 protocol S3Signing: Sendable {
+    /// - Parameter context: For the requests that are needed to sign it.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func signed(_ request: S3Request) async throws -> S3Signed
+    func signed(_ request: S3Request, _ context: RequestContext) async throws -> S3Signed
     /// The key in use is known to be a temporary one.
     var isLent: Bool { get }
     /// Reports that bytes of a file were in flight for this long.
@@ -84,8 +85,8 @@ final class S3KeySigner: S3Signing {
 
     var isLent: Bool { state.withLock { $0.isLent } }
 
-    func signed(_ request: S3Request) async throws -> S3Signed {
-        let (key, reading) = try await client.key(of: keys)
+    func signed(_ request: S3Request, _ context: RequestContext) async throws -> S3Signed {
+        let (key, reading) = try await client.key(of: keys, context)
         let region = state.withLock { state in
             state.isLent = key.token != nil
             return state.region
@@ -120,7 +121,7 @@ final class S3KeySigner: S3Signing {
             }
             let isHead = request.method == "HEAD"
             guard !corrected.contains(.key),
-                await self.keys.renew(key, reading, after: verdict, isHead: isHead)
+                await self.keys.renew(key, reading, after: verdict, isHead: isHead, context)
             else { return nil }
             return .key
         }
@@ -131,9 +132,9 @@ final class S3KeySigner: S3Signing {
 
 extension AuthorizedClient {
     /// Returns the present key, which no message shows from then on.
-    func key(of source: any S3KeySource) async throws -> (key: S3Key, reading: Int) {
+    func key(of source: any S3KeySource, _ context: RequestContext) async throws -> (key: S3Key, reading: Int) {
         do {
-            let current = try await source.current()
+            let current = try await source.current(context)
             remember([current.key.id, current.key.secret] + [current.key.token].compactMap { $0 })
             return current
         } catch  where error is SecretError || error is S3Keys.Unusable {

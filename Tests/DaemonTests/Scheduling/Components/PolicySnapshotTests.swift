@@ -44,7 +44,7 @@ struct PolicySnapshotTests {
                 destinations: [:], since: clocks.wall()),
             clocks: clocks, quotas: QuotaState(policy: rules), clockTrouble: nil, power: nil, busy: busy,
             pauses: pauses, overrides: overrides, destinations: DestinationTracker(), transfers: transfers,
-            network: network, quotaWaits: QuotaWaitlist())
+            network: network, quotaWaits: QuotaWaitlist(), generation: PolicyGeneration())
     }
 
     private func running(_ count: Int) -> RunningTransfers {

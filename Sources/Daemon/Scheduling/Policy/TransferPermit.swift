@@ -1,0 +1,203 @@
+internal import Config
+internal import Core
+internal import Names
+internal import Store
+internal import Transport
+
+/// The permission of one transfer, or of one query, to send requests: interface, limits, account.
+///
+/// Only the decisions in this file make one. A permit is passed as a parameter from the decision to the request.
+struct TransferPermit: RequestPermit {
+    /// Where the permission comes from.
+    fileprivate enum Origin {
+        /// The scheduler's policy, as it was in this generation.
+        case policy(PolicyGeneration)
+        /// A person who has seen what it may cost, and asks without a daemon. No ledger counts the bytes.
+        case person(TrafficCounter?)
+    }
+
+    fileprivate let origin: Origin
+    /// The only interface to use; `nil` where any may be used.
+    let interface: String?
+    /// Limits that apply together: each byte of a body is drawn from all of them.
+    private let throttles: [Throttle]
+    /// The DNS servers that may be asked, as known at the moment; `nil` where any may be asked.
+    private let nameServers: (@Sendable () -> NameServers?)?
+    /// The account that its bytes are charged to; one of ``accounts`` for uploads.
+    private(set) var account: QuotaAccount?
+    /// By the ids of uploads.
+    let accounts: [String: QuotaAccount]
+    /// Stops the transfer, which then starts again: its local address is gone.
+    private let onAddressLost: (@Sendable () -> Void)?
+
+    fileprivate init(
+        _ origin: Origin, interface: String?, throttles: [Throttle] = [],
+        nameServers: (@Sendable () -> NameServers?)? = nil, account: QuotaAccount? = nil,
+        accounts: [String: QuotaAccount] = [:], onAddressLost: (@Sendable () -> Void)? = nil
+    ) {
+        self.origin = origin
+        self.interface = interface
+        self.throttles = throttles
+        self.nameServers = nameServers
+        self.account = account
+        self.accounts = accounts
+        self.onAddressLost = onAddressLost
+    }
+
+    /// Whether it was granted by the policy of this generation. If not, policy has to decide again before a transfer
+    /// starts with it.
+    func isCurrent(in generation: PolicyGeneration) -> Bool {
+        if case .policy(generation) = origin { true } else { false }
+    }
+
+    // MARK: Requests
+
+    func charging(upload id: String) -> any RequestPermit {
+        guard let own = accounts[id] else { return self }
+        var permit = self
+        permit.account = own
+        return permit
+    }
+
+    func send(_ request: Request, over transport: any Transporting) async throws(TransportError) -> Response {
+        var request = request
+        // Requests within this machine are not bound to an interface: a helper of the destination may run here.
+        request.interface = WebAddress(request.url).isLoopback ? nil : interface
+        if !WebAddress(request.url).isLoopback { request.nameServers = nameServers?() }
+        request.throttles += throttles
+        request.onAddressLost = onAddressLost
+        guard let account else {
+            guard case .person(let counter) = origin else {
+                throw TransportError(
+                    kind: .interface, detail: "no transfer permit covers the bytes of this request, so it was not sent",
+                    url: request.url)
+            }
+            counter?.count(&request)
+            return try await transport.send(request)
+        }
+        do { try await account.prepare(for: request.body.count ?? 0) } catch {
+            throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)
+        }
+        defer { account.ended() }
+        request.throttles.append(account.gate)
+        let tell = request.onWire
+        request.onWire = { bytes in
+            account.spend(bytes)
+            tell?(bytes)
+        }
+        request.onArrived = account.receive
+        return try await transport.send(request)
+    }
+
+    var rate: Int64? { throttles.compactMap(\.rate).min() }
+
+    func allowance(for count: Int64) -> Int64 { account?.allowance(for: count) ?? count }
+    func reserve(for count: Int64) -> Shortage? { account?.reserve(for: count) }
+    func returnPledge(for count: Int64, sent: Int64) { account?.returnPledge(for: count, sent: sent) }
+}
+
+// MARK: Decisions of a daemon
+
+extension PolicySnapshot {
+    /// The claims that may not start now. Claiming waits for the disk, and meanwhile a window may have closed, or a
+    /// person may have stopped transfers.
+    ///
+    /// - Parameter batch: The routes and reservations that they were claimed with.
+    func refused(_ claims: [Claim], _ batch: ReservationBatch) -> [Claim] {
+        // A stop may have been meant for one of these uploads, which was not running yet.
+        if batch.generation.stops != generation.stops { return claims }
+        // Claims of one folder meet the same rules: only a batch of one upload has exemptions of its own.
+        var isOpen: [String: Bool] = [:]
+        return claims.filter { claim in
+            let folder = claim.upload.folder
+            let mayGo = isOpen[folder] ?? batch.isOpen(claim.upload, in: self)
+            isOpen[folder] = mayGo
+            return !mayGo || !batch.hasEnough(claim)
+        }
+    }
+
+    /// Decides whether these claims may start now as one transfer.
+    ///
+    /// - Returns: The permit, with an account for each upload, and the route; `nil` where one of them may not start.
+    func permit(
+        for claims: [Claim], _ batch: ReservationBatch, _ bandwidth: BandwidthLimiter,
+        onAddressLost: @escaping @Sendable () -> Void
+    ) -> (permit: TransferPermit, route: Admission.Route)? {
+        // Files that travel together come from folders without rules about networks.
+        guard let first = claims.first, refused(claims, batch).isEmpty,
+            let route = batch.route(for: first.upload.folder)
+        else { return nil }
+        let folders = Set(claims.map(\.upload.folder))
+        let accounts = batch.accounts(for: claims, route)
+        let permit = TransferPermit(
+            .policy(generation), interface: route.interface,
+            throttles: bandwidth.throttles(
+                to: batch.destination, from: folders.count == 1 ? folders.first : nil, route),
+            nameServers: bandwidth.nameServers(for: batch.destination),
+            account: claims.count == 1 ? accounts[first.upload.id] : nil, accounts: accounts,
+            onAddressLost: onAddressLost)
+        return (permit, route)
+    }
+
+    /// Decides about requests to a destination that belong to no file. The account has to be closed.
+    ///
+    /// - Returns: `nil` where no route is open.
+    func permit(to destination: String, _ bandwidth: BandwidthLimiter, _ ledger: Ledger) -> TransferPermit? {
+        guard case .open(let route) = route(to: destination, from: nil) else { return nil }
+        return permit(to: destination, by: route, isExempt: false, bandwidth, ledger)
+    }
+
+    /// Decides about a notice to a hook's address, or about a query that a person asks for now. The account has to be
+    /// closed.
+    ///
+    /// - Parameter network: `any`: neither quotas, pauses, costs nor a rate limit hold it. Its bytes are counted
+    ///   nevertheless.
+    func permit(
+        toHook account: String, _ network: WebHook.Network, _ bandwidth: BandwidthLimiter, _ ledger: Ledger
+    ) -> Result<TransferPermit, Held> {
+        route(toHook: account, network).map {
+            permit(to: account, by: $0, isExempt: network == .any, bandwidth, ledger)
+        }
+    }
+
+    private func permit(
+        to destination: String, by route: Admission.Route, isExempt: Bool, _ bandwidth: BandwidthLimiter,
+        _ ledger: Ledger
+    ) -> TransferPermit {
+        TransferPermit(
+            .policy(generation), interface: route.interface,
+            throttles: isExempt ? [] : bandwidth.throttles(to: destination, from: nil, route),
+            nameServers: bandwidth.nameServers(for: destination),
+            account: QuotaAccount(
+                SpendingAccount(destination: destination, folder: nil, network: route.ledger),
+                QuotaState.Class(destination, from: nil, isMetered: route.countsAsMetered), step: nil,
+                isExempt: isExempt, isFree: route.ledger == .local, in: ledger))
+    }
+}
+
+// MARK: Decisions without a daemon
+
+extension TransferPermit {
+    /// Decides about a query of a person who has seen what it may cost.
+    ///
+    /// - Parameter counter: Counts its bytes.
+    static func byHand(
+        _ admission: Admission, to remote: Admission.DestinationState, exempting exemptions: Set<Exemption>,
+        in inputs: Admission.PolicyInputs, _ counter: TrafficCounter
+    ) -> Result<TransferPermit, Held> {
+        let folder = Admission.FolderState(name: remote.name, exempt: exemptions)
+        switch admission.way(to: remote, from: folder, in: inputs) {
+        case .open(let route): return .success(TransferPermit(.person(counter), interface: route.interface))
+        case .closed(let holds, _):
+            if let hold = holds.binding { return .failure(Held(hold: hold)) }
+            return .success(TransferPermit(.person(counter), interface: nil))
+        }
+    }
+
+    /// For the questions of `sluice rebuild`, which a person starts, and which may use any interface.
+    ///
+    /// - Returns: `nil` where the person wants no destination asked.
+    static func forRebuild(_ options: RebuildOptions) -> TransferPermit? {
+        options.isOffline ? nil : TransferPermit(.person(nil), interface: nil)
+    }
+}

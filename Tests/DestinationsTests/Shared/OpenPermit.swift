@@ -1,0 +1,76 @@
+import Core
+import Credentials
+import Transport
+
+@testable import Destinations
+
+/// A permit without limits and without an account, for tests that are not about permits.
+struct OpenPermit: RequestPermit {
+    func send(_ request: Request, over transport: any Transporting) async throws(TransportError) -> Response {
+        try await transport.send(request)
+    }
+
+    func charging(upload id: String) -> any RequestPermit { self }
+    func allowance(for count: Int64) -> Int64 { count }
+    func reserve(for count: Int64) -> Shortage? { nil }
+    func returnPledge(for count: Int64, sent: Int64) {}
+    var rate: Int64? { nil }
+}
+
+extension RequestContext {
+    static let open = RequestContext(permit: OpenPermit(), headers: [:])
+}
+
+extension DestinationTools {
+    init(
+        transport: any Transporting, secrets: SecretReader, clocks: any Clocks, name: String,
+        log: @escaping @Sendable (String) -> Void
+    ) {
+        self.init(
+            transport: PermittedTransport(transport), secrets: secrets, clocks: clocks, name: name, log: log)
+    }
+}
+
+// The calls of a destination with that permit.
+extension Destination {
+    func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
+        try await upload(order, reporter: reporter, context: .open)
+    }
+
+    func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject] {
+        try await upload(together: orders, reporter: reporter, context: .open)
+    }
+
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        try await discard(checkpoint, context: .open)
+    }
+
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding { try await find(order, context: .open) }
+    func check() async -> CheckResult { await check(context: .open) }
+    func space() async throws(UploadError) -> RemoteSpace? { try await space(context: .open) }
+    func list(after mark: String?) async throws(UploadError) -> RemotePage? {
+        try await list(after: mark, context: .open)
+    }
+    func unfinished() async throws(UploadError) -> [RemoteUnfinished]? { try await unfinished(context: .open) }
+}
+
+extension AuthorizedClient {
+    init(
+        transport: any Transporting, credentials: CredentialProvider, origin: String, caFile: FilePath?,
+        clocks: any Clocks, name: String
+    ) {
+        self.init(
+            transport: PermittedTransport(transport), credentials: credentials, origin: origin, caFile: caFile,
+            clocks: clocks, name: name)
+    }
+
+    func ask(_ request: Request) async throws -> Answer { try await ask(request, .open) }
+}
+
+extension S3 {
+    var api: S3API { S3API(bucket: bucket, context: .open) }
+}
+
+extension S3KeySource {
+    func current() async throws -> (key: S3Key, reading: Int) { try await current(.open) }
+}
