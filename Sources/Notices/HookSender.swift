@@ -15,7 +15,7 @@ package struct HookSender: Sendable {
         self.clocks = clocks
     }
 
-    package func tell(_ notice: Notice, by hook: Hook) async -> DeliveryResult {
+    package func deliver(_ notice: Notice, by hook: Hook) async -> DeliveryResult {
         switch hook.target {
         case .command(let words): await run(words, notice, within: hook.timeout)
         case .web(let web): await post(notice, web, within: hook.timeout)

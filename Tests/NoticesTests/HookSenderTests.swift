@@ -17,7 +17,7 @@ struct HookSenderTests {
     private func tell(_ target: Hook.Target, within timeout: Duration = .seconds(20)) async -> DeliveryResult {
         let transport = Transport()
         let sender = HookSender(transport: transport, secrets: SecretReader(), clocks: SystemClocks())
-        let telling = await sender.tell(notice, by: Hook(name: "h", target: target, timeout: timeout))
+        let telling = await sender.deliver(notice, by: Hook(name: "h", target: target, timeout: timeout))
         await transport.stop()
         return telling
     }
@@ -50,7 +50,7 @@ struct HookSenderTests {
         let sender = HookSender(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
         let long = Notice(id: "x", body: [UInt8](repeating: 0x61, count: 1 << 20))
         #expect(
-            await sender.tell(long, by: Hook(name: "h", target: try script("exit 0")))
+            await sender.deliver(long, by: Hook(name: "h", target: try script("exit 0")))
                 == .told("it ended with exit status 0"))
     }
 
@@ -136,7 +136,7 @@ struct HookSenderTests {
         case .again(_, _, let after):
             #expect(verdict == "again")
             #expect(after == (status < 400 ? nil : .seconds(7)))
-        case .stopped: Issue.record("nobody stopped it")
+        case .stopped: Issue.record("it was stopped")
         }
         #expect(server.seen.count == 1)
     }

@@ -148,7 +148,7 @@ package protocol UploadReporter: AnyObject, Sendable {
     func isOfAnother(_ id: String) async throws -> Bool
     /// The right to send this upload was renewed at the remote. Reported to people and hooks; everything that depends
     /// on it is in a checkpoint.
-    func credential(_ news: CredentialRenewal) async throws
+    func credential(_ renewal: CredentialRenewal) async throws
     /// Bytes of the file that were passed to the socket in this attempt's running request, as an offset in the file.
     /// Called often, from any thread; must be cheap.
     func sending(_ offset: Int64)
@@ -158,7 +158,7 @@ package protocol UploadReporter: AnyObject, Sendable {
     /// Bytes that came from such a destination, or will come: its files are read back.
     func received(_ bytes: Int64)
     func entered(_ phase: UploadPhase)
-    /// A person wants the attempt to end after the requests in flight. Asked before each further part or request with
+    /// Whether the attempt has to end after the requests in flight. Evaluated before each further part or request with
     /// bytes of the file. Requests in flight are awaited and recorded, and then the attempt ends as a cancelled one
     /// does. When no byte is left to be sent it continues to its end. May become `false` again. Cheap.
     var isToPause: Bool { get }
@@ -229,17 +229,18 @@ package protocol Destination: Sendable {
     /// - Returns: The remote's objects, by the id of the order; when the task was cancelled, those that exist by then.
     /// - Throws: `CancellationError` when there are none; errors of `notes`, unchanged.
     func upload(together orders: [UploadOrder], reporter: any BundleReporter) async throws -> [String: RemoteObject]
-    /// Frees the remote's space: removes the object that `checkpoint` names, finished or not. "Not there" is success.
+    /// Frees the remote's space: removes the object that `checkpoint` names, finished or not. A missing object is
+    /// success.
     ///
     /// - Returns: `false` when the remote offers no removal, or none for a finished object (``Checkpoint/isFinished``).
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool
-    /// Asks, without side effects, whether the remote already holds exactly this content under the order's name.
+    /// Checks, without side effects, whether the remote already holds exactly this content under the order's name.
     ///
     /// For `sluice rebuild`, when the record of sent files was lost.
     ///
-    /// - Throws: ``UploadError`` when the remote cannot be asked now.
+    /// - Throws: ``UploadError`` if the remote cannot be queried now.
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding
-    /// Asks, without side effects, whether uploads would work: for `sluice check`.
+    /// Checks, without side effects, whether uploads would work: for `sluice check`.
     func check() async -> CheckResult
     /// The objection to a request header with this name for one upload's requests; `nil` for none.
     func objection(toHeader name: String) -> String?
@@ -250,16 +251,16 @@ package protocol Destination: Sendable {
     /// Lists the objects that it holds, newest first, including those of other writers: one page, without side effects.
     ///
     /// - Parameter mark: ``RemotePage/next`` of the page before; `nil` for the first.
-    /// - Returns: `nil` when this kind of remote cannot be asked.
+    /// - Returns: `nil` if this kind of remote has no such query.
     func list(after mark: String?) async throws(UploadError) -> RemotePage?
     /// Lists incomplete uploads at the remote, of any writer, without side effects.
     ///
-    /// - Returns: `nil` when this kind of remote cannot be asked.
+    /// - Returns: `nil` if this kind of remote has no such query.
     func unfinished() async throws(UploadError) -> [RemoteUnfinished]?
-    /// Asks how much space there is, without side effects.
+    /// Queries the free space, without side effects.
     ///
-    /// - Returns: `nil` when the remote does not tell.
-    /// - Throws: ``UploadError`` when the remote cannot be asked now, which is no reason not to send.
+    /// - Returns: `nil` if the remote does not report it.
+    /// - Throws: ``UploadError`` if the remote cannot be queried now, which is no reason not to send.
     func space() async throws(UploadError) -> RemoteSpace?
 }
 
@@ -341,7 +342,7 @@ package enum Finding: Hashable, Sendable {
     /// The same content under the same name, according to its digest.
     case held(RemoteObject)
     case absent
-    /// This kind of remote cannot be asked; contains the reason, for a person.
+    /// This kind of remote has no such query; contains the reason, for a person.
     case unknown(String)
 }
 

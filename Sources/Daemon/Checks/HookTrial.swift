@@ -20,7 +20,7 @@ package struct HookTrial: Codable, Sendable, Hashable {
     /// Whether the daemon did it, so that its cost is part of `usage`.
     package var counted: Bool
 
-    /// By hand, without a daemon: a notice to an address that policy applies to is sent if the configuration, the
+    /// Without a daemon: a notice to an address that policy applies to is sent if the configuration, the
     /// networks and the pauses on disk allow it.
     ///
     /// - Parameter encode: Encodes the event for sending.
@@ -50,9 +50,9 @@ package struct HookTrial: Codable, Sendable, Hashable {
         let event = EventView(seq: 0, ts: now.description, type: Hook.test, detail: ["hook": hook.name])
         let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try encode(event))
         guard case .web(let web) = hook.target else {
-            return HookTrial(hook, await sender.tell(notice, by: hook), cost: nil, isCounted)
+            return HookTrial(hook, await sender.deliver(notice, by: hook), cost: nil, isCounted)
         }
-        switch await gate.ask(Hook.account(hook.name), web.network, { await sender.tell(notice, by: hook) }) {
+        switch await gate.ask(Hook.account(hook.name), web.network, { await sender.deliver(notice, by: hook) }) {
         case .success(let asked): return HookTrial(hook, asked.answer, cost: asked.cost, isCounted)
         case .failure(let held):
             return HookTrial(

@@ -131,7 +131,7 @@ extension TransferPermit {
     ) {
         self =
             isExempt
-            ? bandwidth.freeLane(to: destination, route) : bandwidth.permit(to: destination, from: nil, route)
+            ? bandwidth.unthrottledPermit(to: destination, route) : bandwidth.permit(to: destination, from: nil, route)
         account = QuotaAccount(
             SpendingAccount(destination: destination, folder: nil, network: route.ledger),
             QuotaState.Class(destination, from: nil, isMetered: route.countsAsMetered), step: nil,

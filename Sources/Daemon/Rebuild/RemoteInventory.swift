@@ -7,7 +7,7 @@ actor RemoteInventory {
     private let destinations: [String: any Destination]
     private let options: RebuildOptions
     private let clocks: any Clocks
-    /// Destinations that are not asked any more, and why.
+    /// Destinations that are no longer contacted, with the reason.
     private(set) var silent: [String: String] = [:]
     private var failuresInARow: [String: Int] = [:]
     private(set) var report = RebuildReport()
@@ -94,7 +94,7 @@ actor RemoteInventory {
         do {
             let finding = try await TransferPermit.$current.withValue(.byHand) { try await destination.find(wish) }
             failuresInARow[name] = 0
-            // The reason concerns the destination and not the file: the next question would be in vain.
+            // The reason concerns the destination and not the file: the next query would fail too.
             if case .unknown(let why) = finding { silent[name] = why }
             return finding
         } catch let error as UploadError {

@@ -80,7 +80,8 @@ actor SourceRetention {
             if due.isEmpty { break }
             let unset = due.filter { $0.since < Self.firstMoment }
             try await house.store.renewKept(unset.map(\.asset))
-            try await take(due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its retention time has ended")
+            try await release(
+                due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its retention time has ended")
         }
         let oldest = try await house.store.kept(in: folder, limit: 1).first
         // At least a second: milliseconds are cut off on the way.
@@ -119,7 +120,7 @@ actor SourceRetention {
             let some = Self.enough(
                 try await house.store.kept(in: name, on: disk.fileSystem, limit: Self.together), for: missing)
             if some.isEmpty { break }
-            let bytes = try await take(some, of: name, why: "its disk has less than \(floor) bytes free")
+            let bytes = try await release(some, of: name, why: "its disk has less than \(floor) bytes free")
             missing -= bytes
             taken += bytes
         }
@@ -157,7 +158,7 @@ actor SourceRetention {
 
     /// - Returns: The bytes of the sources to be removed.
     @discardableResult
-    private func take(_ some: [Store.Kept], of folder: String, why: String) async throws -> Int64 {
+    private func release(_ some: [Store.Kept], of folder: String, why: String) async throws -> Int64 {
         if some.isEmpty { return 0 }
         let going = Set(try await house.store.expire(some.map(\.asset)))
         let chosen = some.filter { going.contains($0.asset) }

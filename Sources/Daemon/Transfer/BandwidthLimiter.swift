@@ -10,7 +10,7 @@ struct TransferPermit: Sendable {
     var throttles: [Throttle]
     /// The only interface to use; `nil` where any may be used.
     var interface: String?
-    /// The DNS servers that may be asked, as known at the moment; `nil` where any may be asked.
+    /// The permitted DNS servers at the moment; `nil` if any is permitted.
     var nameServers: (@Sendable () -> NameServers?)?
     /// The account that its bytes are charged to; one of ``accounts`` for uploads.
     var account: QuotaAccount?
@@ -22,7 +22,7 @@ struct TransferPermit: Sendable {
     /// For requests of a person who has seen their possible cost.
     static let byHand = TransferPermit(throttles: [], isByHand: true)
     private(set) var isByHand = false
-    /// Counts bytes that are sent by hand, and their answers.
+    /// Counts the bytes of requests of commands, and their answers.
     var meter: TrafficCounter?
 
     @TaskLocal static var current: TransferPermit?
@@ -79,8 +79,8 @@ struct PermittedTransport: Transporting {
 
     func allowance(for count: Int64) -> Int64 { TransferPermit.current?.account?.allowance(for: count) ?? count }
     func reserve(for count: Int64) -> Shortage? { TransferPermit.current?.account?.reserve(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) {
-        TransferPermit.current?.account?.returnPledge(for: count, sent: sent)
+    func returnReservation(for count: Int64, sent: Int64) {
+        TransferPermit.current?.account?.returnReservation(for: count, sent: sent)
     }
 }
 
@@ -103,11 +103,11 @@ final class BandwidthLimiter: Sendable {
         everything = Throttle(clocks: clocks)
     }
 
-    /// - Parameter servers: The DNS servers that may be asked on behalf of each destination, as found now.
+    /// - Parameter servers: The permitted DNS servers of each destination at the moment.
     func set(nameServers servers: [String: NameServers]) { nameServers.withLock { $0 = servers } }
 
     /// A permission without any rate limit.
-    func freeLane(to destination: String, _ route: Admission.Route) -> TransferPermit {
+    func unthrottledPermit(to destination: String, _ route: Admission.Route) -> TransferPermit {
         var permit = TransferPermit(throttles: [], interface: route.interface)
         permit.nameServers = { [weak self] in self?.nameServers.withLock { $0[destination] } }
         return permit
@@ -122,7 +122,7 @@ final class BandwidthLimiter: Sendable {
                 let places = ["policy", "destinations.\(destination)"] + (folder.map { ["folder \($0)"] } ?? [])
                 throttles += places.map { throttle($0, &limits.metered) }
             }
-            var permit = freeLane(to: destination, route)
+            var permit = unthrottledPermit(to: destination, route)
             permit.throttles = throttles
             return permit
         }

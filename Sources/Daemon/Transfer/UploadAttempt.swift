@@ -151,10 +151,11 @@ struct UploadAttempt: Sendable {
                 outcome: .held(
                     failure, until: house.clocks.monotonic().advanced(by: after), knowing: reporter.known,
                     isFault: false),
-                // If a quota refused, the destination was not asked.
+                // If a quota refused, the destination was not contacted.
                 wasAnswered: failure.code != Failure.shortOfQuota || reporter.wasAnswered)
         case .again, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
-            // The dispatcher fills in the time of the next try: it knows the number of failures, and the destination.
+            // The scheduler fills in the time of the next attempt: it knows the number of failures, and the
+            // destination.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
         }
         return verdict
@@ -269,7 +270,7 @@ final class AttemptReporter: UploadReporter {
         let sent = house.live[id]?.sent ?? 0
         note(acked: 0)
         try await source?.insist()
-        // The bytes sent for the abandoned object were sent in vain.
+        // The bytes sent for the abandoned object were wasted.
         try await house.store.note(sent: sent, of: id)
         try await house.store.renew(checkpoint, for: id, leaving: old)
         house.live.beginAgain(id)
@@ -285,9 +286,9 @@ final class AttemptReporter: UploadReporter {
         try await house.store.isOfAnother(remoteID, than: id)
     }
 
-    func credential(_ news: CredentialRenewal) async throws {
+    func credential(_ renewal: CredentialRenewal) async throws {
         try await source?.insist()
-        try await house.store.note(news, for: id)
+        try await house.store.note(renewal, for: id)
     }
 
     private func note(acked: Int64) {

@@ -3,23 +3,23 @@ internal import Transport
 
 /// Gives a file its place at VOD. Either VOD itself, or the person's own service or program that calls VOD.
 protocol ApsaraAuthority: Sendable {
-    /// Asks for the medium of a reference: a new one, or the existing one.
+    /// Requests the medium of a reference: a new one, or the existing one.
     ///
-    /// - Parameter again: The medium was asked for before, and the answer did not come.
+    /// - Parameter again: The medium was requested before, and the answer was lost.
     /// - Throws: ``UploadError``; `CancellationError`.
     func begin(_ request: ApsaraUploadRequest, again: Bool) async throws -> ApsaraTicketAnswer
-    /// Asks for a new right to an existing medium.
+    /// Requests a new grant for an existing medium.
     ///
     /// - Throws: ``UploadError``, with ``ApsaraVerdict/isGone(_:)`` when the medium no longer exists;
     ///   `CancellationError`.
     func renew(_ medium: ApsaraMedium, _ request: ApsaraUploadRequest) async throws -> ApsaraUploadTicket
-    /// Whether a new right to this medium can be asked for. If not, a new right comes only with another medium.
+    /// Whether a new grant for this medium can be requested. If not, a new grant comes only with another medium.
     func renews(_ medium: ApsaraMedium) -> Bool
     /// Whether ``isWhole(_:size:)`` can be answered.
     var reportsCompletion: Bool { get }
     /// Whether the service has all bytes of the medium; `nil` where that cannot be found out.
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool?
-    /// The service's state of a medium whose bytes it has; `nil` where the service does not tell it.
+    /// The service's state of a medium whose bytes it has; `nil` if the service does not report it.
     ///
     /// - Parameter size: Size of the file. A state that names another size is about another file.
     /// - Throws: ``UploadError``; `CancellationError`.

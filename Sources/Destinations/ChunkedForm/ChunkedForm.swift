@@ -40,7 +40,7 @@ struct ChunkedForm: Destination {
 
     func check() async -> CheckResult {
         do {
-            // OPTIONS changes nothing. Any answer shows that a server is there, and a portal's answer is recognised.
+            // OPTIONS changes nothing. Any answer shows that a server responds, and a portal's answer is recognised.
             let answer = try await dialect.answer(
                 Request("OPTIONS", dialect.url, limits: dialect.limits.small), .probe)
             let status = answer.response.status

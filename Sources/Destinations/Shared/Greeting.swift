@@ -10,7 +10,7 @@ final class Greeting: Sendable {
     }
 
     private struct State {
-        /// The server has answered, or was asked already.
+        /// The server has answered, or was probed already.
         var isKnown = false
         /// The protocol that was found, until the server answers.
         var found: Speech?
@@ -24,8 +24,8 @@ final class Greeting: Sendable {
     /// Records that a readable answer came.
     func heard() { state.withLock { $0 = State(isKnown: true) } }
 
-    /// The protocol of the server, where it differs from its address and explains why a request failed. Asks the server
-    /// once, with no data of the person in the question.
+    /// The protocol of the server, where it differs from its address and explains why a request failed. Probes the
+    /// server once, with no data of the person in the question.
     func mistaken(_ error: TransportError, _ request: Request, over transport: any Transporting) async -> Speech? {
         let address = WebAddress(request.url)
         guard let wanted = Self.wanted(address, error), let authority = address.authority else { return nil }

@@ -63,9 +63,9 @@ struct Vimeo: Destination {
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         let checkpoint = OffsetCheckpoint(checkpoint)
         let thing = checkpoint.vimeo.video ?? checkpoint[as: VimeoPictureCheckpoint.self].picture
-        // A ticket that was not ended is no video, and disappears by itself.
+        // A ticket that was not completed is no video, and expires.
         let isUnheard =
-            checkpoint.isCreating && checkpoint.vimeo.has(\.askedAt) && dialect.settings.flow != .fourStep
+            checkpoint.isCreating && checkpoint.vimeo.has(\.requestedAt) && dialect.settings.flow != .fourStep
         if thing == nil, !checkpoint.vimeo.has(\.endingAt), !isUnheard { return true }
         // A video that was not found is not removed for that reason.
         guard dialect.isOurs(checkpoint), !checkpoint.has(\.missingIn) else { return false }

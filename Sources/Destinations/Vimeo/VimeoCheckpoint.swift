@@ -8,7 +8,7 @@ struct VimeoCheckpoint: TypedCheckpoint {
 
     /// The values of the creation request, by which its video is recognised in a list.
     static let ofCreation = [
-        fields.askedAt.name, fields.isAskedByOwnClock.name, fields.askedSize.name, fields.askedName.name,
+        fields.requestedAt.name, fields.isAskedByOwnClock.name, fields.askedSize.name, fields.askedName.name,
         fields.candidate.name, fields.candidateSince.name,
     ]
 
@@ -31,7 +31,7 @@ struct VimeoCheckpoint: TypedCheckpoint {
         // MARK: A creation whose answer is not known
 
         /// When it was sent.
-        let askedAt = CheckpointField<Int64?>("asked_at")
+        let requestedAt = CheckpointField<Int64?>("asked_at")
         /// That time is by the clock of this machine: the service's was not known yet.
         let isAskedByOwnClock = CheckpointField<Bool>("asked_by", text: "box")
         /// The size that it named, in bytes.
@@ -60,11 +60,11 @@ struct VimeoCheckpoint: TypedCheckpoint {
 
         // MARK: After the last byte
 
-        /// Answers in a row that the video is not there.
+        /// Answers in a row that the video does not exist.
         let missingAnswers = CheckpointField<Int64?>("missing")
-        /// How often the service was asked whether the video is ready.
+        /// How often the service was queried whether the video is ready.
         let polls = CheckpointField<Int64?>("polls")
-        /// When it was asked first.
+        /// The time of the first query.
         let waitsSince = CheckpointField<Int64?>("waits_since")
     }
 }

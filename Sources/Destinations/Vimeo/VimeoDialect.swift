@@ -3,7 +3,7 @@ internal import Credentials
 internal import Transport
 
 /// The API of Vimeo (version 3.4) as ``OffsetEngine`` needs it: creates a video or ticket, sends bytes to its address,
-/// and takes the last steps when they are there.
+/// and takes the last steps when they have arrived.
 struct VimeoDialect: OffsetDialect {
     let api: VimeoAPI
     /// Speaks tus to the address of an upload. Without a token: it must not reach another host.

@@ -41,7 +41,7 @@ struct ExpiryTests {
         #expect(try await scene.store.row(old.uploads[0])?.isExpired == true)
         #expect(try await scene.store.upload(old.uploads[1])?.state == .queued)
         #expect(try await scene.store.upload(young.uploads[0])?.state == .queued)
-        #expect(try await scene.store.asset(bare)?.state == .dropped, "nobody needs its copy")
+        #expect(try await scene.store.asset(bare)?.state == .dropped, "no upload needs its copy")
         #expect(try await scene.store.failures(copying[0]).last?.failure.code == Expiry.code)
         let events = try await scene.store.events(after: seq, limit: 200).filter { $0.type == "cancelled" }
         #expect(events.map(\.detail["reason"]) == ["expired", "expired"])

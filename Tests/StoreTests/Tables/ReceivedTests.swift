@@ -70,7 +70,7 @@ struct ReceivedTests {
         var marks = try await store.quotaMarks()
         #expect(marks == QuotaMarks())
         let before = await store.seq
-        try await store.tell(marks.take(book), marks)
+        try await store.tell(marks.update(book), marks)
         await store.close()
         store = try await open()
         #expect(try await store.quotaMarks() == marks)

@@ -169,7 +169,7 @@ package struct DestinationView: Codable, Sendable, Hashable {
     package var receivedToday: Int64
     /// Present limit in bytes a second for all transfers to it together; absent for no limit.
     package var limit: Int64?
-    /// Its report of its free space; absent when it has not been asked, or reported none.
+    /// Its report of its free space; absent if it has not been queried, or reported none.
     package var space: SpaceView?
 }
 
@@ -182,17 +182,17 @@ package struct SpaceView: Codable, Sendable, Hashable {
     package var limit: Int64?
     /// When all of it will be free again.
     package var resetsAt: String?
-    package var askedAt: String?
+    package var requestedAt: String?
     /// The same in words, for a person.
     package var text: String
 
-    package init(_ space: RemoteSpace, askedAt: WallTime?) {
+    package init(_ space: RemoteSpace, requestedAt: WallTime?) {
         unit = space.unit.rawValue
         free = space.left
         used = space.used
         limit = space.limit
         resetsAt = space.resetsAt?.description
-        self.askedAt = askedAt?.description
+        self.requestedAt = requestedAt?.description
         text = space.words
     }
 }

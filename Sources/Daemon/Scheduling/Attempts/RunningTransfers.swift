@@ -3,7 +3,7 @@ internal import Store
 
 /// The transfers that run now, and the uploads that each of them carries.
 struct RunningTransfers: Sendable {
-    /// One file, or a bundle of small files, on its way to a destination.
+    /// A running transfer to a destination: one file, or a bundle of small files.
     struct Transfer: Sendable {
         let destination: String
         /// The route that it uses.
@@ -19,7 +19,7 @@ struct RunningTransfers: Sendable {
     /// The transfer of each running upload.
     private var numbers: [String: Int] = [:]
     private var lastNumber = 0
-    /// How often transfers were told to stop. A claim is given back if this changed while it was made: the stop may
+    /// How often transfers were stopped. A claim is given back if this changed while it was made: the stop may
     /// have been meant for it.
     private(set) var stopEpoch = 0
 
@@ -41,7 +41,7 @@ struct RunningTransfers: Sendable {
         }
     }
 
-    /// Records that some transfers are told to stop.
+    /// Records that some transfers are being stopped.
     mutating func noteStop() { stopEpoch += 1 }
 
     subscript(number: Int) -> Transfer? { byNumber[number] }
@@ -70,6 +70,6 @@ struct RunningTransfers: Sendable {
             })
     }
 
-    /// The interfaces of transfers that were not told to stop.
+    /// The interfaces of transfers that are not being stopped.
     var interfaces: Set<String> { Set(byNumber.values.filter { !$0.task.isCancelled }.compactMap(\.route.interface)) }
 }

@@ -32,7 +32,7 @@ struct ContentRange: Sendable {
     /// Each request except the last carries a multiple of it.
     var alignment: Int64 = 1
 
-    /// Asks for the offset of the upload at `url`.
+    /// Queries the offset of the upload at `url`.
     func locate(_ url: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
         let size = order.file.size
         let response: Response

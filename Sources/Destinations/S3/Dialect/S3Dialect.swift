@@ -43,7 +43,9 @@ struct S3Dialect: PartsDialect {
     }
 
     func reserve(for count: Int64) -> Shortage? { api.client.transport.reserve(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) { api.client.transport.returnPledge(for: count, sent: sent) }
+    func returnReservation(for count: Int64, sent: Int64) {
+        api.client.transport.returnReservation(for: count, sent: sent)
+    }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = plan(forSize: order.file.size) else {
@@ -75,7 +77,7 @@ struct S3Dialect: PartsDialect {
         let orphans = checkpoint.orphans ?? 0
         var isListed = true
         if orphans > 0 {
-            switch try await unanswered(key, since: checkpoint.s3.askedAt ?? 0) {
+            switch try await unanswered(key, since: checkpoint.s3.requestedAt ?? 0) {
             case .one(let left):
                 checkpoint.s3.upload = left
                 checkpoint.creationsFound = (checkpoint.creationsFound ?? 0) + orphans
@@ -127,7 +129,7 @@ struct S3Dialect: PartsDialect {
         case notAllowed
     }
 
-    /// Looks for an upload of this key that was created since we asked for one, and has no part: the creation that got
+    /// Looks for an upload of this key that was created since our request, and has no part: the creation that got
     /// no answer.
     ///
     /// - Parameter asked: ms since 1970. The service's clock may differ a little, and its times may be whole seconds.
@@ -187,7 +189,7 @@ struct S3Dialect: PartsDialect {
         checkpoint.s3.server = api.server
         checkpoint.s3.key = key
         checkpoint.s3.checksum = settings.checksum
-        if !checkpoint.s3.has(\.askedAt) { checkpoint.s3.askedAt = api.client.clocks.wall().milliseconds }
+        if !checkpoint.s3.has(\.requestedAt) { checkpoint.s3.requestedAt = api.client.clocks.wall().milliseconds }
     }
 
     /// An object whose key was assigned by the service that gave the right to it. No question is sent before the first
@@ -234,7 +236,7 @@ struct S3Dialect: PartsDialect {
         case .damaged(let error): throw error
         case .other: break
         case .same:
-            // The parts were never asked to be assembled, so they did not become this object. They are removed.
+            // No request to assemble the parts was sent, so they did not become this object. They are removed.
             return isSingle || isPerhapsThere
                 ? .finished(object(piece, "held")) : .lost("\(api.address(of: key)) exists by now")
         }

@@ -5,7 +5,7 @@ internal import Transport
 /// The key that a cloud service gives to a machine or container that it runs.
 ///
 /// Sources: Amazon EC2 user guide, "Use the Instance Metadata Service" and "Retrieve security credentials from instance
-/// metadata" (version 2, with a token; version 1 is not asked); AWS SDKs and tools reference guide, "Container
+/// metadata" (version 2, with a token; version 1 is not used); AWS SDKs and tools reference guide, "Container
 /// credential provider".
 actor S3Metadata: S3KeySource {
     enum Kind: String, Sendable, CaseIterable { case instance, container }
@@ -41,9 +41,9 @@ actor S3Metadata: S3KeySource {
     /// Number of the reading, so that a refusal of an old key does not discard a new one.
     private var reading = 0
     private var isRefused = false
-    private var askedAt: WallTime?
+    private var requestedAt: WallTime?
 
-    /// A service that gives the same key until its end is not asked again for each part.
+    /// A service that gives the same key until its end is not queried again for each part.
     private static let pause: Int64 = 60_000
     private static let sessionLength = 21_600
 
@@ -56,7 +56,7 @@ actor S3Metadata: S3KeySource {
     func current() async throws -> (key: S3Key, reading: Int) {
         let now = client.clocks.wall()
         if let held, !isRefused, !isDue(held, now) { return (held.key, reading) }
-        askedAt = now
+        requestedAt = now
         do {
             let given = try await settings.kind == .instance ? instance() : container()
             held = Held(key: given.key, end: given.end)
@@ -74,7 +74,7 @@ actor S3Metadata: S3KeySource {
 
     private func isDue(_ held: Held, _ now: WallTime) -> Bool {
         guard let end = held.end, end < now.advanced(by: S3Keys.margin) else { return false }
-        return askedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
+        return requestedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
     }
 
     // MARK: The instance
