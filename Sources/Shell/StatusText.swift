@@ -111,7 +111,7 @@ private func classLines(
 
 /// `1.2 GB free, 8.8 GB of 10 GB used, as reported at 14:02`
 func spaceText(_ space: SpaceView, _ now: WallTime) -> String {
-    printable(space.text) + (space.requestedAt.map { ", as reported at \(Units.moment($0, now: now))" } ?? "")
+    printable(space.text) + (space.askedAt.map { ", as reported at \(Units.moment($0, now: now))" } ?? "")
         + (space.resetsAt.map { "; fully free again at \(Units.moment($0, now: now))" } ?? "")
 }
 

@@ -39,7 +39,7 @@ package struct RemoteCapacity: Sendable {
     package init() {}
 
     package var space: RemoteSpace? { answer?.space }
-    package var requestedAt: WallTime? { answer?.at }
+    package var askedAt: WallTime? { answer?.at }
 
     /// Whether a query is due before the next upload starts.
     package func isDue(at now: MonotonicTime) -> Bool {

@@ -40,7 +40,7 @@ final class Networks: Sendable {
         var addresses: [IPAddress]?
         /// `nil` where there is no trouble.
         var trouble: Trouble?
-        var requestedAt: MonotonicTime
+        var askedAt: MonotonicTime
         var isAsked = true
         var asking: Task<Void, Never>?
     }
@@ -129,7 +129,7 @@ final class Networks: Sendable {
     func doubtNames() {
         names.forget()
         state.withLock { state in
-            for (name, known) in state.names where !known.isAsked { state.names[name]?.requestedAt = .longAgo }
+            for (name, known) in state.names where !known.isAsked { state.names[name]?.askedAt = .longAgo }
         }
     }
 
@@ -227,7 +227,7 @@ final class Networks: Sendable {
         let now = clocks.monotonic()
         let (answer, isToAsk) = state.withLock { state -> (Answer, Bool) in
             guard let known = state.names[host] else {
-                state.names[host] = Name(requestedAt: now)
+                state.names[host] = Name(askedAt: now)
                 return (.asked, true)
             }
             let answer =
@@ -239,9 +239,9 @@ final class Networks: Sendable {
             var limit = known.addresses == nil ? Self.failuresAreGoodFor : Self.namesAreGoodFor
             // A permitted server is available now.
             if case .forbidden? = known.trouble, !servers.interfaces.isEmpty || servers.hasLocal { limit = .zero }
-            guard !known.isAsked, now.since(known.requestedAt) > limit else { return (answer, false) }
+            guard !known.isAsked, now.since(known.askedAt) > limit else { return (answer, false) }
             state.names[host]?.isAsked = true
-            state.names[host]?.requestedAt = now
+            state.names[host]?.askedAt = now
             return (answer, true)
         }
         if isToAsk {
@@ -259,13 +259,13 @@ final class Networks: Sendable {
         }
         let isNew = state.withLock { state in
             let before = state.names[host]
-            var name = Name(addresses: before?.addresses, requestedAt: before?.requestedAt ?? .longAgo, isAsked: false)
+            var name = Name(addresses: before?.addresses, askedAt: before?.askedAt ?? .longAgo, isAsked: false)
             switch answer {
             case .success(let addresses): name.addresses = addresses
             // The old addresses stay: an old answer is better than none.
             case .failure(let error as NameQuestion.Failure):
                 name.trouble = if case .notAllowed(let text) = error { .forbidden(text) } else { .other }
-            case .failure(is CancellationError): name.requestedAt = .longAgo
+            case .failure(is CancellationError): name.askedAt = .longAgo
             case .failure: name.trouble = .other
             }
             state.names[host] = name

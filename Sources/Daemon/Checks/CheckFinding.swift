@@ -16,7 +16,7 @@ package struct CheckFinding: Codable, Sendable, Hashable {
         self.name = name
         verdict = result.verdict
         detail = result.detail
-        space = result.space.map { SpaceView($0, requestedAt: nil) }
+        space = result.space.map { SpaceView($0, askedAt: nil) }
     }
 }
 

@@ -146,7 +146,7 @@ struct StatusCollector: Sendable {
                     waiting: waiting.reduce(0) { $0 + $1.uploads },
                     sentToday: spentToday.bytes, receivedToday: spentToday.received,
                     limit: bandwidth.rate(ofDestination: destination.name),
-                    space: room?.space.map { SpaceView($0, requestedAt: room?.requestedAt) }))
+                    space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) }))
         }
         return views
     }

@@ -118,7 +118,7 @@ struct UsageQueries: Sendable {
             let room = await scheduler.rooms[name]
             views.append(
                 AllowanceView(
-                    destination: name, space: room?.space.map { SpaceView($0, requestedAt: room?.requestedAt) },
+                    destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) },
                     // No quota counts copies within this machine.
                     quotas: await scheduler.isFolderHere(name) ? [] : try await quotas(query, now)))
         }

@@ -225,17 +225,17 @@ extension Scheduler {
 
     private func ask(_ source: BusySource, _ patience: Duration) {
         if isStopping { return }
-        let (probe, requestedAt) = (busy.probe, house.clocks.monotonic())
+        let (probe, askedAt) = (busy.probe, house.clocks.monotonic())
         let question = Task {
             let answer = await probe.ask(source, patience)
-            self.answered(answer, by: source, requestedAt: requestedAt)
+            self.answered(answer, by: source, askedAt: askedAt)
         }
         busy.asked(source, question)
     }
 
-    private func answered(_ answer: BusyAnswer.Answer?, by source: BusySource, requestedAt: MonotonicTime) {
+    private func answered(_ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime) {
         let (isNew, again) = busy.answered(
-            answer, by: source, requestedAt: requestedAt, at: house.clocks.wall(), house.log)
+            answer, by: source, askedAt: askedAt, at: house.clocks.wall(), house.log)
         if let again { ask(source, again) }
         // A stop does not reach uploads that are being claimed at this moment.
         if isNew, answer != .free { transfers.noteStop() }

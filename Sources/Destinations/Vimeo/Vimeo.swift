@@ -65,7 +65,7 @@ struct Vimeo: Destination {
         let thing = checkpoint.vimeo.video ?? checkpoint[as: VimeoPictureCheckpoint.self].picture
         // A ticket that was not completed is no video, and expires.
         let isUnheard =
-            checkpoint.isCreating && checkpoint.vimeo.has(\.requestedAt) && dialect.settings.flow != .fourStep
+            checkpoint.isCreating && checkpoint.vimeo.has(\.askedAt) && dialect.settings.flow != .fourStep
         if thing == nil, !checkpoint.vimeo.has(\.endingAt), !isUnheard { return true }
         // A video that was not found is not removed for that reason.
         guard dialect.isOurs(checkpoint), !checkpoint.has(\.missingIn) else { return false }

@@ -8,7 +8,7 @@ struct VimeoCheckpoint: TypedCheckpoint {
 
     /// The values of the creation request, by which its video is recognised in a list.
     static let ofCreation = [
-        fields.requestedAt.name, fields.isAskedByOwnClock.name, fields.askedSize.name, fields.askedName.name,
+        fields.askedAt.name, fields.isAskedByOwnClock.name, fields.askedSize.name, fields.askedName.name,
         fields.candidate.name, fields.candidateSince.name,
     ]
 
@@ -31,7 +31,7 @@ struct VimeoCheckpoint: TypedCheckpoint {
         // MARK: A creation whose answer is not known
 
         /// When it was sent.
-        let requestedAt = CheckpointField<Int64?>("asked_at")
+        let askedAt = CheckpointField<Int64?>("asked_at")
         /// That time is by the clock of this machine: the service's was not known yet.
         let isAskedByOwnClock = CheckpointField<Bool>("asked_by", text: "box")
         /// The size that it named, in bytes.

@@ -29,7 +29,7 @@ extension VimeoDialect {
             try await reporter.named(video, at: checkpoint.vimeo.link)
         }
         guard checkpoint.url == nil, checkpoint.concludesFrom == nil else { return order }
-        if checkpoint.isCreating, isOurs(checkpoint), checkpoint.vimeo.has(\.requestedAt) {
+        if checkpoint.isCreating, isOurs(checkpoint), checkpoint.vimeo.has(\.askedAt) {
             if try await adopt(order, &checkpoint, reporter) {
                 order.checkpoint = checkpoint.stored
                 return order
@@ -38,7 +38,7 @@ extension VimeoDialect {
         // A creation that has to wait is not sent, and the time of the last one stays as it is.
         try api.creations.check(api.client)
         checkpoint.stored.remove(VimeoCheckpoint.ofCreation)
-        checkpoint.vimeo.requestedAt = api.now
+        checkpoint.vimeo.askedAt = api.now
         checkpoint.vimeo.isAskedByOwnClock = !api.isTimeKnown
         checkpoint.vimeo.askedSize = order.file.size
         // Fields that cannot be sent are refused at the creation.
@@ -49,8 +49,8 @@ extension VimeoDialect {
     }
 
     /// The time at which a creation was sent, by the service's clock as far as it is known by now.
-    private func requestedAt(_ checkpoint: OffsetCheckpoint) -> Int64 {
-        let asked = checkpoint.vimeo.requestedAt ?? 0
+    private func askedAt(_ checkpoint: OffsetCheckpoint) -> Int64 {
+        let asked = checkpoint.vimeo.askedAt ?? 0
         return checkpoint.vimeo.isAskedByOwnClock ? asked.addingClamped(api.ahead) : asked
     }
 
@@ -63,7 +63,7 @@ extension VimeoDialect {
         let name = try await metadata(of: order).fields["name"]?.text
         var videos: [Listed]
         do {
-            videos = try await recent(since: requestedAt(checkpoint)).videos.filter {
+            videos = try await recent(since: askedAt(checkpoint)).videos.filter {
                 isMade($0, by: checkpoint, size: order.file.size, name: name)
             }
         } catch let error as UploadError {
@@ -116,7 +116,7 @@ extension VimeoDialect {
 
     /// Whether a video may come from the creation of this checkpoint, by all values in the list.
     private func isMade(_ video: Listed, by checkpoint: OffsetCheckpoint, size: Int64, name: String?) -> Bool {
-        let asked = requestedAt(checkpoint)
+        let asked = askedAt(checkpoint)
         return video.size == size && video.name == name && !api.known.contains(video.uri)
             && video.madeAt >= asked - Self.skew && video.madeAt <= asked.addingClamped(answering + Self.skew)
     }
@@ -156,7 +156,7 @@ extension VimeoDialect {
     private func nothing(_ checkpoint: OffsetCheckpoint) throws(UploadError) -> Bool {
         let wait = CreationPatience.wait(after: (checkpoint.orphans ?? 0) + 1)
         // A clock that was set back meanwhile does not make it longer.
-        let gone = max(0, api.now.subtractingReportingOverflow(requestedAt(checkpoint)).partialValue)
+        let gone = max(0, api.now.subtractingReportingOverflow(askedAt(checkpoint)).partialValue)
         let left = wait - .milliseconds(gone)
         if left > .zero { throw api.client.tooManyCreations(left) }
         return false
@@ -190,7 +190,7 @@ extension VimeoDialect {
     func removeCreated(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
         let what = "it was cancelled before the answer to its creation was known"
         let (videos, isWhole): ([Listed], Bool)
-        do { (videos, isWhole) = try await recent(since: requestedAt(checkpoint)) } catch let error as UploadError {
+        do { (videos, isWhole) = try await recent(since: askedAt(checkpoint)) } catch let error as UploadError {
             guard error.failure.http == 403 else { throw error }
             throw unknown(what, "the token may not list videos: \(error.failure.message)")
         }
@@ -202,7 +202,7 @@ extension VimeoDialect {
         var without: [Listed] = []
         for video in mine where try await empty(video) != nil { without.append(video) }
         // Another machine may take this long to receive the answer for a video that it made, and a list to show it.
-        if api.now.subtractingReportingOverflow(requestedAt(checkpoint)).partialValue < Self.showing {
+        if api.now.subtractingReportingOverflow(askedAt(checkpoint)).partialValue < Self.showing {
             throw notShown(what, without.count)
         }
         if without.isEmpty, isWhole { return true }

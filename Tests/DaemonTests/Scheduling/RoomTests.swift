@@ -38,7 +38,7 @@ struct RoomTests {
         let status = try #require(try await scene.daemon.status().destinations.first)
         #expect(status.hold == hold)
         #expect(status.space?.free == 1000)
-        #expect(status.space?.requestedAt != nil)
+        #expect(status.space?.askedAt != nil)
         #expect(scene.remote.looks == 1, "a completed upload frees no space, so no query follows")
         scene.remote.tell(RemoteSpace(free: 10_000))
         _ = try await scene.daemon.resume(Selection(destination: "nas"))

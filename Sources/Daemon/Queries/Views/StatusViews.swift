@@ -182,17 +182,17 @@ package struct SpaceView: Codable, Sendable, Hashable {
     package var limit: Int64?
     /// When all of it will be free again.
     package var resetsAt: String?
-    package var requestedAt: String?
+    package var askedAt: String?
     /// The same in words, for a person.
     package var text: String
 
-    package init(_ space: RemoteSpace, requestedAt: WallTime?) {
+    package init(_ space: RemoteSpace, askedAt: WallTime?) {
         unit = space.unit.rawValue
         free = space.left
         used = space.used
         limit = space.limit
         resetsAt = space.resetsAt?.description
-        self.requestedAt = requestedAt?.description
+        self.askedAt = askedAt?.description
         text = space.words
     }
 }

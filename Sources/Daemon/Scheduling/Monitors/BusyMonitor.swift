@@ -77,10 +77,10 @@ struct BusyMonitor: Sendable {
     /// - Returns: `isNew`: the answer is another one than before. `again`: how long the source may take when it has to
     ///   be checked again at once.
     mutating func answered(
-        _ answer: BusyAnswer.Answer?, by source: BusySource, requestedAt: MonotonicTime, at now: WallTime, _ log: Log
+        _ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime, at now: WallTime, _ log: Log
     ) -> (isNew: Bool, again: Duration?) {
         questions[source] = nil
-        let (change, again) = states.heard(answer, of: source, asked: requestedAt, at: now)
+        let (change, again) = states.heard(answer, of: source, asked: askedAt, at: now)
         guard let answer, case .another(let before) = change else { return (false, again) }
         report(answer, of: source, after: before?.answer, log)
         return (true, again)

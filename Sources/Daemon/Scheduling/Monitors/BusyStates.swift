@@ -9,7 +9,7 @@ struct BusyStates: Sendable {
         var rule: BusyRule
         var word: BusyAnswer?
         /// When the check with its latest answer started.
-        var requestedAt: MonotonicTime?
+        var askedAt: MonotonicTime?
         var isAsking = false
         /// Whether an event arrived since that check started.
         var isStale = false
@@ -63,7 +63,7 @@ struct BusyStates: Sendable {
     func words(at now: MonotonicTime) -> [BusySource: BusyAnswer] {
         entries.compactMapValues { entry in
             guard entry.isPolled else { return entry.word }
-            guard let asked = entry.requestedAt, let word = entry.word else { return nil }
+            guard let asked = entry.askedAt, let word = entry.word else { return nil }
             // The answer of a source that is checked again counts until the next answer arrives.
             let longest = entry.isFollowed ? entry.rule.every * 2 + entry.rule.timeout : entry.rule.every
             return now.since(asked) < longest ? word : nil
@@ -79,8 +79,8 @@ struct BusyStates: Sendable {
             let isWanted = wanted.contains(source)
             entries[source]?.isFollowed = isWanted
             // An answer from a time when nothing waited for it counts only for its usual period.
-            let isOld = entry.requestedAt.map { now.since($0) >= entry.rule.every } ?? true
-            if isWanted, !entry.isFollowed, entry.isPolled, isOld { entries[source]?.requestedAt = nil }
+            let isOld = entry.askedAt.map { now.since($0) >= entry.rule.every } ?? true
+            if isWanted, !entry.isFollowed, entry.isPolled, isOld { entries[source]?.askedAt = nil }
             let isDue = entry.isPolled ? isWanted && isOld : entry.word == nil
             if isDue, !entry.isAsking { due[source] = begin(source) }
         }
@@ -138,10 +138,10 @@ struct BusyStates: Sendable {
         entries[source]?.isStale = false
         var change = Change.none
         if let answer {
-            entries[source]?.requestedAt = asked
+            entries[source]?.askedAt = asked
             let isNew = entry.word?.answer != answer
             // An answer from before a pause in the questions says nothing about the time since.
-            if isNew || entry.requestedAt == nil { entries[source]?.word = BusyAnswer(answer, since: now) }
+            if isNew || entry.askedAt == nil { entries[source]?.word = BusyAnswer(answer, since: now) }
             if isNew { change = .another(before: entry.word) }
         }
         return (change, entry.isStale ? begin(source) : nil)
@@ -150,6 +150,6 @@ struct BusyStates: Sendable {
     /// When a source has to be checked again; `nil` while no upload waits for any.
     func nextCheck(at now: MonotonicTime) -> Duration? {
         entries.values.filter { $0.isFollowed && $0.isPolled && !$0.isAsking }
-            .map { entry in entry.requestedAt.map { entry.rule.every - now.since($0) } ?? .zero }.min()
+            .map { entry in entry.askedAt.map { entry.rule.every - now.since($0) } ?? .zero }.min()
     }
 }

@@ -21,7 +21,7 @@ struct S3Checkpoint: TypedCheckpoint {
         /// The checksum with which it was begun; a later setting counts for later uploads.
         let checksum = CheckpointField<S3Preset.Checksum?>("checksum")
         /// The time of the first request to start it, in ms since 1970.
-        let requestedAt = CheckpointField<Int64?>("asked_at")
+        let askedAt = CheckpointField<Int64?>("asked_at")
     }
 }
 

@@ -207,7 +207,7 @@ struct S3Completion: Sendable {
         guard settings.assignedObject == nil, wasAskedFor(piece),
             case .hidden = try await api.lookUp(piece.checkpoint.s3.objectKey)
         else { return nil }
-        let age = api.client.clocks.wall().milliseconds - (piece.checkpoint.s3.requestedAt ?? 0)
+        let age = api.client.clocks.wall().milliseconds - (piece.checkpoint.s3.askedAt ?? 0)
         guard age < Self.shortestRule else { return nil }
         // Where the source is removed it has to be certain that the key may not look: otherwise a missing object gets
         // the same answer.

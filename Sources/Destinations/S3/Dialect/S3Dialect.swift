@@ -77,7 +77,7 @@ struct S3Dialect: PartsDialect {
         let orphans = checkpoint.orphans ?? 0
         var isListed = true
         if orphans > 0 {
-            switch try await unanswered(key, since: checkpoint.s3.requestedAt ?? 0) {
+            switch try await unanswered(key, since: checkpoint.s3.askedAt ?? 0) {
             case .one(let left):
                 checkpoint.s3.upload = left
                 checkpoint.creationsFound = (checkpoint.creationsFound ?? 0) + orphans
@@ -189,7 +189,7 @@ struct S3Dialect: PartsDialect {
         checkpoint.s3.server = api.server
         checkpoint.s3.key = key
         checkpoint.s3.checksum = settings.checksum
-        if !checkpoint.s3.has(\.requestedAt) { checkpoint.s3.requestedAt = api.client.clocks.wall().milliseconds }
+        if !checkpoint.s3.has(\.askedAt) { checkpoint.s3.askedAt = api.client.clocks.wall().milliseconds }
     }
 
     /// An object whose key was assigned by the service that gave the right to it. No question is sent before the first

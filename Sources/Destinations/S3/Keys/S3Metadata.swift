@@ -41,7 +41,7 @@ actor S3Metadata: S3KeySource {
     /// Number of the reading, so that a refusal of an old key does not discard a new one.
     private var reading = 0
     private var isRefused = false
-    private var requestedAt: WallTime?
+    private var askedAt: WallTime?
 
     /// A service that gives the same key until its end is not queried again for each part.
     private static let pause: Int64 = 60_000
@@ -56,7 +56,7 @@ actor S3Metadata: S3KeySource {
     func current() async throws -> (key: S3Key, reading: Int) {
         let now = client.clocks.wall()
         if let held, !isRefused, !isDue(held, now) { return (held.key, reading) }
-        requestedAt = now
+        askedAt = now
         do {
             let given = try await settings.kind == .instance ? instance() : container()
             held = Held(key: given.key, end: given.end)
@@ -74,7 +74,7 @@ actor S3Metadata: S3KeySource {
 
     private func isDue(_ held: Held, _ now: WallTime) -> Bool {
         guard let end = held.end, end < now.advanced(by: S3Keys.margin) else { return false }
-        return requestedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
+        return askedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
     }
 
     // MARK: The instance

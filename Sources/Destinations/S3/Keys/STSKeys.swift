@@ -10,7 +10,7 @@ actor STSKeys: S3KeySource {
     private let question = SingleFlight()
     private var reading = 0
     private var isRefused = false
-    private var requestedAt: WallTime?
+    private var askedAt: WallTime?
 
     /// A service that gives the same key until its end is not queried again for each part. (ms)
     private static let pause: Int64 = 60_000
@@ -45,11 +45,11 @@ actor STSKeys: S3KeySource {
     private func isDue(_ end: WallTime?) -> Bool {
         let now = client.clocks.wall()
         guard let end, end < now.advanced(by: S3Keys.margin) else { return false }
-        return requestedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
+        return askedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
     }
 
     private func ask() async throws {
-        requestedAt = client.clocks.wall()
+        askedAt = client.clocks.wall()
         let bytes = try await service.answer(
             to: .object(["version": .whole(1), "operation": .text("keys"), "destination": .text(client.name)]),
             "the request for temporary keys")
