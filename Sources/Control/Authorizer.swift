@@ -100,7 +100,7 @@ final class TokenAuthorizer: Authorizer {
     private func renew() async {
         let result: Result<String, any Error>
         do { result = .success(try await read()) } catch { result = .failure(error) }
-        let news = state.withLock { state -> String? in
+        let message = state.withLock { state -> String? in
             state.isReading = false
             state.readAt = clocks.monotonic()
             switch result {
@@ -115,7 +115,7 @@ final class TokenAuthorizer: Authorizer {
                 return state.isBroken ? nil : "the token of the control address stays as it was: \(error)"
             }
         }
-        if let news { say(news) }
+        if let message { say(message) }
     }
 
     private static func no(

@@ -125,7 +125,7 @@ package struct ControlClient: Sendable {
         var request = Request("GET", url("events" + (last.map { "?since=\($0)" } ?? "")), unixSocket: socket)
         // The daemon sends a comment every 15 s, so a longer silence is a dead connection.
         request.limits = Limits(connect: .seconds(5), sendingStall: .seconds(10), replyWait: .seconds(60))
-        request.onBody = { reading.take($0) }
+        request.onBody = { reading.receive($0) }
         do {
             let response = try await transport.send(request)
             guard response.status == 200 else { throw failure(response.status, reading.head) }

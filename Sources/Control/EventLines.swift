@@ -62,7 +62,7 @@ struct EventParser {
     /// The events that end in `piece`.
     ///
     /// - Throws: Errors of `JSONDecoder`, ``ControlError/protocolFault(_:)`` for an event without an end.
-    mutating func take(_ piece: [UInt8]) throws -> [EventView] {
+    mutating func parse(_ piece: [UInt8]) throws -> [EventView] {
         var events: [EventView] = []
         for byte in piece {
             if byte != UInt8(ascii: "\n") {

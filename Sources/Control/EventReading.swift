@@ -30,11 +30,11 @@ final class EventReading: Sendable {
     var fault: (any Error)? { state.withLock { $0.fault } }
 
     /// - Returns: Whether to continue.
-    func take(_ piece: [UInt8]) -> Bool {
+    func receive(_ piece: [UInt8]) -> Bool {
         state.withLock { state in
             if state.head.count < 64 << 10 { state.head += piece }
             do {
-                for event in try state.parser.take(piece) {
+                for event in try state.parser.parse(piece) {
                     if event.type == "overflow" {
                         state.wasTooSlow = true
                         return false

@@ -32,14 +32,14 @@ package final class PartDigester {
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = rest.prefix(Int(min(Int64(rest.count), requested.partSize - filled)))
-            take(UnsafeRawBufferPointer(rebasing: piece))
+            updateSum(UnsafeRawBufferPointer(rebasing: piece))
             rest = rest.dropFirst(piece.count)
             filled += Int64(piece.count)
             if filled == requested.partSize { close() }
         }
     }
 
-    private func take(_ bytes: UnsafeRawBufferPointer) {
+    private func updateSum(_ bytes: UnsafeRawBufferPointer) {
         switch sum {
         case .hash(let hasher): hasher.update(bytes)
         case .check(var check):

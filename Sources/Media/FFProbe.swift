@@ -39,7 +39,8 @@ package struct FFProbe: Sendable {
             "file:/proc/self/fd/\(file)",
         ]
         // For a file that is no recording it fails, which is no error here.
-        let program = Program(words: words.map { Array($0.utf8) }, environment: ["LC_ALL=C"], folder: ".", lent: file)
+        let program = Program(
+            words: words.map { Array($0.utf8) }, environment: ["LC_ALL=C"], folder: ".", passedDescriptor: file)
         guard let answer = try? program.answer(atMost: Self.limit, within: patience) else { return MediaFacts() }
         return Self.facts(from: answer)
     }

@@ -89,7 +89,7 @@ package final class NameQuestion: Sendable {
                 channel.channel, name, nil, &hints,
                 { context, status, _, list in
                     if let context {
-                        Unmanaged<NameSockets>.fromOpaque(context).takeUnretainedValue().take(status, list)
+                        Unmanaged<NameSockets>.fromOpaque(context).takeUnretainedValue().receive(status, list)
                     }
                 }, context)
         }

@@ -17,7 +17,7 @@ final class NameSockets {
 
     init(_ interfaces: [IPAddress: String]) { self.interfaces = interfaces }
 
-    func take(_ status: CInt, _ list: UnsafeMutablePointer<ares_addrinfo>?) {
+    func receive(_ status: CInt, _ list: UnsafeMutablePointer<ares_addrinfo>?) {
         defer { if let list { ares_freeaddrinfo(list) } }
         var found: [IPAddress] = []
         var at = list?.pointee.nodes

@@ -22,7 +22,7 @@ package struct HookSender: Sendable {
         self.clocks = clocks
     }
 
-    package func tell(_ notice: Notice, by delivery: HookDelivery, within limit: Duration) async -> DeliveryResult {
+    package func deliver(_ notice: Notice, by delivery: HookDelivery, within limit: Duration) async -> DeliveryResult {
         switch delivery {
         case .command(let words): await run(words, notice, within: limit)
         case .web(let web, let permit): await post(notice, web, permit, within: limit)

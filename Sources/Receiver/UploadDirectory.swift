@@ -31,7 +31,7 @@ final class UploadDirectory: Sendable {
     private let lock: Mutex<Lock?>
     private let index = Mutex(Index())
     /// Number of background tasks.
-    private let errands = ConditionLock(0)
+    private let runningTasks = ConditionLock(0)
 
     /// Opens the folder and reads its records. Waits for the disk.
     init(root: FilePath, clocks: any Clocks, log: @escaping @Sendable (String) -> Void) throws {
@@ -72,16 +72,16 @@ final class UploadDirectory: Sendable {
 
     /// Runs `body` on a thread that may wait. ``close()`` waits for it.
     func inBackground(_ body: @escaping @Sendable () -> Void) {
-        errands.withLock { $0 += 1 }
+        runningTasks.withLock { $0 += 1 }
         Linux.inBackground {
             body()
-            self.errands.change { $0 -= 1 }
+            self.runningTasks.change { $0 -= 1 }
         }
     }
 
     /// Waits for background tasks, makes all received bytes durable, and releases the folder.
     func close() {
-        errands.wait { $0 == 0 ? () : nil }
+        runningTasks.wait { $0 == 0 ? () : nil }
         for arrival in index.withLock({ Array($0.arrivals.values) }) where !arrival.isFinished { settle(arrival) }
         lock.withLock { $0 = nil }
     }

@@ -68,9 +68,9 @@ struct DelayedStart: Sendable {
                     throw CommandError(
                         .notNow, missing.text, remedy: "Free space on the disk of \(missing.folder.display).")
                 }
-                let isNews = reason.text.isEmpty
+                let isNew = reason.text.isEmpty
                 reason.text = missing.text
-                if isNews {
+                if isNew {
                     log.error("not enough disk space to start: the daemon waits for it", ["reason": missing.text])
                     server = await listen(reason)
                 }

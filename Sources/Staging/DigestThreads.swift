@@ -4,10 +4,10 @@ internal import Linux
 
 /// Digests blocks in order, each digest on its own thread, while the owner fills the next ones.
 ///
-/// `@unchecked Sendable`, proof: a lane's digester is touched only by the one thread of its `worker` until `drain()`
-/// has returned, and only by the owner after that. A block belongs to the owner from `next()` to `take(_:count:)`. Then
-/// it is only read, by the threads and by the owner, until each thread has counted it in `digested`, which `next()`
-/// waits for.
+/// `@unchecked Sendable`, proof: a part digester's state is touched only by the one thread of its `worker` until
+/// `drain()` has returned, and only by the owner after that. A block belongs to the owner from `next()` to
+/// `process(_:count:)`. Then it is only read, by the threads and by the owner, until each thread has counted it in
+/// `digested`, which `next()` waits for.
 final class DigestThreads: @unchecked Sendable {
     struct Block {
         let bytes: UnsafeMutableRawBufferPointer
@@ -33,7 +33,7 @@ final class DigestThreads: @unchecked Sendable {
     private let whole = Hasher(.sha256)
     private let parts: [PartDigester]
     private let threads: [DigestThread]
-    /// For each lane, the number of blocks that it does not need any more.
+    /// For each worker, the number of blocks that it does not need any more.
     private let digested: ConditionLock<[Int]>
     private let blocks: [Block]
     private var handed = 0
@@ -56,7 +56,7 @@ final class DigestThreads: @unchecked Sendable {
         return blocks[handed % blocks.count]
     }
 
-    func take(_ block: Block, count: Int) {
+    func process(_ block: Block, count: Int) {
         let index = handed % blocks.count
         handed += 1
         for (number, thread) in threads.enumerated() {

@@ -59,7 +59,8 @@ enum DigestingCopier {
         return copied
     }
 
-    /// Digests the content of a descriptor; ``run(from:source:to:target:size:isSparse:requestedDigests:pace:)`` without a copy.
+    /// Digests the content of a descriptor; ``run(from:source:to:target:size:isSparse:requestedDigests:pace:)`` without
+    /// a copy.
     static func digest(
         of file: borrowing Descriptor, named path: FilePath, size: Int64,
         requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace
@@ -91,7 +92,7 @@ enum DigestingCopier {
                 digest.drain()
                 break
             }
-            digest.take(block, count: got)
+            digest.process(block, count: got)
             do { try sink(UnsafeRawBufferPointer(rebasing: block.bytes[..<got]), copied) } catch {
                 digest.drain()
                 throw StagingError(writing: error)

@@ -173,8 +173,8 @@ package struct SourceRelease: Sendable {
     /// The reason why it is not released now; `nil` when its writers do not prevent it.
     private func obstacle(_ answer: WriterSearch.Answer) -> Result? {
         switch answer {
-        case .nobody: nil
-        case .somebody: .later("it is open for writing")
+        case .absent: nil
+        case .present: .later("it is open for writing")
         case .unknown(let doubt): inDoubt == .stop ? .unsure(doubt) : nil
         }
     }

@@ -108,7 +108,7 @@ extension StagingArea {
                 requestedDigests: requestedDigests, pace: pace)
         }
         guard content.bytes == wanted.identity.size else { throw .changed(source) }
-        try lookAgain(wanted, from)
+        try checkAgain(wanted, from)
         if var origin {
             origin.sha256 = hexadecimal(content.sha256)
             origin.write(to: to, named: partial)
@@ -129,7 +129,7 @@ extension StagingArea {
     }
 
     /// Fails unless the bytes that were read are still those of the file under the name.
-    func lookAgain(_ wanted: Wanted, _ from: borrowing Descriptor) throws(StagingError) {
+    func checkAgain(_ wanted: Wanted, _ from: borrowing Descriptor) throws(StagingError) {
         let source = wanted.shown
         let after = try reading(source) { () throws(SystemError) in try FileStatus(of: from, named: source) }
         let named = try reading(source) { () throws(SystemError) in try wanted.source.status() }

@@ -86,7 +86,7 @@ extension StagingArea {
         if result.ending == .stopped { throw .stopped(wanted.shown) }
         if result.ending == .status(0) { try refuseLink(output, export) }
         // Whatever the result: a failure is not reported for a source that changed or vanished.
-        try lookAgain(wanted, from)
+        try checkAgain(wanted, from)
         try judge(result, export)
         let pace = Pace(isStopped: isStopped)
         var sourceSHA256: [UInt8]?
@@ -105,7 +105,7 @@ extension StagingArea {
                 "`\(export.program)` has ended, and \(export.output.display) still changes: a program that it "
                     + "started continues to write")
         }
-        try lookAgain(wanted, from)
+        try checkAgain(wanted, from)
         try writing { () throws(SystemError) in
             try made.setMode(0o600, named: output)
             if var origin {
@@ -152,14 +152,14 @@ extension StagingArea {
         let program = Program(
             words: export.words(input: input.path, output: output),
             environment: Program.plainEnvironment + ["TMPDIR=\(scratch.text ?? folder.display)"], folder: scratch,
-            lent: input.number)
+            passedDescriptor: input.number)
         var known = ExportProgress()
         do throws(SystemError) {
             return try program.run(
                 within: export.timeout,
                 line: { line, _ in
                     var next = known
-                    next.take(line)
+                    next.parse(line)
                     if next != known {
                         known = next
                         progress(next)

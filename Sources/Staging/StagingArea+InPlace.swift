@@ -12,7 +12,7 @@ extension StagingArea {
         let content = try DigestingCopier.digest(
             of: from, named: wanted.shown, size: wanted.identity.size, requestedDigests: requestedDigests, pace: pace)
         guard content.bytes == wanted.identity.size else { throw .changed(wanted.shown) }
-        try lookAgain(wanted, from)
+        try checkAgain(wanted, from)
         from.forget(from: 0, count: 0)
         return (content.sha256, content.parts)
     }

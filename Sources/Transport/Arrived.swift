@@ -34,7 +34,7 @@ extension SocketCounts {
     /// peer's SYN, and three segments without payload that come when it closes (acknowledgements, FIN), with TLS one
     /// more for the peer's close notification. Segments in flight at the close get at most one acknowledgement each. Of
     /// an interrupted answer as many bytes come as in one round trip before. A segment that the peer sends again
-    /// although it had arrived is counted with its header alone: the kernel does not tell its length.
+    /// although it had arrived is counted with its header alone: the kernel does not report its length.
     func arrived(isSecure: Bool, at end: End?, isBrokenOff: Bool) -> Int64 {
         // The name has an address, and no host answers there.
         guard incoming > 0 || end != nil else { return 0 }

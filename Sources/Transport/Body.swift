@@ -186,7 +186,7 @@ struct Answer {
     }
 
     /// - Returns: `false` when there are too many.
-    mutating func take(header line: UnsafeRawBufferPointer) -> Bool {
+    mutating func receive(header line: UnsafeRawBufferPointer) -> Bool {
         headerBytes += line.count
         guard headerBytes <= Self.headerLimit else { return false }
         let text = String(decoding: line, as: UTF8.self)
@@ -215,7 +215,7 @@ struct Answer {
     }
 
     /// - Returns: `false` when it is too long.
-    mutating func take(body piece: UnsafeRawBufferPointer) -> Bool {
+    mutating func receive(body piece: UnsafeRawBufferPointer) -> Bool {
         guard body.count + piece.count <= limit else { return false }
         body.append(contentsOf: piece)
         return true

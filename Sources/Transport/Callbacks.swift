@@ -15,9 +15,9 @@ extension Transfer {
         sluice_set_pointer(easy, CURLOPT_READDATA, this)
         sluice_set_seek_function(easy, seekBody)
         sluice_set_pointer(easy, CURLOPT_SEEKDATA, this)
-        sluice_set_bytes_function(easy, CURLOPT_WRITEFUNCTION, takeBody)
+        sluice_set_bytes_function(easy, CURLOPT_WRITEFUNCTION, receiveBody)
         sluice_set_pointer(easy, CURLOPT_WRITEDATA, this)
-        sluice_set_bytes_function(easy, CURLOPT_HEADERFUNCTION, takeHeader)
+        sluice_set_bytes_function(easy, CURLOPT_HEADERFUNCTION, receiveHeader)
         sluice_set_pointer(easy, CURLOPT_HEADERDATA, this)
         sluice_set_progress_function(easy, progress)
         sluice_set_pointer(easy, CURLOPT_XFERINFODATA, this)
@@ -28,7 +28,7 @@ extension Transfer {
         sluice_set_pointer(easy, CURLOPT_OPENSOCKETDATA, this)
         sluice_set_socket_function(easy, opened)
         sluice_set_pointer(easy, CURLOPT_SOCKOPTDATA, this)
-        // A connection outlives its transfer, so the loop is told of its end.
+        // A connection outlives its transfer, so the loop is notified of its end.
         sluice_set_close_function(easy, closing)
         sluice_set_pointer(easy, CURLOPT_CLOSESOCKETDATA, shared)
         self.loop = loop
@@ -67,7 +67,7 @@ private func seekBody(_ context: UnsafeMutableRawPointer?, _ offset: Int, _ orig
 }
 
 /// Takes the next bytes of the answer's body. Any result but their number stops the transfer.
-private func takeBody(
+private func receiveBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
     guard let bytes, let this = transfer(context) else { return 0 }
@@ -78,12 +78,12 @@ private func takeBody(
         this.objection = (.cancelled, "stopped by the reader of the answer")
         return 0
     }
-    if this.answer.take(body: piece) { return piece.count }
+    if this.answer.receive(body: piece) { return piece.count }
     this.objection = (.tooLarge, TransportError.tooLong(this.request.answerLimit))
     return 0
 }
 
-private func takeHeader(
+private func receiveHeader(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
     guard let bytes, let this = transfer(context) else { return 0 }
@@ -92,7 +92,7 @@ private func takeHeader(
         this.objection = (.reset, "the answer does not begin with a status of HTTP")
         return 0
     }
-    if this.answer.take(header: line) {
+    if this.answer.receive(header: line) {
         if !this.answer.isInterim { this.received() }
         return line.count
     }

@@ -9,7 +9,7 @@ struct Connections {
     private struct Connection {
         let interface: String?
         let isSecure: Bool
-        /// Bytes that are added to each packet on its way out of this machine.
+        /// Bytes that are added to each packet that leaves this machine.
         let overhead: Int64
         var user: Transfer?
         /// Known after the first request over it.

@@ -52,7 +52,7 @@ package struct Request: Sendable {
     /// The network interface for the request: its name, as `ip link` shows it. If it cannot be used, the request fails
     /// (`.interface`). A kept connection only serves requests of the same interface.
     package var interface: String?
-    /// The servers that may be asked for addresses of names, with their interfaces; without it the system chooses.
+    /// The permitted DNS servers, with their interfaces; without them the system chooses.
     package var nameServers: NameServers?
     /// Called with the bytes of the body that the socket has accepted so far; for a framed body, those of the file.
     /// Runs on the transport's thread: must be cheap.
@@ -198,8 +198,8 @@ package struct Response: Sendable {
     }
 }
 
-/// How much of a request's body has left this machine, as far as the kernel tells. In bytes of the body; for a framed
-/// body, of the file. Read before the connection was closed.
+/// How much of a request's body has left this machine, as far as the kernel reports it. In bytes of the body; for a
+/// framed body, of the file. Read before the connection was closed.
 package struct Delivery: Hashable, Sendable {
     /// The peer's kernel has acknowledged this many (`SIOCOUTQ`, tcp(7)): they are at the other end of the connection,
     /// which may be a proxy. That is no proof that a server has received them.
@@ -224,7 +224,7 @@ package protocol Transporting: Sendable {
 package struct Shortage: Hashable, Sendable {
     /// For people: the rest of the quota, and the needed amount.
     package var text: String
-    /// The latest time when that ends by itself.
+    /// The latest time when that ends without an event.
     package var after: Duration
 
     package init(text: String, after: Duration) {

@@ -15,13 +15,13 @@ package protocol RequestPermit: Sendable {
     func allowance(for count: Int64) -> Int64
 
     /// Reserves the quota for a request with a body of `count` bytes that cannot be divided. Must be followed by
-    /// ``returnPledge(for:sent:)``.
+    /// ``returnReservation(for:sent:)``.
     ///
     /// - Returns: The reason why it may not begin now; `nil` when it may.
     func reserve(for count: Int64) -> Shortage?
 
     /// Ends a reservation after `sent` bytes of the body have left: the rest is free again.
-    func returnPledge(for count: Int64, sent: Int64)
+    func returnReservation(for count: Int64, sent: Int64)
 
     /// The present limit of its requests in bytes a second; `nil` without a limit.
     var rate: Int64? { get }

@@ -15,7 +15,7 @@ extension Transfer {
             // libcurl's form of a header without a value.
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
-        // Suppresses headers that libcurl would add by itself: a form's content type, and `Expect` before every body.
+        // Suppresses headers that libcurl would add: a form's content type, and `Expect` before every body.
         if !names.contains("content-type") { lines.append("Content-Type:") }
         if !names.contains("user-agent") { lines.append("User-Agent: sluice") }
         // Without it a server may choose any coding (RFC 9110, section 12.5.3).

@@ -12,7 +12,7 @@ final class Transfer: @unchecked Sendable {
     let isCancelled = Atomic(false)
     var waiting: CheckedContinuation<Outcome, Never>?
     private(set) var easy: UnsafeMutableRawPointer?
-    /// Is told of the sockets that libcurl opens; its thread outlives every transfer.
+    /// Receives the sockets that libcurl opens; its thread outlives every transfer.
     weak var loop: Loop?
 
     /// libcurl writes its message here for as long as the handle lives, so it is allocated, not borrowed.
@@ -98,7 +98,7 @@ final class Transfer: @unchecked Sendable {
                 let added = try Encapsulation.overhead(to: address, port: port, over: request.interface)
                 (overhead, leavesMachine) = (added ?? 0, added != nil)
             } catch {
-                // When the kernel cannot be asked, the largest overhead is assumed.
+                // If the kernel cannot be queried, the largest overhead is assumed.
                 (overhead, leavesMachine) = (Encapsulation.most, true)
             }
         }
@@ -136,9 +136,9 @@ final class Transfer: @unchecked Sendable {
 
     /// Called when the request is about to leave.
     ///
-    /// - Returns: `false` to stop it. libcurl repeats a request by itself when a kept connection turns out to be
+    /// - Returns: `false` to stop it. libcurl repeats a request when a kept connection turns out to be
     ///   closed, and the server's handling of the first one is unknown. A second creation would leave an orphan, and
-    ///   the server must be asked for its offset before bytes are sent. So only requests that change nothing are
+    ///   the offset must be queried from the server before bytes are sent. So only requests that change nothing are
     ///   repeated.
     func connected() -> Bool {
         if isConnected, !hasAnswered, !["GET", "HEAD", "OPTIONS", "DELETE"].contains(request.method) {

@@ -7,7 +7,7 @@ internal import Synchronization
 /// Sends requests over the network, with libcurl.
 ///
 /// One thread owns libcurl's multi handle and everything that belongs to it; other threads send it commands.
-/// Connections are kept and reused. A transport without references ends by itself.
+/// Connections are kept and reused. A transport without references ends.
 package final class Transport: Transporting {
     private let loop: Loop
     private let names: AddressCache

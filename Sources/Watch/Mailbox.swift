@@ -13,7 +13,7 @@ final class Mailbox: Sendable {
         /// those that this thread watches.
         case change([WatchRule], skipExisting: Set<String>, ours: Set<FilePath>)
         case reconsider(folder: String, relative: FilePath)
-        /// Answers whether the identities asked about are known.
+        /// Answers which of the identities are known.
         case answered([Bool])
         /// Whether a container is complete, by the number of the check; `nil` when it cannot be read.
         case checked(Int, Container.Verdict?)

@@ -1,7 +1,7 @@
 package import Core
 package import Linux
 
-/// The result of the configured folders' rules for one path, for a person who asks why nothing happens to it.
+/// The result of the configured folders' rules for one path, for a user who asks why nothing happens to it.
 package enum PathEvaluation: Hashable, Sendable {
     /// It lies in no folder.
     case outside
@@ -49,7 +49,7 @@ package enum PathEvaluation: Hashable, Sendable {
         path.relative(to: rule.path) ?? Files.real(rule.path).flatMap { path.relative(to: $0) }
     }
 
-    /// Whether an ignore file or a link on its way excludes a file. `false` when that cannot be determined. Waits for
+    /// Whether an ignore file or a link in its path excludes a file. `false` when that cannot be determined. Waits for
     /// the disk.
     ///
     /// - Parameter relative: Below the rule's folder.

@@ -6,7 +6,7 @@ package struct WatchState: Hashable, Sendable {
         case watching
         /// A scan is running; events are handled already.
         case scanning
-        /// Not there. The folder is looked for repeatedly, and never taken for empty.
+        /// The folder is absent. It is checked repeatedly, and never treated as empty.
         case absent(String)
         case failed(String)
     }
@@ -47,7 +47,7 @@ package struct WatchState: Hashable, Sendable {
     /// Files that this scan met and that had not settled already, and the new ones among them.
     package var found = 0
     package var fresh = 0
-    /// Whether it is there and scanned, and no seen file is still on its way to the receiver.
+    /// Whether it exists and is scanned, and no found file still waits for delivery.
     package var isQuiet = false
     /// The number of mounts and unmounts, anywhere.
     package var mounts = 0
@@ -142,7 +142,7 @@ package struct WatchPace: Hashable, Sendable {
     package var pollMost: Duration = .seconds(60)
     /// A file system that takes longer than this for one answer is reported as not answering.
     package var patience: Duration = .seconds(15)
-    /// Between two looks for a folder that is not there.
+    /// Between two checks for an absent folder.
     package var absent: Duration = .seconds(10)
     /// Candidates at once. A scan leaves a fifth of them to events.
     package var candidates = 10_000

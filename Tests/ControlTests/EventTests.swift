@@ -103,7 +103,7 @@ struct EventTests {
         #expect(!queue.put(event(3000)))
         var parser = EventParser()
         var seen: [EventView] = []
-        while let piece = await queue.next() { seen += try parser.take(piece) }
+        while let piece = await queue.next() { seen += try parser.parse(piece) }
         #expect(seen.map(\.seq).prefix(2) == [1000, 1001])
         #expect(seen.last?.type == "overflow")
         #expect(seen.count == 10)
@@ -181,7 +181,7 @@ struct EventTests {
         var parser = EventParser()
         var seen: [EventView] = []
         for start in stride(from: 0, to: text.count, by: size) {
-            seen += try parser.take(Array(text[start..<min(start + size, text.count)]))
+            seen += try parser.parse(Array(text[start..<min(start + size, text.count)]))
         }
         #expect(seen == [event(1), event(2)])
     }

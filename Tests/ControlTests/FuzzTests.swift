@@ -105,7 +105,7 @@ struct ControlFuzzTests {
     private static func read(_ pieces: [[UInt8]]) -> Bool {
         var parser = EventParser()
         do {
-            for piece in pieces { _ = try parser.take(piece) }
+            for piece in pieces { _ = try parser.parse(piece) }
             return true
         } catch { return false }
     }
@@ -114,7 +114,7 @@ struct ControlFuzzTests {
     func endless() throws {
         var parser = EventParser()
         let line = Array("data: \(String(repeating: "x", count: 1 << 20))\n".utf8)
-        #expect(throws: ControlError.self) { for _ in 0..<64 { _ = try parser.take(line) } }
+        #expect(throws: ControlError.self) { for _ in 0..<64 { _ = try parser.parse(line) } }
     }
 
     @Test("a daemon that answers nonsense is named as such, with a remedy")

@@ -89,11 +89,11 @@ struct HookQueueTests {
     @Test("the same trouble is reported once")
     func news() {
         var line = line(["a"])
-        let isFirst = line.failed(1, "after 0 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNews
+        let isFirst = line.failed(1, "after 0 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNew
         #expect(isFirst)
-        let isSecond = line.failed(1, "after 5 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNews
+        let isSecond = line.failed(1, "after 5 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNew
         #expect(!isSecond)
-        let isThird = line.failed(1, "no", code: "500", after: nil, at: wall, start, jitter: 1).isNews
+        let isThird = line.failed(1, "no", code: "500", after: nil, at: wall, start, jitter: 1).isNew
         #expect(isThird)
     }
 
@@ -102,10 +102,10 @@ struct HookQueueTests {
         var line = line((0..<HookQueue.capacity).map { "\($0)" })
         line.begin(1)
         #expect(line.surplus(adding: 2) == [2, 3])
-        let (count, isNews) = line.drop([2, 3])
-        #expect((count, isNews) == (2, true))
+        let (count, isNew) = line.drop([2, 3])
+        #expect((count, isNew) == (2, true))
         let again = line.drop([3, 4])
-        #expect((again.count, again.isNews) == (1, false))
+        #expect((again.count, again.isNew) == (1, false))
         #expect(line.dropped == 3)
         #expect(line.waiting.count == HookQueue.capacity - 3)
     }
@@ -136,7 +136,7 @@ struct HookQueueTests {
         fail(&line, 2, at: start)
         var hook = line.hook
         hook.timeout = .seconds(1)
-        line.take(hook, at: start)
+        line.apply(hook, at: start)
         #expect(line.next(at: start)?.seq == 1)
     }
 }

@@ -80,7 +80,7 @@ final class ScriptedRemote: Destination {
         set { state.withLock { $0.mediaID = newValue } }
     }
     /// The right that it renews when the next upload is opened.
-    func renew(_ news: CredentialRenewal) { state.withLock { $0.renewal = news } }
+    func renew(_ renewal: CredentialRenewal) { state.withLock { $0.renewal = renewal } }
 
     func set(_ act: Act, for name: FilePath) { state.withLock { $0.acts[name] = act } }
 
@@ -180,7 +180,7 @@ final class ScriptedRemote: Destination {
             try await reporter.record(checkpoint)
         }
         if let mediaID { try await reporter.named(mediaID) }
-        if let news = state.withLock({ $0.renewal.take() }) { try await reporter.credential(news) }
+        if let renewal = state.withLock({ $0.renewal.take() }) { try await reporter.credential(renewal) }
         reporter.entered(.uploading)
         if case .waitUploading = act { await signal.wait() }
         if case .waitParts = act { try await takeParts(order, checkpoint, signal, reporter) }
@@ -306,7 +306,7 @@ final class ScriptedRemote: Destination {
         if isUnreachable {
             throw UploadError(
                 Failure(
-                    .transient, code: "unreachable", message: "nobody answers there", at: WallTime(milliseconds: 0),
+                    .transient, code: "unreachable", message: "no server responds there", at: WallTime(milliseconds: 0),
                     retryable: true),
                 remedy: .holdDestination(after: nil))
         }

@@ -67,7 +67,7 @@ struct NotifyTests {
     }
 
     @Test("without a supervisor nothing is sent", arguments: [nil, "", "vsock:2:1", "/nowhere/at/all", "relative"])
-    func nobody(_ socket: String?) {
+    func noSupervisor(_ socket: String?) {
         let notify = Notify(socket: socket)
         notify.ready("x")
         #expect(notify.isHeard == (socket == "/nowhere/at/all"))

@@ -18,7 +18,7 @@ struct HookSenderTests {
         let transport = Transport()
         let sender = HookSender(
             transport: PermittedTransport(transport), secrets: SecretReader(), clocks: SystemClocks())
-        let telling = await sender.tell(notice, by: HookDelivery(target), within: timeout)
+        let telling = await sender.deliver(notice, by: HookDelivery(target), within: timeout)
         await transport.stop()
         return telling
     }
@@ -52,7 +52,7 @@ struct HookSenderTests {
             transport: PermittedTransport(Transport()), secrets: SecretReader(), clocks: SystemClocks())
         let long = Notice(id: "x", body: [UInt8](repeating: 0x61, count: 1 << 20))
         #expect(
-            await sender.tell(long, by: HookDelivery(try script("exit 0")), within: .seconds(30))
+            await sender.deliver(long, by: HookDelivery(try script("exit 0")), within: .seconds(30))
                 == .told("it ended with exit status 0"))
     }
 
@@ -138,7 +138,7 @@ struct HookSenderTests {
         case .again(_, _, let after):
             #expect(verdict == "again")
             #expect(after == (status < 400 ? nil : .seconds(7)))
-        case .stopped: Issue.record("nobody stopped it")
+        case .stopped: Issue.record("it was stopped")
         }
         #expect(server.seen.count == 1)
     }

@@ -113,7 +113,7 @@ struct VerbTests {
         }
         #expect(!screen.output.contains("\u{1B}[2J"))
         screen.resized.withLock { $0 = (30, 5) }
-        try await eventually("it is drawn anew") { screen.output.contains("\u{1B}[H\u{1B}[2J") }
+        try await eventually("it is drawn again") { screen.output.contains("\u{1B}[H\u{1B}[2J") }
         let second = try await ControlServer.start(socket: socket, operations: FakeDaemon())
         func last() -> Substring {
             screen.output[

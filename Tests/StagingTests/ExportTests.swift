@@ -167,7 +167,7 @@ struct ExportTests {
             return
         }
         guard case .commandFailed = try refusal(Self.fullDisk) else {
-            Issue.record("another disk than ours is full: that stops nobody else")
+            Issue.record("another disk than ours is full: other copies continue")
             return
         }
     }

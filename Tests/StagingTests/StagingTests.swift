@@ -375,7 +375,7 @@ struct SourceReleaseTests {
     @Test("a detected writer counts, whatever is accepted", arguments: [SourceRelease.InDoubt.accept, .compare])
     func seen(_ inDoubt: SourceRelease.InDoubt) throws {
         let source = try folder.write("a.mp4", content)
-        let seen = FixedWriters(answer: .somebody)
+        let seen = FixedWriters(answer: .present)
         let release = SourceRelease(try identity(source), .delete, inDoubt: inDoubt, writers: seen)
         guard case .later = try release.run() else {
             Issue.record("released an open file")

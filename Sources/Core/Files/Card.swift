@@ -10,7 +10,7 @@ package struct CardWork: Hashable, Sendable {
     package var failed: Int
     /// Sources that will be deleted or moved.
     package var unreleased: Int
-    /// Grows with every file that arrives: a file may arrive and be verified between two looks.
+    /// Grows with every new file: a file may appear and be verified between two checks.
     package var arrivals: Int
 
     package init(

@@ -19,8 +19,8 @@ package struct FileLimits: Hashable, Sendable {
 
     /// Why a file is left alone, for people; `nil` when it is not.
     ///
-    /// The result is not stored, since every scan asks again: a clock that was wrong does no harm once it is right. A
-    /// time in the future gives no age.
+    /// The result is not stored, because every scan computes it again: a clock that was wrong does no harm once it is
+    /// right. A time in the future gives no age.
     package func objection(to status: FileStatus, now: WallTime) -> String? {
         if let minSize, status.size < minSize {
             return "it has \(shownBytes(status.size)), less than min_size: \(shownBytes(minSize))"

@@ -1,7 +1,7 @@
 /// The configuration of a watched folder, as far as `Watch` needs it.
 package struct WatchRule: Hashable, Sendable {
     package enum Writers: String, Hashable, Sendable, CaseIterable {
-        /// The kernel is asked for a read lease.
+        /// A read lease is requested from the kernel.
         case lease
         /// Like `lease`; where no lease can be had, the open files of all processes are searched.
         case proc
@@ -96,7 +96,7 @@ package struct FolderRequirement: Hashable, Sendable {
 /// The treatment of a verified source that is to be removed, where it cannot be known whether a program has it open for
 /// writing.
 package enum ReleaseUnsure: Hashable, Sendable {
-    /// The source stays for good.
+    /// The source is kept.
     case keep
     /// The source is removed if it is still the same, byte for byte, this long after its last upload was verified.
     case after(Duration)
@@ -108,7 +108,7 @@ package enum ReleaseUnsure: Hashable, Sendable {
 package enum SourceAction: Hashable, Sendable {
     /// The source stays; the folder's ``Retention`` may remove it later.
     case keep
-    /// The source stays for good: no upload of this very file has verified that the remote holds it.
+    /// The source is kept: no upload of this very file has verified that the remote holds it.
     case leave
     case delete
     /// A template for the absolute target path.

@@ -33,7 +33,7 @@ package struct FolderIdentity: Hashable, Sendable, Codable {
     }
 
     /// - Parameters:
-    ///   - found: The directory that is there now.
+    ///   - found: The directory at the path now.
     ///   - daemon: The user with whose rights this process works.
     package func verdict(on found: FolderIdentity, daemon: UInt32) -> Verdict {
         // Without a birth time the inode number may belong to a directory that was created again: then its owner counts

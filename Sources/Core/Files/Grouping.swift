@@ -40,7 +40,7 @@ package struct GroupRule: Hashable, Sendable {
 /// Collects settled files until their group is complete.
 ///
 /// A group consists of the files in one directory with the same stem. It is passed on when it has a file that is not a
-/// sidecar, no file joined it for the time in its rule, and a look into the directory found no missing file. A sidecar
+/// sidecar, no file joined it for the time in its rule, and a check of the directory found no missing file. A sidecar
 /// without its video waits. Time is passed as an argument.
 package struct Grouping {
     package struct Key: Hashable, Sendable {
@@ -66,12 +66,12 @@ package struct Grouping {
     package struct Group: Sendable {
         package fileprivate(set) var members: [FilePath: SettledFile] = [:]
         package fileprivate(set) var since: MonotonicTime
-        /// When the group is to be looked at; `nil` when only another file can change its state.
+        /// When the group is due for a check; `nil` if only another file can change its state.
         package fileprivate(set) var next: MonotonicTime?
         /// The reason why it waits, after the first look.
         package fileprivate(set) var reason: String?
         fileprivate var looks = 0
-        /// The directory was not looked at since a file joined: the rule's time is not over.
+        /// The directory was not checked since a file joined: the rule's time has not ended.
         package var isFresh: Bool { looks == 0 }
     }
 
@@ -84,7 +84,7 @@ package struct Grouping {
     /// The number of waiting files.
     package var count: Int { groups.values.reduce(0) { $0 + $1.members.count } }
 
-    /// When the next group has to be looked at.
+    /// When the next group is due for a check.
     package var next: MonotonicTime? { groups.values.compactMap(\.next).min() }
 
     /// Adds a settled file. A file that is added again replaces its earlier version.
@@ -105,7 +105,7 @@ package struct Grouping {
         groups[key]?.members.merge(others.members) { $1 }
     }
 
-    /// The groups that have to be looked at now. Each must be answered with ``take(_:)``, ``drop(_:of:)`` or
+    /// The groups that are due for a check. Each must be answered with ``take(_:)``, ``drop(_:of:)`` or
     /// ``wait(_:for:again:at:)``.
     package func due(at now: MonotonicTime) -> [Key] {
         groups.filter { $0.value.next.map { $0 <= now } ?? false }.keys.sorted {
@@ -129,12 +129,12 @@ package struct Grouping {
     /// The group is incomplete.
     ///
     /// - Parameters:
-    ///   - isExpected: The missing file exists and will settle; it is looked for again, ever more rarely. Otherwise
+    ///   - isExpected: The missing file exists and will settle; it is checked for again, less and less often. Otherwise
     ///     only another file can complete the group, and the first look comes later.
     /// - Returns: Whether the reason is new.
     package mutating func wait(_ key: Key, for reason: String, isExpected: Bool, at now: MonotonicTime) -> Bool {
         guard var group = groups[key] else { return false }
-        let isNews = group.reason != reason
+        let isNew = group.reason != reason
         group.reason = reason
         group.looks += 1
         // There is a next look also where only another file can change the state: a waiting file may be removed, which
@@ -142,7 +142,7 @@ package struct Grouping {
         let least = isExpected ? 0 : 3
         group.next = now.advanced(by: .seconds(1 << min(max(group.looks - 1, least), 6)))
         groups[key] = group
-        return isNews
+        return isNew
     }
 }
 

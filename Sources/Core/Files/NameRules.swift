@@ -4,7 +4,7 @@
 /// They include hidden names (with a leading dot): rsync, Samba, editors and desktops write to such names first. Case
 /// does not matter. A rule's `exclude` adds to this list and never removes from it.
 package enum TemporaryNames {
-    /// The list as globs, for people who ask what is ignored.
+    /// The list as globs, for display.
     package static let globs: [String] =
         endings.map { "*" + $0 } + beginnings.map { $0 + "*" } + whole + [".*"]
 

@@ -1,4 +1,4 @@
-// Guesses about the cost of an interface from its own properties, where no other source tells.
+// Guesses about the cost of an interface from its own properties, if no other source determines it.
 
 extension Metering {
     /// - Parameter isCarried: The interface stands on others, which decide where it gives no sign of its own.

@@ -24,7 +24,7 @@ package enum NetworkManagerMetered: UInt32, Hashable, Sendable, CaseIterable {
 
 /// ModemManager's data about an interface of a modem.
 package struct ModemBearer: Hashable, Sendable {
-    /// `nil` when the modem does not tell.
+    /// `nil` if the modem does not report it.
     package var isRoaming: Bool?
 
     package init(isRoaming: Bool?) { self.isRoaming = isRoaming }
@@ -239,13 +239,13 @@ package struct Metering: Hashable, Sendable {
         }
         let isCarried = !below(step).isEmpty
         switch managed[link.name] ?? .unknown {
-        case .yes: return saidByManager(.metered, "NetworkManager says so", link)
-        case .no: return saidByManager(.unmetered, "NetworkManager says so", link)
-        case .guessYes: return saidByManager(.metered, "NetworkManager guessed it", link)
+        case .yes: return managerOpinion(.metered, "NetworkManager says so", link)
+        case .no: return managerOpinion(.unmetered, "NetworkManager says so", link)
+        case .guessYes: return managerOpinion(.metered, "NetworkManager guessed it", link)
         // NetworkManager guesses “no” for every device that it knows nothing about, including each VPN and bridge over
         // a modem.
         case .guessNo where !link.isTunnel && !isCarried:
-            return saidByManager(.unmetered, "NetworkManager guessed it", link)
+            return managerOpinion(.unmetered, "NetworkManager guessed it", link)
         case .guessNo, .unknown: break
         }
         if let modem = modems[link.name] {
@@ -257,7 +257,7 @@ package struct Metering: Hashable, Sendable {
         return guess(link, isCarried: isCarried)
     }
 
-    private func saidByManager(_ metered: Metered, _ text: String, _ link: NetworkLink) -> Opinion {
+    private func managerOpinion(_ metered: Metered, _ text: String, _ link: NetworkLink) -> Opinion {
         Opinion(metered: metered, source: .networkManager, text: "\(text) (device \(link.name))")
     }
 

@@ -22,8 +22,8 @@ package struct NetworkLink: Hashable, Sendable {
     /// The interfaces that it stands on: the ports of a bridge, the slaves of a bond, the interface of a VLAN.
     /// Ascending.
     package var lower: [Int32] = []
-    /// For a tunnel, the address to which its packets are sent; `nil` where the kernel does not tell, as for WireGuard
-    /// and for programs.
+    /// For a tunnel, the address to which its packets are sent; `nil` if the kernel does not report it, as for
+    /// WireGuard and for programs.
     package var peer: IPAddress?
     /// Each with the prefix length of its network.
     package var addresses: [IPSubnet] = []
@@ -55,7 +55,7 @@ package struct NetworkPath: Hashable, Sendable {
     package var link: Int32
     /// The gateway on that link, when the route has one and it is known.
     package var gateway: HardwareAddress?
-    /// The kernel would choose it by itself; otherwise it is equal to the one that the kernel would choose.
+    /// The kernel's own choice; otherwise it is equal to the one that the kernel would choose.
     package var isOwn = true
     /// IPsec puts its packets into others, which may leave by another interface.
     package var isEncapsulated = false

@@ -205,7 +205,7 @@ extension Admission {
         }
     }
 
-    /// A place of the configuration, in its own words: `policy`, `destinations.nas`, `folder door`.
+    /// A place of the configuration, as it is written: `policy`, `destinations.nas`, `folder door`.
     struct Place {
         let name: String
         let rules: PolicyRules

@@ -1,6 +1,6 @@
 /// The planned times of all uploads: the backlog, simulated under the policy with a virtual clock.
 ///
-/// ``Admission`` and ``QuotaState`` decide, as they do for real uploads; the plan knows no more than they do. Networks,
+/// ``Admission`` and ``QuotaState`` decide, as they do for real uploads; the plan has the same knowledge. Networks,
 /// the health of destinations and pauses without an end stay as they are, and no new files arrive.
 package struct Plan: Hashable, Sendable {
     /// The backlog, the policy inputs and the speeds.
@@ -242,7 +242,7 @@ package struct Plan: Hashable, Sendable {
     package static let longest = Duration.seconds(31 * 86_400)
     /// The furthest end that a request may name.
     package static let furthest = Duration.seconds(366 * 86_400)
-    /// A queue's rest is sent in at most this many pieces: a million files cost no more than this.
+    /// A queue's rest is sent in at most this many pieces, which bounds the cost of a million files.
     static let pieces: Int64 = 256
     /// Limit on periods and policy evaluations: more than a person reads, and a bound for unforeseen cases.
     static let mostSteps = 4000

@@ -85,7 +85,7 @@ extension Planner {
     }
 
     /// Uploads that waited for a quota are tried again when there is enough for the smallest of them.
-    mutating func takeBackShort(_ number: Int) {
+    mutating func returnShort(_ number: Int) {
         guard let least = queues[number].short.map({ cost($0) }).min(), room(number).map({ $0 >= least }) ?? true else {
             return
         }

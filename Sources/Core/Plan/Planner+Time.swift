@@ -114,7 +114,7 @@ extension Planner {
         }
     }
 
-    /// Records what a queue has waited for since the last evaluation.
+    /// Records the reason of a queue's wait since the last evaluation.
     mutating func settleIdle(_ number: Int) {
         let seconds = queues[number].idle
         if seconds == 0 { return }

@@ -77,7 +77,7 @@ struct Planner {
     var running: Int { counts.reduce(0, +) }
 
     mutating func plan() -> Plan {
-        takeUnderWay()
+        addRunning()
         var events = 0
         while now < horizon, unfinished > 0 {
             events += 1
@@ -99,7 +99,7 @@ struct Planner {
     }
 
     /// An upload that is being sent now keeps its slot, regardless of the others.
-    mutating func takeUnderWay() {
+    mutating func addRunning() {
         evaluate()
         for number in queues.indices {
             while queues[number].next < queues[number].queue.uploads.count,
@@ -171,7 +171,7 @@ struct Planner {
             queues[number].later = queues[number].kind
         case .closed(_, let countsAsMetered): queues[number].later = kind(countsAsMetered)
         }
-        takeBackShort(number)
+        returnShort(number)
         holdWithoutSpeed(number)
         if queues[number].holds.isEmpty { return }
         if !queues[number].running.isEmpty, !mayGoOn(queues[number]) { stop(number) }

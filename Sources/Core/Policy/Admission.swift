@@ -170,7 +170,7 @@ package struct Admission: Hashable, Sendable {
         pause.map { Hold(.global, since: $0.since, until: $0.until, text: "\(what) is paused") }
     }
 
-    /// When a hold may change by itself, without another event: the caller asks again then.
+    /// When a hold may change without an event: the caller evaluates again then.
     package func nextChange(_ remotes: [DestinationState], _ folders: [FolderState], in inputs: PolicyInputs)
         -> WallTime?
     {
@@ -215,7 +215,7 @@ package struct Admission: Hashable, Sendable {
     }
 }
 
-/// Whether a destination answers. A value: the daemon reports events to it and asks it when an upload may be tried.
+/// Whether a destination responds. A value: the daemon passes events to it and queries when an upload may be tried.
 package struct DestinationHealth: Hashable, Sendable {
     /// The trouble, from its first failure to the first success.
     package struct Trouble: Hashable, Sendable {
@@ -280,7 +280,7 @@ package struct DestinationHealth: Hashable, Sendable {
         return trouble.failures + 1
     }
 
-    /// How often a full destination is asked again: after 5 minutes, and at most an hour apart; more often where
+    /// How often a full destination is queried again: after 5 minutes, and at most an hour apart; more often where
     /// `retry` sets a shorter maximum.
     package static func patience(_ retry: Backoff) -> Backoff {
         Backoff(first: min(.seconds(300), retry.ceiling), ceiling: min(.seconds(3600), retry.ceiling))

@@ -21,7 +21,7 @@ package struct Backoff: Hashable, Sendable {
     }
 
     /// The wait of an upload whose attempts begin at the first byte each time: one second for each MB that was sent in
-    /// vain, at most ``ceiling``.
+    /// waste, at most ``ceiling``.
     package func wait(afterWasting bytes: Int64) -> Duration { min(.milliseconds(max(0, bytes) / 1000), ceiling) }
 
     /// The wait before a file is sent again from its first byte, after the remote has lost it twice in one attempt.

@@ -52,7 +52,7 @@ package struct BusyAnswer: Hashable, Sendable {
 }
 
 extension PolicyRules {
-    /// Every source holds unless it has answered that the machine is not busy, including sources that were not asked
+    /// Every source holds unless it has answered that the machine is not busy, including sources that were not checked
     /// yet.
     ///
     /// - Parameter place: The place of the rule, for people.

@@ -1,7 +1,7 @@
 /// Decides which changes of holds are logged: when a hold begins for a class of uploads, and when nothing holds the
 /// class any more. Holds that come and go all the time are logged the first, second, fourth, eighth … time.
 package struct HoldLog<Class: Hashable & Sendable>: Sendable {
-    package enum News: Hashable, Sendable {
+    package enum Change: Hashable, Sendable {
         /// - Parameter times: How often it has begun lately, including this time.
         case held(Hold, times: Int)
         /// The kind of the hold that ended.
@@ -24,8 +24,8 @@ package struct HoldLog<Class: Hashable & Sendable>: Sendable {
     /// - Parameters:
     ///   - holds: The hold of each class with waiting uploads; `nil` for none. The caller leaves out the first hold of
     ///     a kind that is reported elsewhere.
-    package mutating func update(_ holds: [Class: Hold?], at now: MonotonicTime) -> [Class: News] {
-        var news: [Class: News] = [:]
+    package mutating func update(_ holds: [Class: Hold?], at now: MonotonicTime) -> [Class: Change] {
+        var changes: [Class: Change] = [:]
         // A class without waiting uploads has nothing to report.
         current = current.filter { holds.keys.contains($0.key) }
         begun = begun.filter { now.since($0.value.last) < Self.calm || current[$0.key.one]?.kind == $0.key.kind }
@@ -33,7 +33,7 @@ package struct HoldLog<Class: Hashable & Sendable>: Sendable {
             let before = current[one]
             guard let hold else {
                 current[one] = nil
-                if let before, before.isTold { news[one] = .free(before.kind) }
+                if let before, before.isTold { changes[one] = .free(before.kind) }
                 continue
             }
             if before?.kind == hold.kind { continue }
@@ -41,8 +41,8 @@ package struct HoldLog<Class: Hashable & Sendable>: Sendable {
             begun[Key(one: one, kind: hold.kind)] = (times, now)
             let isTold = times & (times - 1) == 0
             current[one] = (hold.kind, isTold)
-            if isTold { news[one] = .held(hold, times: times) }
+            if isTold { changes[one] = .held(hold, times: times) }
         }
-        return news
+        return changes
     }
 }

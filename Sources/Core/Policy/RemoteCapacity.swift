@@ -1,7 +1,7 @@
 /// The known free space at one destination: its last answer, the uploads that were begun since then, and those that
 /// wait for space.
 ///
-/// A value: the daemon passes answers to it, and asks it which upload still fits and when to ask the destination again.
+/// A value: the daemon passes answers to it, and it decides which upload still fits and when the next query is due.
 package struct RemoteCapacity: Sendable {
     /// The next upload, which does not fit.
     package struct Waiting: Hashable, Sendable {
@@ -21,7 +21,7 @@ package struct RemoteCapacity: Sendable {
 
     /// The last answer.
     private struct Answer: Hashable {
-        /// `nil` when the destination did not report its space, or could not be asked.
+        /// `nil` if the destination did not report its space, or could not be queried.
         var space: RemoteSpace?
         var at: WallTime
         /// The answer is valid until then.
@@ -41,7 +41,7 @@ package struct RemoteCapacity: Sendable {
     package var space: RemoteSpace? { answer?.space }
     package var askedAt: WallTime? { answer?.at }
 
-    /// Whether the destination has to be asked before the next upload begins.
+    /// Whether a query is due before the next upload starts.
     package func isDue(at now: MonotonicTime) -> Bool {
         guard let answer else { return true }
         return isStale || now >= answer.untilMonotonic
@@ -63,10 +63,10 @@ package struct RemoteCapacity: Sendable {
     /// Records an answer of the destination.
     ///
     /// - Parameters:
-    ///   - space: `nil` when the destination does not report its space, or could not be asked.
+    ///   - space: `nil` if the destination does not report its space, or could not be queried.
     ///   - underWay: Missing bytes of each running upload to it: their space is reserved first.
     ///   - lasting: How long the answer is valid.
-    package mutating func told(
+    package mutating func update(
         _ space: RemoteSpace?, underWay: [Int64], now: WallTime, monotonic: MonotonicTime, lasting: Duration
     ) {
         answer = Answer(

@@ -1,4 +1,4 @@
-/// Bytes of a file that were sent in vain: the remote has none of them.
+/// Wasted bytes of a file: they were sent, and the remote has none of them.
 package struct Waste: Hashable, Sendable {
     /// Since the upload was recorded.
     package var total: Int64
@@ -24,7 +24,7 @@ package struct Waste: Hashable, Sendable {
     /// Up to this amount a wait is not worth it: a connection and its questions cost as much.
     private static let little: Int64 = 64_000
 
-    /// Whether two complete transfers of a file of `size` bytes were in vain within a day; for a large file, more than
+    /// Whether two complete transfers of a file of `size` bytes were wasted within a day; for a large file, more than
     /// its size.
     package func isMuch(forSize size: Int64) -> Bool {
         let wasted = today + unsettled

@@ -47,8 +47,8 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
     package init() {}
 
     /// Returns the shares in `book` that are reached and were not reported yet; they count as reported from now on.
-    package mutating func take(_ book: QuotaState) -> [Reached] {
-        var news: [Reached] = []
+    package mutating func update(_ book: QuotaState) -> [Reached] {
+        var reached: [Reached] = []
         for line in book.lines {
             guard let spent = line.spent, let stretch = line.stretch else { continue }
             let (quota, least) = (line.quota, line.least)
@@ -56,20 +56,20 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
                 let used = quota.direction.bytes(of: spent)
                 // The rest is too small to be of use.
                 let isUsedUp = quota.direction.sendable(of: max(0, limit - min(limit, used))) < least
-                news += take(
+                reached += evaluate(
                     line, text, "bytes", "\(quota.direction.rawValue) bytes", used, of: limit, stretch, isUsedUp)
             }
             if let limit = quota.files, let text = quota.fileWords {
-                news += take(line, text, "files", "files", spent.files, of: limit, stretch, false)
+                reached += evaluate(line, text, "files", "files", spent.files, of: limit, stretch, false)
             }
         }
         if stretches.count > Self.capacity {
             stretches = Array(stretches.sorted { $0.until > $1.until }.prefix(Self.capacity))
         }
-        return news
+        return reached
     }
 
-    private mutating func take(
+    private mutating func evaluate(
         _ line: QuotaState.Line, _ text: String, _ counts: String, _ what: String, _ used: Int64, of limit: Int64,
         _ stretch: Range<WallTime>, _ isUsedUp: Bool
     ) -> [Reached] {

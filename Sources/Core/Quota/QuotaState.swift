@@ -152,9 +152,9 @@ package struct QuotaState: Hashable, Sendable {
         for number in lines.indices { lines[number].leaveStretch() }
     }
 
-    /// Takes the ledger's answer. The ledger is told of a step before the book is, both when it begins and when it is
-    /// settled. So an answer in between counts the step at most twice, and never misses it: usage that was added while
-    /// the ledger was read is added to the answer.
+    /// Applies the ledger's answer. The ledger records a step before this state does, both when it starts and when it
+    /// is settled. So an answer in between counts the step at most twice, and never misses it: usage that was added
+    /// while the ledger was read is added to the answer.
     ///
     /// - Parameter spent: The usage in the ledger, without reservations.
     package mutating func recount(_ recount: Recount, spent: Spending, at now: WallTime) {
@@ -208,7 +208,7 @@ package struct QuotaState: Hashable, Sendable {
         }
     }
 
-    /// When the first hold ends by itself.
+    /// When the first hold ends without an event.
     package var nextChange: WallTime? {
         lines.flatMap { $0.holds(isStarting: true) }.compactMap(\.until).min()
     }

@@ -14,7 +14,7 @@ package struct ExportProgress: Hashable, Sendable {
     package init() {}
 
     /// Reads a line of either kind; any other line changes nothing.
-    package mutating func take(_ line: String) {
+    package mutating func parse(_ line: String) {
         let text = line.drop { $0 == " " }
         if let value = Self.value(of: "out_time_us=", text) ?? Self.value(of: "out_time_ms=", text) {
             // The second key is in microseconds too, in spite of its name; both are `N/A` in the beginning.

@@ -16,12 +16,12 @@ package struct QuietTimes: Hashable, Sendable {
 
 /// The known facts about programs that have a file open for writing.
 package enum OpenWriter: Hashable, Sendable {
-    /// None at the moment of asking, according to the kernel.
-    case nobody
+    /// None at the moment of the check, according to the kernel.
+    case absent
     /// None, according to the open files of all processes.
     case unseen
-    case somebody
-    /// The kernel could not tell, or was not asked.
+    case present
+    /// Unknown to the kernel, or not determined.
     case unknown
 }
 
@@ -186,7 +186,7 @@ package struct Settling<Place: Hashable> {
         }
     }
 
-    /// Takes the files that are due for a check. Each must be answered with ``looked(at:_:writer:at:)``,
+    /// Takes the files that are due for a check. Each must be answered with ``evaluated(at:_:writer:at:)``,
     /// ``postpone(_:until:)`` or ``forget(_:)``.
     package mutating func due(at now: MonotonicTime, limit: Int = .max) -> [Place] {
         var due: [Place] = []
@@ -220,7 +220,7 @@ package struct Settling<Place: Hashable> {
     ///   - hold: Called when the file is at rest, with the time that it was seen not to change. Returns a further
     ///     reason to wait, and the latest time of the next check.
     /// - Returns: How the file settled, in which case it is no longer a candidate; `nil` when it continues to wait.
-    package mutating func looked(
+    package mutating func evaluated(
         at place: Place, _ status: FileStatus, writer: OpenWriter, isMarked: Bool? = nil, at now: MonotonicTime,
         hold: (Duration) -> (what: SettleHold, until: MonotonicTime)? = { _ in nil }
     ) -> SettledBy? {
@@ -229,12 +229,12 @@ package struct Settling<Place: Hashable> {
         candidate.hold = nil
         if status != candidate.status {
             candidate.isGrowing = true
-            candidate.isBusy = writer == .somebody
+            candidate.isBusy = writer == .present
             restart(&candidate, status, now)
             reschedule(candidate, at: place)
             return nil
         }
-        candidate.isBusy = writer == .somebody
+        candidate.isBusy = writer == .present
         if candidate.isBusy {
             candidate.busyWait = min(max(candidate.busyWait + candidate.busyWait, quiet.busyFirst), quiet.busyMost)
             candidate.next = now.advanced(by: candidate.busyWait)
@@ -244,7 +244,7 @@ package struct Settling<Place: Hashable> {
         // The author of the marker knew that the file is finished: its close need not have been seen.
         let quiet =
             isMarked == true
-            ? quietTime(.closed, .nobody, candidate.quietFor)
+            ? quietTime(.closed, .absent, candidate.quietFor)
             : quietTime(candidate.evidence, writer, candidate.quietFor)
         candidate.quietTime = quiet
         let settled = candidate.since.advanced(by: quiet)
@@ -263,9 +263,9 @@ package struct Settling<Place: Hashable> {
         if isMarked == true { return .marker }
         guard candidate.evidence == .closed else { return .quiet }
         switch writer {
-        case .nobody: return .lease
+        case .absent: return .lease
         case .unseen: return .proc
-        case .somebody, .unknown: return .closed
+        case .present, .unknown: return .closed
         }
     }
 
@@ -302,14 +302,14 @@ package struct Settling<Place: Hashable> {
     private func quietTime(_ evidence: Evidence, _ writer: OpenWriter, _ quietFor: Duration?) -> Duration {
         if let quietFor { return quietFor }
         switch evidence {
-        case .closed: return writer == .nobody || writer == .unseen ? quiet.closed : quiet.unsure
+        case .closed: return writer == .absent || writer == .unseen ? quiet.closed : quiet.unsure
         case .heard: return quiet.unsure
         case .found: return quiet.unheard
         }
     }
 
     private func shortestQuiet(_ evidence: Evidence, _ quietFor: Duration?) -> Duration {
-        quietTime(evidence, .nobody, quietFor)
+        quietTime(evidence, .absent, quietFor)
     }
 
     private func restart(_ candidate: inout Candidate, _ status: FileStatus, _ now: MonotonicTime) {

@@ -1,8 +1,8 @@
 /// Decides which recorded files are copied into staging next, and keeps account of the space reserved for them.
 ///
 /// Several workers make passes through the waiting files at the same time. A pass stops where the caller has to wait
-/// for an answer about a file; other workers go on meanwhile. A file that needs space never takes it from a file that
-/// waits before it.
+/// for an answer about a file; other workers continue meanwhile. A file that needs space never takes it from a file
+/// that waits before it.
 package struct StagingAdmission: Sendable {
     /// A recorded file that waits for its copy.
     package struct Candidate: Hashable, Sendable {

@@ -43,7 +43,7 @@ package struct StagingBudget: Hashable, Sendable {
         /// For a person.
         package var text: String
         /// The part of the text whose change is logged.
-        package var news: String
+        package var changeKey: String
     }
 
     /// The obstacle for a file; `nil` when it fits.
@@ -57,13 +57,13 @@ package struct StagingBudget: Hashable, Sendable {
             return Obstacle(
                 text:
                     "\(folder.display) holds \(shownBytes(used + reserved.size)) of at most \(shownBytes(cap)) (`staging.max_size`), and \(file.display), which is next, has \(shownBytes(wanted.size)): it goes on when uploads are done",
-                news: "max_size")
+                changeKey: "max_size")
         }
         if wanted.need > 0, free - reserved.need - wanted.need < keepFree {
             return Obstacle(
                 text:
                     "not enough space in \(folder.display): \(shownBytes(max(0, free - reserved.need))) free, \(file.display), which is next, needs \(shownBytes(wanted.need)), and \(shownBytes(keepFree)) are to stay free (`staging.keep_free`); it goes on when uploads are done or room is made",
-                news: "keep_free")
+                changeKey: "keep_free")
         }
         return nil
     }

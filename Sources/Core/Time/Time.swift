@@ -1,4 +1,5 @@
-/// A moment of the wall clock: milliseconds since 1970-01-01T00:00:00Z. It may jump; only schedules and displays use it.
+/// A moment of the wall clock: milliseconds since 1970-01-01T00:00:00Z. It may jump; only schedules and displays use
+/// it.
 package struct WallTime: Hashable, Sendable, Comparable, CustomStringConvertible {
     package let milliseconds: Int64
 
@@ -39,7 +40,8 @@ package struct WallTime: Hashable, Sendable, Comparable, CustomStringConvertible
     }
 }
 
-/// A moment of a clock that never jumps and goes on while the machine sleeps (`CLOCK_BOOTTIME`). Timeouts and waits use it.
+/// A moment of a clock that never jumps and runs while the machine sleeps (`CLOCK_BOOTTIME`). Timeouts and waits use
+/// it.
 package struct MonotonicTime: Hashable, Sendable, Comparable {
     package let nanoseconds: Int64
 

@@ -73,9 +73,9 @@ package struct BatchLimits: Sendable {
     package func shared<Taken>(_ taken: [Taken], isBundled: (Taken) -> Bool) -> [[Taken]] {
         let alone = taken.filter { !isBundled($0) }.map { [$0] }
         let small = taken.filter(isBundled)
-        let lanes = min(max(1, slots - alone.count), small.count)
-        var lists = [[Taken]](repeating: [], count: lanes)
-        for (number, one) in small.enumerated() { lists[number % lanes].append(one) }
+        let transferCount = min(max(1, slots - alone.count), small.count)
+        var lists = [[Taken]](repeating: [], count: transferCount)
+        for (number, one) in small.enumerated() { lists[number % transferCount].append(one) }
         return alone + lists
     }
 }

@@ -45,7 +45,7 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
 
     /// The code of a wait for a quota that leaves less than the next request needs.
     package static let shortOfQuota = "short_of_quota"
-    /// The code of a wait for an unmetered network, after many bytes of a file were sent in vain.
+    /// The code of a wait for an unmetered network, after many bytes of a file were wasted.
     package static let wastedOnMetered = "wasted_on_metered"
     /// The code of the failure that ends an upload whose source is read in place and has changed.
     package static let sourceChanged = "source_changed"
@@ -69,7 +69,7 @@ package enum Remedy: Hashable, Sendable {
     case holdDestination(after: Duration?)
     /// Like ``holdDestination(after:)``, and the server named a rate limit.
     case rateLimit(after: Duration?)
-    /// The destination has no space, or its quota is used up: hold it, and probe it ever more rarely although it
+    /// The destination has no space, or its quota is used up: hold it, and probe it less and less often although it
     /// answers, since each probe may cost bytes that are refused. `after` is the time until there is space, if the
     /// server names it.
     case noRoom(after: Duration?)

@@ -8,7 +8,7 @@ package enum UploadState: String, Hashable, Sendable, Codable, CaseIterable {
     case uploading
     /// Verified at the remote, and that is recorded on disk.
     case completed
-    /// This file was refused. A person decides what is next.
+    /// This file was refused. It needs a person's decision.
     case failed
     /// Ended by a person, or because of its age.
     case cancelled
@@ -157,7 +157,7 @@ package enum ReleaseVerdict: Hashable, Sendable {
     case release
     /// Every upload was cancelled: the copy is deleted, the source stays.
     case dropCopy
-    /// An upload has expired, or failed and was dismissed: the copy is deleted, and the source stays for good, even if
+    /// An upload has expired, or failed and was dismissed: the copy is deleted, and the source is kept, even if
     /// the others are verified.
     case keepSource
 

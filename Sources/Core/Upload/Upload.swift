@@ -148,7 +148,7 @@ package protocol UploadReporter: AnyObject, Sendable {
     func isOfAnother(_ id: String) async throws -> Bool
     /// The right to send this upload was renewed at the remote. Reported to people and hooks; everything that depends
     /// on it is in a checkpoint.
-    func credential(_ news: CredentialRenewal) async throws
+    func credential(_ renewal: CredentialRenewal) async throws
     /// Bytes of the file that were passed to the socket in this attempt's running request, as an offset in the file.
     /// Called often, from any thread; must be cheap.
     func sending(_ offset: Int64)
@@ -158,7 +158,7 @@ package protocol UploadReporter: AnyObject, Sendable {
     /// Bytes that came from such a destination, or will come: its files are read back.
     func received(_ bytes: Int64)
     func entered(_ phase: UploadPhase)
-    /// A person wants the attempt to end after the requests in flight. Asked before each further part or request with
+    /// Whether the attempt has to end after the requests in flight. Evaluated before each further part or request with
     /// bytes of the file. Requests in flight are awaited and recorded, and then the attempt ends as a cancelled one
     /// does. When no byte is left to be sent it continues to its end. May become `false` again. Cheap.
     var isToPause: Bool { get }
@@ -256,7 +256,7 @@ package enum Finding: Hashable, Sendable {
     /// The same content under the same name, according to its digest.
     case held(RemoteObject)
     case absent
-    /// This kind of remote cannot be asked; contains the reason, for a person.
+    /// This kind of remote has no such query; contains the reason, for a person.
     case unknown(String)
 }
 

@@ -3,23 +3,23 @@ internal import Synchronization
 
 /// Obstacles that concern more than one upload, by subject: shown by `status`, and logged when they come and go.
 final class Alerts: Sendable {
-    private let standing = Mutex<[String: (hold: Hold, news: String, count: Int)]>([:])
+    private let standing = Mutex<[String: (hold: Hold, changeKey: String, count: Int)]>([:])
 
     subscript(about: String) -> Hold? { standing.withLock { $0[about]?.hold } }
     var all: [Hold] { standing.withLock { $0.values.map(\.hold) } }
     var byName: [String: Hold] { standing.withLock { $0.mapValues(\.hold) } }
 
-    /// - Parameter news: The part of the text whose change is worth a report; the whole text by default.
-    /// - Returns: Whether this is news and deserves a line in the log.
-    func set(_ about: String, _ hold: Hold, news: String? = nil) -> Bool {
-        let news = news ?? hold.text
+    /// - Parameter changeKey: The part of the text whose change is worth a report; the whole text by default.
+    /// - Returns: Whether this is new and deserves a line in the log.
+    func set(_ about: String, _ hold: Hold, changeKey: String? = nil) -> Bool {
+        let changeKey = changeKey ?? hold.text
         return standing.withLock { standing in
-            let isNews = standing[about]?.news != news
+            let isNew = standing[about]?.changeKey != changeKey
             // The obstacle keeps its first time, however often it is found again.
             let since = standing[about]?.hold.since ?? hold.since
             let count = (standing[about]?.count ?? 0) + 1
-            standing[about] = (Hold(hold.kind, since: since, until: hold.until, text: hold.text), news, count)
-            return isNews
+            standing[about] = (Hold(hold.kind, since: since, until: hold.until, text: hold.text), changeKey, count)
+            return isNew
         }
     }
 

@@ -260,7 +260,7 @@ package final class Daemon: Sendable {
         try await watcher.run(
             onSettled: { [intake, grouping] in
                 let alone = await grouping.partition($0)
-                if !alone.isEmpty { try await intake.take(alone) }
+                if !alone.isEmpty { try await intake.record(alone) }
             },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             onScanned: { [firstWatch] in try await firstWatch.recordScan(of: $0) }, onRest: onRest,

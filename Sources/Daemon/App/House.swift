@@ -99,7 +99,7 @@ struct House: Sendable {
     /// Reports that files wait for the disk of their folder: once, however many files wait. ``disksAreBack(_:)`` clears
     /// it.
     func diskIsAway(_ folder: String, _ reason: String) {
-        guard away.set(folder, Hold(.absent, since: clocks.wall(), text: reason), news: "") else { return }
+        guard away.set(folder, Hold(.absent, since: clocks.wall(), text: reason), changeKey: "") else { return }
         log.notice(
             "files wait because the disk of their folder does not respond", ["folder": folder, "reason": reason])
     }

@@ -11,9 +11,9 @@ struct NetworkPicture: Sendable {
     var addresses: Set<IPAddress>?
     /// By the name of the destination.
     var reaches: [String: Reachability] = [:]
-    /// The DNS servers that may be asked, by the destination that needs them; `nil` where that was not found out.
+    /// The permitted DNS servers for each destination that needs them; `nil` if they could not be determined.
     var nameServers: [String: NameServers]?
-    /// Whether a question is pending whose answer arrives in a moment by itself, without news.
+    /// Whether a question is pending whose answer arrives in a moment by itself, without events.
     var isUnfinished = false
     /// Whether some name waits for a DNS server that no allowed interface leads to: another one may be written into
     /// resolv.conf(5).
@@ -22,14 +22,14 @@ struct NetworkPicture: Sendable {
     }
 }
 
-/// Inspects the networks for the dispatcher, and reports when they change. It decides nothing.
+/// Inspects the networks for the scheduler, and reports when they change. It decides nothing.
 ///
 /// It always listens to the kernel, which causes no wake-up while nothing happens, and reports when a destination can
 /// be reached again. It listens to NetworkManager and ModemManager while some rule depends on the cost of bytes.
 final class Networks: Sendable {
     private struct State {
         var tell: (@Sendable (NetworkEvents.Kind) -> Void)?
-        var news: NetworkEvents?
+        var events: NetworkEvents?
         var managers: NetworkManagerEvents?
         /// `nil` until the managers have answered, or have turned out not to run.
         var report: NetworkReport?
@@ -46,7 +46,7 @@ final class Networks: Sendable {
     }
 
     private enum Trouble {
-        /// No DNS server may be asked, with the reason.
+        /// No DNS server is permitted, with the reason.
         case forbidden(String)
         case other
     }
@@ -79,21 +79,21 @@ final class Networks: Sendable {
     /// - Throws: `SystemError` where listening fails: changes are then not noticed.
     func listen(_ tell: @escaping @Sendable (NetworkEvents.Kind) -> Void) throws {
         state.withLock { $0.tell = tell }
-        let news = try NetworkEvents { [weak self] kind in
+        let events = try NetworkEvents { [weak self] kind in
             guard let self else { return }
             // In another network the name may have another address.
             if kind == .mayForbid { self.stopAsking() }
             self.doubtNames()
-            self.state.withLock { $0.managers }?.lookAgain()
+            self.state.withLock { $0.managers }?.checkAgain()
             self.tell(kind)
         }
-        state.withLock { $0.news = news }
+        state.withLock { $0.events = events }
     }
 
     /// Starts or stops listening to NetworkManager and ModemManager.
     func listenToManagers(_ isWanted: Bool) {
-        let isNews = state.withLock { ($0.managers != nil) != isWanted }
-        if !isNews { return }
+        let isNew = state.withLock { ($0.managers != nil) != isWanted }
+        if !isNew { return }
         guard isWanted else {
             let old = state.withLock { state in
                 defer { (state.managers, state.report) = (nil, nil) }
@@ -142,8 +142,8 @@ final class Networks: Sendable {
     private func tell(_ kind: NetworkEvents.Kind) { state.withLock { $0.tell }?(kind) }
 
     func stop() {
-        let (news, managers) = state.withLock { ($0.news, $0.managers) }
-        news?.stop()
+        let (events, managers) = state.withLock { ($0.events, $0.managers) }
+        events?.stop()
         managers?.stop()
         stopAsking()
     }
@@ -185,7 +185,7 @@ final class Networks: Sendable {
                         site, &inspection, servers, depends: depends, mayAsk: mayGo)
                 }
                 picture.isUnfinished = inspection.isUnfinished
-                try state.withLock { $0.news }?.follow(
+                try state.withLock { $0.events }?.follow(
                     inspection.routers, hasOverlay: metering.links.values.contains { $0.kind == "vxlan" })
                 return picture
             }
@@ -237,7 +237,7 @@ final class Networks: Sendable {
                 case (nil, _): known.isAsked ? Answer.asked : .unknown
                 }
             var limit = known.addresses == nil ? Self.failuresAreGoodFor : Self.namesAreGoodFor
-            // Now there is a server that may be asked.
+            // A permitted server is available now.
             if case .forbidden? = known.trouble, !servers.interfaces.isEmpty || servers.hasLocal { limit = .zero }
             guard !known.isAsked, now.since(known.askedAt) > limit else { return (answer, false) }
             state.names[host]?.isAsked = true
@@ -257,7 +257,7 @@ final class Networks: Sendable {
         do { answer = .success(try await names.addresses(of: host, servers, isFresh: true)) } catch {
             answer = .failure(error)
         }
-        let isNews = state.withLock { state in
+        let isNew = state.withLock { state in
             let before = state.names[host]
             var name = Name(addresses: before?.addresses, askedAt: before?.askedAt ?? .longAgo, isAsked: false)
             switch answer {
@@ -271,7 +271,7 @@ final class Networks: Sendable {
             state.names[host] = name
             return before?.addresses != name.addresses || before?.addresses == nil
         }
-        if isNews { tell(.mayForbid) }
+        if isNew { tell(.mayForbid) }
     }
 }
 

@@ -4,7 +4,7 @@ internal import Linux
 internal import Store
 internal import Watch
 
-/// Decides when a run that ends by itself (`run --once`) is over, and reports what it leaves undone.
+/// Decides when a `run --once` has finished, and reports the remaining work.
 struct OnceRun: Sendable {
     let context: Context
     let watcher: Watcher
@@ -78,7 +78,7 @@ struct OnceRun: Sendable {
         }
     }
 
-    /// What the run leaves undone.
+    /// The work that remains at the end of the run.
     func leftovers() async throws -> OnceView {
         var view = OnceView(completed: await scheduler.cycles.completed)
         for tally in try await context.store.read({ try $0.lists.tallies() }) {

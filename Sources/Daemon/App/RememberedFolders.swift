@@ -7,9 +7,9 @@ extension SourceFolders {
     /// The configured folders, with the directories that earlier runs recorded for them; new directories are recorded.
     convenience init(recordedIn store: Store, _ log: Log) async throws {
         let remembered = try await store.read { try $0.folders.identities() }
-        self.init(remembered: remembered) { news in
+        self.init(remembered: remembered) { change in
             let (path, identity): (FilePath, FolderIdentity)
-            switch news {
+            switch change {
             case .remembered(let folder, let found): (path, identity) = (folder, found)
             case .replaced(let folder, let found, let before):
                 (path, identity) = (folder, found)

@@ -32,7 +32,7 @@ struct StateHealth: Sendable {
         if error.isFull, let space = try? Space(at: path) {
             text += "; \(space.free) bytes free, \(Store.neededRoom) needed"
         }
-        guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), news: reason) else { return }
+        guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), changeKey: reason) else { return }
         log.error("cannot write the state: intake, uploads and releases stop until it can be written", ["reason": text])
         signals.scheduling.signal()
     }

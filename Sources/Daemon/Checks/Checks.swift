@@ -10,7 +10,7 @@ internal import Transport
 
 /// Checks everything that a configuration names. Changes nothing, and uploads nothing.
 package enum Checks {
-    /// For a person who asks by hand, with the person's rights: the destinations are asked at any cost, and the
+    /// For a command without a daemon, with the user's rights: the destinations are contacted at any cost, and the
     /// findings report the cost. Only a network that is not `allowed` stays closed.
     package static func byHand(_ settings: Settings, _ request: CheckRequest = CheckRequest()) async -> [CheckFinding] {
         let transport = Transport()
@@ -97,7 +97,7 @@ package enum Checks {
         return findings
     }
 
-    /// The present answer of each `busy`, anywhere in the configuration. A source that is named twice is asked once.
+    /// The present answer of each `busy`, anywhere in the configuration. A source that is named twice is checked once.
     private static func busy(_ settings: Settings) async -> [CheckFinding] {
         var said: [BusyRule: CheckResult] = [:]
         var findings: [CheckFinding] = []

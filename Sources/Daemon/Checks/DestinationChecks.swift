@@ -5,7 +5,7 @@ internal import Destinations
 internal import Linux
 internal import Transport
 
-/// Destinations that are asked whether they would accept uploads.
+/// Destinations whose `check` is run.
 struct DestinationChecks: Sendable {
     /// The reason why a destination could not be made from its settings.
     struct Unmade: Error { let result: CheckResult }
@@ -39,7 +39,7 @@ struct DestinationChecks: Sendable {
         )
     }
 
-    /// Asks all in parallel: each may wait for a server that does not answer.
+    /// Checks all in parallel: each may wait for a server that does not respond.
     ///
     /// - Parameter network: Whether `policy` applies to the questions.
     func findings(_ gate: some Gate, _ network: WebHook.Network, _ request: CheckRequest) async -> [CheckFinding] {

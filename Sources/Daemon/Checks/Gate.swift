@@ -5,7 +5,7 @@ internal import Store
 internal import Synchronization
 internal import Transport
 
-/// Sends a question or a notice for a person who asks for it: over a permitted interface, counting the bytes that are
+/// Sends a request or a notice for a command: over a permitted interface, counting the bytes that are
 /// sent and received for it.
 protocol Gate: Sendable {
     /// - Parameters:

@@ -20,7 +20,7 @@ package struct HookTrial: Codable, Sendable, Hashable {
     /// Whether the daemon did it, so that its cost is part of `usage`.
     package var counted: Bool
 
-    /// By hand, without a daemon: a notice to an address that policy applies to is sent if the configuration, the
+    /// Without a daemon: a notice to an address that policy applies to is sent if the configuration, the
     /// networks and the pauses on disk allow it.
     ///
     /// - Parameter encode: Encodes the event for sending.
@@ -52,12 +52,12 @@ package struct HookTrial: Codable, Sendable, Hashable {
         let web: WebHook
         switch hook.target {
         case .command(let words):
-            let result = await sender.tell(notice, by: .command(words), within: hook.timeout)
+            let result = await sender.deliver(notice, by: .command(words), within: hook.timeout)
             return HookTrial(hook, result, cost: nil, isCounted)
         case .web(let target): web = target
         }
         let asked = await gate.ask(Hook.account(hook.name), web.network) { context in
-            await sender.tell(notice, by: .web(web, context.permit), within: hook.timeout)
+            await sender.deliver(notice, by: .web(web, context.permit), within: hook.timeout)
         }
         switch asked {
         case .success(let asked): return HookTrial(hook, asked.answer, cost: asked.cost, isCounted)

@@ -7,14 +7,14 @@ internal import Watch
 
 /// The parts of `check` on this machine. Changes nothing: rights are queried, not tried out.
 enum LocalChecks {
-    /// - Returns: The findings, and the names of the folders whose disk does not answer: they are not to be asked
+    /// - Returns: The findings, and the names of the folders whose disk does not respond: they must not be accessed
     ///   again.
     static func all(_ settings: Settings, _ request: CheckRequest, silent known: Set<String>) async -> (
         findings: [CheckFinding], silent: Set<String>
     ) {
         var findings: [CheckFinding] = []
         var silent = known
-        // The rights of the daemon, where one runs: those of the person who asks may differ.
+        // The rights of the daemon, if one runs: those of the calling user may differ.
         let running = StateFiles.holder(of: settings.state).flatMap { ProcessRights(FilePath("/proc/\($0)")) }
         let rights = running ?? ProcessRights()
         for each in settings.folders where request.means(folder: each.watch.name) {

@@ -117,7 +117,7 @@ struct Reception: Sendable {
             let count = Int64(bytes.count)
             if arrived + count > room.size {
                 let name = draft.file.relative.display
-                // Where the cache is nearly full, no more than the present bytes.
+                // If the staging folder is nearly full, only the present bytes.
                 do { try await stager.change(&room, arrived: arrived, more: max(count, Self.step), of: name) } catch {
                     guard let refusal = error as? Refusal, refusal.code == .noRoom, count < Self.step else {
                         throw error
@@ -233,7 +233,7 @@ extension Stager {
         let wanted = StagingBudget.Reservation(size: arrived + more, need: more)
         let others = admission.reserved(since: query, without: room)
         if let obstacle = now.obstacle(for: FilePath(name), wanted, reserved: others) {
-            throw Refusal(.noRoom, now.refusal(of: name, obstacle.news, others, arrived: arrived))
+            throw Refusal(.noRoom, now.refusal(of: name, obstacle.changeKey, others, arrived: arrived))
         }
         admission.extend(&room, to: wanted)
     }
@@ -242,10 +242,10 @@ extension Stager {
 extension StagingBudget {
     /// The reason why bytes that are handed over are refused.
     ///
-    /// - Parameter news: The subject from ``obstacle(for:_:reserved:)``.
-    fileprivate func refusal(of name: String, _ news: String, _ others: Reservation, arrived: Int64) -> String {
+    /// - Parameter changeKey: The subject from ``obstacle(for:_:reserved:)``.
+    fileprivate func refusal(of name: String, _ changeKey: String, _ others: Reservation, arrived: Int64) -> String {
         let file = FilePath(name).display
-        if news == "max_size", let cap {
+        if changeKey == "max_size", let cap {
             return
                 "\(file) does not fit into the staging folder, which holds \(shownBytes(used + others.size)) of at most "
                 + "\(shownBytes(cap)) (`staging.max_size`), after \(shownBytes(arrived)) of it arrived: "

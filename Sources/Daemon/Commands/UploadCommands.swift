@@ -35,7 +35,7 @@ struct UploadCommands: Sendable {
             for row in rows where row.upload.state == .completed || row.upload.state == .removed {
                 throw Refusal(
                     .conflict,
-                    "\(row.upload.id) is \(Self.word(row)): only an upload that has not ended can be cancelled",
+                    "\(row.upload.id) is \(Self.endingText(row)): only an upload that has not ended can be cancelled",
                     id: row.upload.id)
             }
             let ids = rows.map(\.upload.id)
@@ -52,8 +52,8 @@ struct UploadCommands: Sendable {
         return reply
     }
 
-    /// The word for how an upload ended.
-    private static func word(_ row: UploadRow) -> String {
+    /// The shown state of an upload that has ended.
+    private static func endingText(_ row: UploadRow) -> String {
         row.upload.state == .removed
             ? "\((row.upload.ended ?? .removed).rawValue) and in the history" : row.upload.state.rawValue
     }

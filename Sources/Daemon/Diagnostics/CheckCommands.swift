@@ -5,7 +5,7 @@ internal import Store
 internal import Synchronization
 internal import Watch
 
-/// Checks that a person asks the daemon for: with its rights, through the gate and the ledger of its uploads.
+/// Checks that a client requests from the daemon: with its rights, through the gate and the ledger of its uploads.
 struct CheckCommands: Sendable {
     let context: Context
     let lifecycle: Lifecycle
@@ -17,7 +17,7 @@ struct CheckCommands: Sendable {
     /// Whether a check is under way.
     let isChecking = AtomicFlag()
 
-    /// Checks everything that the running configuration names. A destination that is held is not asked.
+    /// Checks everything that the running configuration names. A held destination is not contacted.
     ///
     /// - Throws: `Refusal`, also while another check is under way.
     func check(_ request: CheckRequest) async throws -> CheckReport {
@@ -29,7 +29,7 @@ struct CheckCommands: Sendable {
         defer { isChecking.clear() }
         let setup = context.configuration.value
         let destinations = DestinationChecks(setup)
-        // The way of each destination is known, so no name is looked up again.
+        // The route of each destination is known, so no name is resolved again.
         var survey = await NetworkSurvey.make(setup.settings, [:])
         survey.note(await scheduler.interfaces)
         survey.choices = await scheduler.choices()

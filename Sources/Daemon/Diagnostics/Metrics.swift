@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// A metric: its name in Prometheus, its meaning, and the labels of its values.
 ///
-/// Labels never contain names of files: each label has as many values as the configuration has names, and no more.
+/// Labels never contain names of files: each label has as many values as the configuration has names, and no others.
 /// `docs/operations.md` has the same table; a test compares the two.
 package struct Metric: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable { case counter, gauge, histogram }

@@ -10,7 +10,7 @@ final class SharedEvent: Sendable {
     init(_ view: EventView) { self.view = view }
 }
 
-/// Recent events, read and made into views once for all readers: two hundred readers cost the store no more than one,
+/// Recent events, read and made into views once for all readers: two hundred readers cost the store as much as one,
 /// and so cannot slow the uploads down.
 actor EventCache {
     private nonisolated let context: Context
@@ -33,7 +33,7 @@ actor EventCache {
     /// Whether something was committed since the cache last read events.
     private nonisolated let isBehind = Atomic(true)
 
-    /// A reader that is further behind asks the store itself.
+    /// A reader that is further behind queries the store itself.
     private static let capacity = 1024
     /// The shortest interval between updates of progress, for all readers together.
     private static let progressFreshness: Duration = .milliseconds(250)

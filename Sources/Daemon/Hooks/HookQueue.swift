@@ -1,7 +1,7 @@
 internal import Core
 internal import Store
 
-/// The notices that wait for one hook, and when to try each. A value: the loop tells it of each event.
+/// The notices that wait for one hook, and when to try each. A value: the loop passes each event to it.
 ///
 /// One notice at a time is sent to a hook. Notices of one upload are sent in order. If one notice alone fails, notices
 /// of other uploads continue. If several in a row fail, the hook is left alone for a while, and then tried with one
@@ -62,8 +62,8 @@ struct HookQueue: Sendable {
 
     mutating func add(_ new: [Waiting]) { waiting += new }
 
-    /// - Returns: How many of them still existed, and whether the overflow is news.
-    mutating func drop(_ gone: [Int64]) -> (count: Int, isNews: Bool) {
+    /// - Returns: How many of them still existed, and whether the overflow is new and should be logged.
+    mutating func drop(_ gone: [Int64]) -> (count: Int, isNew: Bool) {
         let before = waiting.count
         forget(gone.filter { !told.contains($0) })
         let count = before - waiting.count
@@ -142,21 +142,21 @@ struct HookQueue: Sendable {
     mutating func failed(
         _ seq: Int64, _ reason: String, code: String, after: Duration?, at wall: WallTime, _ now: MonotonicTime,
         jitter: Double
-    ) -> (notice: Waiting?, isNews: Bool) {
+    ) -> (notice: Waiting?, isNew: Bool) {
         running = nil
         failures += 1
         failed.insert(seq)
-        let isNews = trouble == nil || code != self.code
+        let isNew = trouble == nil || code != self.code
         self.code = code
         let wait = after ?? hook.retry.wait(afterFailures: failures, jitter: jitter)
         until = now.advanced(by: wait)
         trouble = Hold(.backoff, since: trouble?.since ?? wall, until: wall.advanced(by: wait), text: reason)
-        guard let index = waiting.firstIndex(where: { $0.seq == seq }) else { return (nil, isNews) }
+        guard let index = waiting.firstIndex(where: { $0.seq == seq }) else { return (nil, isNew) }
         waiting[index].tries += 1
         waiting[index].consecutiveFailures += 1
         let own = after ?? hook.retry.wait(afterFailures: waiting[index].tries, jitter: jitter)
         waiting[index].due = now.advanced(by: own)
-        return (waiting[index], isNews)
+        return (waiting[index], isNew)
     }
 
     /// Notices that have failed for too long, or too often.
@@ -170,7 +170,7 @@ struct HookQueue: Sendable {
     }
 
     /// Applies a new configuration: failed notices may succeed now.
-    mutating func take(_ hook: Hook, at now: MonotonicTime) {
+    mutating func apply(_ hook: Hook, at now: MonotonicTime) {
         if self.hook == hook { return }
         self.hook = hook
         (failures, failed, until, trouble, hold) = (0, [], nil, nil, nil)

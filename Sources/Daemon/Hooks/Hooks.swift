@@ -55,7 +55,7 @@ actor Hooks {
         defer { if let reader { events.forget(reader) } }
         while !Task.isCancelled {
             do {
-                if !isTaken { try await takeNow() }
+                if !isTaken { try await collectNow() }
                 if !isLoaded { try await load() }
                 if lines.isEmpty {
                     if let number = reader { events.forget(number) }
@@ -99,14 +99,14 @@ actor Hooks {
     }
 
     /// Applies new settings.
-    func take() async {
+    func collect() async {
         isTaken = false
-        do { try await takeNow() } catch {
+        do { try await collectNow() } catch {
             if let error = error as? StoreError { house.stateFailed(error) }
         }
     }
 
-    private func takeNow() async throws {
+    private func collectNow() async throws {
         let hooks = house.settings.hooks
         // Events until now belong to the earlier hooks.
         let newest = await house.store.seq
@@ -121,7 +121,7 @@ actor Hooks {
             if lines[hook.name] == nil {
                 lines[hook.name] = HookQueue(hook)
             } else {
-                lines[hook.name]?.take(hook, at: now)
+                lines[hook.name]?.apply(hook, at: now)
             }
         }
         isTaken = true
@@ -192,9 +192,9 @@ actor Hooks {
         noted = last
         for (name, all) in new { lines[name]?.add(all) }
         for (name, all) in surplus where !all.isEmpty {
-            guard let (count, isNews) = lines[name]?.drop(all) else { continue }
+            guard let (count, isNew) = lines[name]?.drop(all) else { continue }
             house.counters.add(.hookNotices, [name, "dropped"], Int64(count))
-            if !isNews { continue }
+            if !isNew { continue }
             house.log.error(
                 "too many notices wait for a hook; dropping the oldest",
                 ["hook": name, "most": "\(HookQueue.capacity)", "reason": lines[name]?.trouble?.text])
@@ -269,7 +269,7 @@ actor Hooks {
                 if case .web(let web) = line.hook.target, let own = self.tasks[name] {
                     request = await self.scheduler.requestBegins(Hook.account(name), web.network) { own.cancel() }
                 }
-                await self.tell(next, line.hook, by: delivery)
+                await self.deliver(next, line.hook, by: delivery)
                 await self.scheduler.requestEnded(request)
                 await self.close(permit)
                 self.house.hookSlots.give()
@@ -279,7 +279,7 @@ actor Hooks {
         }
     }
 
-    private func tell(_ notice: HookQueue.Waiting, _ hook: Hook, by delivery: HookDelivery) async {
+    private func deliver(_ notice: HookQueue.Waiting, _ hook: Hook, by delivery: HookDelivery) async {
         let body: String?
         do {
             body = try await house.store.read { try $0.notices.body(of: .init(hook: hook.name, seq: notice.seq)) }
@@ -295,7 +295,7 @@ actor Hooks {
             return
         }
         let id = "sluice-\(notice.at.milliseconds)-\(notice.seq)"
-        let telling = await sender.tell(
+        let telling = await sender.deliver(
             Notice(id: id, body: Array(body.utf8)), by: delivery, within: hook.timeout)
         CrashPoint.reached("hook-told")
         await took(telling, notice, hook)
@@ -322,10 +322,10 @@ actor Hooks {
         case .again(let reason, let code, let after):
             house.counters.add(.hookFailures, [name])
             guard
-                let (tried, isNews) = lines[name]?.failed(
+                let (tried, isNew) = lines[name]?.failed(
                     notice.seq, reason, code: code, after: after, at: wall, now, jitter: Random.jitter())
             else { return }
-            if isNews {
+            if isNew {
                 house.log.warning("hook failed; will retry", ["hook": name, "reason": reason])
             } else {
                 house.log.debug("hook failed; will retry", ["hook": name, "reason": reason])
@@ -352,12 +352,12 @@ actor Hooks {
 
     private var nextDeadline: Duration? {
         let now = house.clocks.monotonic()
-        // For notices that policy holds, the bell is rung.
+        // Notices that policy holds are woken by the signal.
         return lines.values.filter { $0.hold == nil }.compactMap(\.nextTry).filter { $0 > now }.map { $0.since(now) }
             .min()
     }
 
-    // MARK: By hand
+    // MARK: Test notices
 
     /// Sends a made-up event to a hook.
     ///

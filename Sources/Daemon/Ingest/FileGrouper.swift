@@ -17,7 +17,7 @@ actor FileGrouper {
     private var expected: [SourcePath: (status: FileStatus, since: MonotonicTime)] = [:]
     private let signal: AsyncSignal
 
-    private var saidFull = false
+    private var loggedFull = false
     /// Files that were released and are not recorded yet, by folder.
     private var goingOn: [String: Int] = [:]
 
@@ -61,12 +61,12 @@ actor FileGrouper {
             grouping.join(
                 Grouping.Key(folder: key.folder, directory: key.directory, stem: file.relative.name), to: key)
         }
-        if isFull, !saidFull {
+        if isFull, !loggedFull {
             house.log.warning(
                 "too many sidecar files wait for their videos; a later scan picks up the others",
                 ["files": "\(grouping.count)"])
         }
-        saidFull = isFull
+        loggedFull = isFull
         if alone.count < files.count { signal.signal() }
         return alone
     }
@@ -78,7 +78,7 @@ actor FileGrouper {
             for key in grouping.due(at: now) where !Task.isCancelled {
                 do { try await evaluate(at: key, now, &listings) } catch let error as SystemError {
                     // Other programs control the content of a folder: a group that cannot be inspected waits alone.
-                    if grouping.wait(key, for: "\(error)", isExpected: true, at: now) { tell(key, "\(error)") }
+                    if grouping.wait(key, for: "\(error)", isExpected: true, at: now) { log(key, "\(error)") }
                 }
             }
             // A group that arrived during the inspection of another has its own time.
@@ -112,7 +112,7 @@ actor FileGrouper {
         }.map { key.directory.appending($0) }.filter { group.members[$0] == nil && taken.takes($0) }
         let neighbours = try await neighbours(others, first.root, key.folder)
         let missing = await comes(try await unknown(neighbours), first.root, folder)
-        // More files arrived while the disk was asked.
+        // More files arrived during the disk access.
         guard let now = grouping.all[key], now.members.keys == group.members.keys else { return signal.signal() }
         // Also a recorded file: a sidecar may arrive late, and a video may have a new version.
         let before = neighbours.first {
@@ -123,11 +123,11 @@ actor FileGrouper {
         if leader == nil, !isNew { leader = try await gone(key, rule) }
         if let one = missing.first {
             let reason = "waits for \(one.name.display), which has not settled: `group.by: stem`"
-            if grouping.wait(key, for: reason, isExpected: true, at: house.clocks.monotonic()) { tell(key, reason) }
+            if grouping.wait(key, for: reason, isExpected: true, at: house.clocks.monotonic()) { log(key, reason) }
         } else if !isNew, leader == nil {
             let reason =
                 "is a sidecar file that waits for its \(key.stem.display).*: `group.sidecars: [\(rule.sidecars.joined(separator: ", "))]`"
-            if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { tell(key, reason) }
+            if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { log(key, reason) }
         } else {
             for one in others { expected[SourcePath(root: first.root, relative: one)] = nil }
             // Sources wait for each other also when only a recorded sidecar is still being uploaded.
@@ -155,7 +155,7 @@ actor FileGrouper {
     ) async throws {
         goingOn[folder, default: 0] += files.count
         defer { goingOn[folder, default: 0] -= files.count }
-        try await intake.take(files, asUnit: asUnit, with: leader)
+        try await intake.record(files, asUnit: asUnit, with: leader)
     }
 
     private struct Neighbour: Sendable {
@@ -209,7 +209,7 @@ actor FileGrouper {
             }
             // A program that has it open may pause its writing.
             let isOpen = try? await blocking {
-                try Lease.status(at: relative, in: sources[root].open()).writer == .somebody
+                try Lease.status(at: relative, in: sources[root].open()).writer == .present
             }
             if now.since(before.since) <= patience || isOpen == true { coming.append(relative) }
         }
@@ -230,7 +230,7 @@ actor FileGrouper {
         return true
     }
 
-    private func tell(_ key: Grouping.Key, _ reason: String) {
+    private func log(_ key: Grouping.Key, _ reason: String) {
         house.log.info(
             "files wait for their group",
             ["folder": key.folder, "group": key.directory.appending(key.stem).display, "reason": reason])

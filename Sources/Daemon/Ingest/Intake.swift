@@ -13,7 +13,7 @@ struct Intake: Sendable {
     /// - Parameters:
     ///   - isUnit: Whether the files travel together.
     ///   - leader: The file that they belong to, which was taken up before; a path below their folder.
-    func take(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
+    func record(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
         let (empty, wanted) = await split(files)
         try await insist { try await house.store.write { try $0.tombstones.skip(empty.map(\.identity)) } }
         for file in empty {
@@ -33,7 +33,7 @@ struct Intake: Sendable {
             try await house.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
         }
         CrashPoint.reached("arrived")
-        for (arrival, outcome) in zip(arrivals, outcomes) { tell(arrival, outcome) }
+        for (arrival, outcome) in zip(arrivals, outcomes) { log(arrival, outcome) }
         tookNewVersions()
     }
 
@@ -106,12 +106,12 @@ struct Intake: Sendable {
         }
     }
 
-    private func tell(_ arrival: NewAsset, _ outcome: NewAssetOutcome) {
+    private func log(_ arrival: NewAsset, _ outcome: NewAssetOutcome) {
         count(outcome, of: arrival.file.folder)
         let path = arrival.file.path.display
         switch outcome {
-        case .recorded(_, let uploads): tell("found a new file", arrival, uploads)
-        case .newVersion(_, let uploads): tell("found a new version of a known file", arrival, uploads)
+        case .recorded(_, let uploads): log("found a new file", arrival, uploads)
+        case .newVersion(_, let uploads): log("found a new version of a known file", arrival, uploads)
         case .renewed:
             house.log.info("file settled again after a change", ["folder": arrival.file.folder, "path": path])
         case .known:
@@ -123,7 +123,7 @@ struct Intake: Sendable {
         }
     }
 
-    private func tell(_ what: String, _ arrival: NewAsset, _ uploads: [String]) {
+    private func log(_ what: String, _ arrival: NewAsset, _ uploads: [String]) {
         house.log.info(
             what,
             [

@@ -71,7 +71,7 @@ actor RemovableMedia {
         }
     }
 
-    /// An absent folder, or one that does not answer, is not asked.
+    /// An absent folder, or one that does not respond, is not accessed.
     private static func isThere(_ state: WatchState) -> Bool {
         state.condition == .watching || state.condition == .scanning
     }
@@ -139,13 +139,13 @@ actor RemovableMedia {
                 waiting[folder] == nil
                     && states.contains { $0.folder == folder && $0.isQuiet && $0.device == medium.device }
             }
-            if let level = card.watch.note(card.work, at: clock) { try await tell(level, of: card) }
+            if let level = card.watch.note(card.work, at: clock) { try await report(level, of: card) }
             now.append(card)
         }
         cards = now
     }
 
-    private func tell(_ level: CardLevel, of card: Card) async throws {
+    private func report(_ level: CardLevel, of card: Card) async throws {
         let folders = card.medium.folders.joined(separator: ", ")
         house.log.notice(
             level == .verified

@@ -4,7 +4,7 @@ internal import Linux
 internal import Store
 internal import Transport
 
-/// Asks destinations for what they hold, through the gate and the ledger of their uploads.
+/// Queries destinations for their content, through the gate and the ledger of their uploads.
 struct RemoteInspector: Sendable {
     let context: Context
     let lifecycle: Lifecycle
@@ -15,7 +15,7 @@ struct RemoteInspector: Sendable {
     /// Asks a destination for its content, through the gate and the ledger of its uploads, and marks the objects that
     /// are ours.
     ///
-    /// - Throws: `Refusal`: no such destination, one that cannot be asked, policy, or its answer.
+    /// - Throws: `Refusal`: no such destination, one without such a query, policy, or its answer.
     func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
         let destination = try destination(name)
         let mark = request.after
@@ -37,7 +37,7 @@ struct RemoteInspector: Sendable {
 
     /// Asks a destination for unfinished uploads, and removes those of ours that no upload continues.
     ///
-    /// - Throws: `Refusal`: no such destination, one that cannot be asked, policy, or its answer.
+    /// - Throws: `Refusal`: no such destination, one without such a query, policy, or its answer.
     func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
         let destination = try destination(name)
         let found = try await ask(name) { (context) throws(UploadError) in

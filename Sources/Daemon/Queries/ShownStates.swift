@@ -59,7 +59,7 @@ enum ShownState {
     ]
 }
 
-/// What has to be searched in the database for uploads with a shown state.
+/// The database queries for uploads with a shown state.
 ///
 /// A hold on a class holds each of its uploads: all of them are waiting and none is queued, which needs no row to be
 /// read. In other classes, only uploads with a hold of their own wait, and these have an index.

@@ -96,7 +96,7 @@ extension Array {
 }
 
 extension UploadRow {
-    /// Refuses an upload whose state only a newer program knows: what may be done with it is not known.
+    /// Refuses an upload whose state only a newer program knows, because its permitted commands are unknown.
     fileprivate func ofKnownState() throws(Refusal) -> UploadRow {
         guard let state = upload.unknown.state else { return self }
         throw Refusal(

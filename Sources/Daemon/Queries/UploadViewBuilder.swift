@@ -3,7 +3,7 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Maps the records of an upload to the view for people and programs. It asks nothing: all that it needs are its
+/// Maps the records of an upload to the view for people and programs. It makes no query: all that it needs are its
 /// properties and the facts of the upload.
 struct UploadViewBuilder {
     /// When entries leave their lists.

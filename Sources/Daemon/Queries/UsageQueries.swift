@@ -82,7 +82,7 @@ package struct QuotaView: Codable, Sendable, Hashable {
 /// The space and quotas that are left for uploads to a destination: by its own report, and by the configuration.
 package struct AllowanceView: Codable, Sendable, Hashable {
     package var destination: String
-    /// Its latest report of its free space; absent where it reports none, or was not asked yet.
+    /// Its latest report of its free space; absent where it reports none, or was not queried yet.
     package var space: SpaceView?
     /// The configured quotas that count bytes to it.
     package var quotas: [QuotaView]
@@ -107,7 +107,7 @@ struct UsageQueries: Sendable {
 
     /// The space and quotas that are left for a destination, or for each.
     ///
-    /// Uses known values only: no destination is asked.
+    /// Uses known values only: no destination is queried.
     func allowances(of destination: String?) async throws -> [AllowanceView] {
         try context.configuration.names.require(folder: nil, destination: destination)
         let now = context.clocks.wall()

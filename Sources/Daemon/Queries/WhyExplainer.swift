@@ -167,7 +167,7 @@ struct WhyExplainer: Sendable {
         let (now, sources) = (context.clocks.wall(), sources)
         let (evaluation, found): (PathEvaluation, Found?)
         do {
-            // A folder on a server that is gone may never answer, so it is asked on a thread of its own.
+            // A folder on an unreachable server may never respond, so it is accessed on its own thread.
             (evaluation, found) = try await SlowDisk(patience: .seconds(3)).run { _ in
                 let evaluation = PathEvaluation.of(path, rules: rules, in: sources, now: now)
                 guard case .taken(let folder) = evaluation, let rule = rules.first(where: { $0.name == folder }),

@@ -69,7 +69,7 @@ final class Ledger: Sendable {
     var book: QuotaState { current.withLock { $0.book } }
 
     /// Puts new rules in force. Bytes of running work stay reserved.
-    func take(_ settings: Settings) {
+    func apply(_ settings: Settings) {
         current.withLock { $0.book = settings.book(after: $0.book) }
         // A reservation that was made without a quota may be larger than a new quota allows.
         renewals.next(in: self)
@@ -98,7 +98,7 @@ final class Ledger: Sendable {
             current.withLock { $0.book.recount(recount, spent: spent, at: clocks.wall()) }
         }
         try await rememberUsedUp()
-        try await tellMarks()
+        try await reportMarks()
     }
 
     /// A quota that has been used up since the morning stays used up after a restart.
@@ -119,25 +119,25 @@ final class Ledger: Sendable {
     /// Reports the shares of quotas that were reached since the last call: each as an event and a line in the log.
     ///
     /// - Throws: `StoreError` when they cannot be written; then the next call reports them.
-    func tellMarks() async throws {
+    func reportMarks() async throws {
         let isOwn = current.withLock { current in
             defer { (current.isTelling, current.isToTell) = (true, true) }
             return !current.isTelling
         }
         // The call that is already reporting checks once more.
         guard isOwn else { return }
-        do { try await tellAll() } catch {
+        do { try await reportAllMarks() } catch {
             current.withLock { $0.isTelling = false }
             throw error
         }
     }
 
-    private func tellAll() async throws {
+    private func reportAllMarks() async throws {
         if current.withLock({ $0.marks == nil }) {
             let known = try await store.read { try $0.settings.quotaMarks() }
             current.withLock { $0.marks = known }
         }
-        while let (reached, marks) = takeMarks() {
+        while let (reached, marks) = nextMarks() {
             if marks == current.withLock({ $0.marks }) { continue }
             try await store.write { try $0.settings.announce(reached, marks) }
             current.withLock { $0.marks = marks }
@@ -153,7 +153,7 @@ final class Ledger: Sendable {
     }
 
     /// `nil`: nothing new since the last time.
-    private func takeMarks() -> ([QuotaMarks.Reached], QuotaMarks)? {
+    private func nextMarks() -> ([QuotaMarks.Reached], QuotaMarks)? {
         current.withLock { current in
             guard current.isToTell, var marks = current.marks else {
                 // Within the same lock, before another caller checks it.
@@ -161,7 +161,7 @@ final class Ledger: Sendable {
                 return nil
             }
             current.isToTell = false
-            let reached = marks.take(current.book)
+            let reached = marks.update(current.book)
             return (reached, marks)
         }
     }
@@ -242,7 +242,7 @@ final class Ledger: Sendable {
     /// Enters the bytes that were sent from steps, and opens the next steps with the kept and the wanted bytes, as far
     /// as the quotas allow: one transaction for all.
     ///
-    /// - Returns: A step for each; `nil` where no more can be reserved.
+    /// - Returns: A step for each; `nil` if nothing more can be reserved.
     /// - Throws: `StoreError` when they cannot be written.
     func renew(_ renewals: [Renewal], after links: LinkBytes?) async throws -> [ReservedStep?] {
         var next: [ReservedStep?] = renewals.map { _ in nil }
@@ -309,7 +309,7 @@ final class Ledger: Sendable {
         guard let payment = await account.closing() else { return }
         try await store.write { try $0.ledger.pay([payment]) }
         entered(payment, for: account)
-        try await tellMarks()
+        try await reportMarks()
     }
 }
 

@@ -6,7 +6,7 @@ internal import Transport
 /// The bytes that one transfer or request has sent and may still send: its page of the ledger.
 ///
 /// Bytes leave only while they are reserved on disk. When little is left, the next step is requested during the
-/// transfer. When nothing is left, bodies wait. When the quota is exhausted, the work is told to stop.
+/// transfer. When nothing is left, bodies wait. When the quota is exhausted, the work is stopped.
 final class QuotaAccount: Sendable {
     private struct State {
         /// The reserved step: durable, and counted as sent until it is settled.
@@ -34,7 +34,7 @@ final class QuotaAccount: Sendable {
         var requests = 0
         /// The remaining cost of the requests that were allowed as a whole.
         var reserved: Int64 = 0
-        var pledges = 0
+        var openReservations = 0
         /// The cost of the request that was refused last.
         var lacked: Int64?
         var hasBegun = false
@@ -43,7 +43,9 @@ final class QuotaAccount: Sendable {
         /// Reserved bytes that may still be sent.
         var left: Int64 { (step?.spending.bytes ?? 0) - sent - givenBack }
         /// Bytes that may already be in flight, for all running requests; never more than there is to send.
-        var underWay: Int64 { min(QuotaAccount.margin * Int64(max(1, requests)), pledges > 0 ? reserved : needed) }
+        var underWay: Int64 {
+            min(QuotaAccount.margin * Int64(max(1, requests)), openReservations > 0 ? reserved : needed)
+        }
         /// Reserved bytes that may still be received; negative when more was received.
         var receivedLeft: Int64 { (step?.spending.received ?? 0) - received }
         /// Whether less is left than may be in flight.
@@ -103,7 +105,7 @@ final class QuotaAccount: Sendable {
     private let arrived: ByteCounter
     private let state: Mutex<State>
 
-    /// The bytes of one request that may be in flight when bodies are told to wait: the socket's unsent 128 KiB, the
+    /// The bytes of one request that may be in flight when bodies must wait: the socket's unsent 128 KiB, the
     /// library's buffer, and bytes that were not charged yet.
     static let margin: Int64 = 256 << 10
     /// The least that a request needs to begin.
@@ -206,7 +208,7 @@ final class QuotaAccount: Sendable {
 
     /// Returns when enough is reserved for a request, or for the start of its body. Has to be followed by ``ended()``.
     ///
-    /// - Throws: `CancellationError` when no more can be reserved, after the work was told to stop.
+    /// - Throws: `CancellationError` when no more can be reserved, after the work was stopped.
     func prepare(for body: Int64) async throws {
         if isFree { return }
         let cost = Self.cost(ofBody: body)
@@ -216,7 +218,7 @@ final class QuotaAccount: Sendable {
                 // Bytes in flight of other requests of the same work are not available. Pledged bytes are reserved for
                 // all of them.
                 let isEnough =
-                    state.pledges > 0
+                    state.openReservations > 0
                     ? state.left
                         >= min(Self.margin * Int64(state.requests + 1), max(state.reserved, min(wanted, Self.request)))
                     : state.left - (state.requests > 0 ? state.underWay : 0) >= wanted
@@ -251,8 +253,8 @@ final class QuotaAccount: Sendable {
     /// Reserves the whole cost of a request with a body of this size: in memory, and on disk step by step as it is
     /// sent.
     ///
-    /// - Returns: The reason why it may not begin; `nil` when it may. In that case ``returnPledge(for:sent:)`` has to
-    ///   follow.
+    /// - Returns: The reason why it may not begin; `nil` when it may. In that case ``returnReservation(for:sent:)`` has
+    ///   to follow.
     func reserve(for body: Int64) -> Shortage? {
         if isFree || isExempt { return nil }
         let cost = Self.cost(ofBody: body)
@@ -263,7 +265,7 @@ final class QuotaAccount: Sendable {
         }
         state.withLock { state in
             state.reserved += cost
-            state.pledges += 1
+            state.openReservations += 1
             state.isLast = false
         }
         return nil
@@ -272,16 +274,16 @@ final class QuotaAccount: Sendable {
     /// The bytes that its quotas must have left before another try is useful; `nil` where none was short.
     var lacked: Int64? { state.withLock { $0.lacked } }
 
-    /// Frees the part of a pledge that its request did not use.
-    func returnPledge(for body: Int64, sent: Int64) {
+    /// Frees the part of a reservation that its request did not use.
+    func returnReservation(for body: Int64, sent: Int64) {
         if isFree || isExempt { return }
         state.withLock { state in
-            guard state.pledges > 0 else { return }
-            state.pledges -= 1
+            guard state.openReservations > 0 else { return }
+            state.openReservations -= 1
             // The overhead of a single request is unknown: its unused part stays reserved until the other requests are
             // over.
             let unused = Self.cost(ofBody: body) - Self.cost(ofBody: min(body, max(0, sent)))
-            state.reserved = state.pledges == 0 ? 0 : max(0, state.reserved - unused)
+            state.reserved = state.openReservations == 0 ? 0 : max(0, state.reserved - unused)
         }
     }
 

@@ -73,6 +73,6 @@ final class Renewals: Sendable {
         do { steps = try await ledger.renew(renewals, after: links) } catch { failure = error }
         for (renewal, step) in zip(renewals, steps) { renewal.account.endRenewal(renewal, step, failure) }
         // If the report cannot be written, the next refresh writes it.
-        if failure == nil { try? await ledger.tellMarks() }
+        if failure == nil { try? await ledger.reportMarks() }
     }
 }

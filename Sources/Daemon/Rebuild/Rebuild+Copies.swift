@@ -7,7 +7,7 @@ internal import Store
 // Copies in the staging folder: each may be all that is left of a file.
 
 extension Rebuild {
-    func take(copy: Int64, _ found: inout Found) async throws {
+    func importCopy(_ copy: Int64, _ found: inout Found) async throws {
         let path = house.staging.path(FilePath("\(copy)"))
         let (status, sha256, origin) = try await blocking {
             (try FileStatus(at: path), try contentDigest(of: path), try CopyOrigin.read(path))

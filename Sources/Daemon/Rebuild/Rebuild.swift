@@ -110,9 +110,9 @@ package final class Rebuild: Sendable {
         }
         for (index, copy) in copies.enumerated() {
             if index % 100 == 0 { tell("copy \(index + 1) of \(copies.count)") }
-            try await take(copy: copy, &found)
+            try await importCopy(copy, &found)
         }
-        try await takeFolders(&found)
+        try await importFolders(&found)
         for folder in unknown {
             let path = folder.watch.path
             // A folder that does not exist yet may become anything.
@@ -185,7 +185,7 @@ package final class Rebuild: Sendable {
     /// Parallel questions: enough to hide the latency, few enough for a small server.
     private static let questions = 4
 
-    private func takeFolders(_ found: inout Found) async throws {
+    private func importFolders(_ found: inout Found) async throws {
         var survey = FolderSurvey(
             rules: house.settings.folders.map(\.watch), in: house.sources, clocks: house.clocks)
         while true {
@@ -203,13 +203,13 @@ package final class Rebuild: Sendable {
                         + "which name it had before: rename it by hand")
             }
             for start in stride(from: 0, to: piece.files.count, by: Self.batch) {
-                try await take(Array(piece.files[start..<min(start + Self.batch, piece.files.count)]), &found)
+                try await importFiles(Array(piece.files[start..<min(start + Self.batch, piece.files.count)]), &found)
                 tell("\(found.files) files found in the folders")
             }
         }
     }
 
-    private func take(_ files: [SettledFile], _ found: inout Found) async throws {
+    private func importFiles(_ files: [SettledFile], _ found: inout Found) async throws {
         var wanted: [(file: SettledFile, copy: Int64?, sha256: [UInt8]?)] = []
         var skipped: [StoredIdentity] = []
         for file in files {

@@ -11,7 +11,7 @@ package struct RebuildOptions: Sendable {
         case assumeSent = "assume-sent"
     }
     package var undecided = Undecided.hold
-    /// Whether no destination is asked.
+    /// Whether no destination is contacted.
     package var isOffline = false
     /// Whether it only shows the result, and changes nothing.
     package var isTrial = false

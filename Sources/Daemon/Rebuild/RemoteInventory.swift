@@ -99,7 +99,7 @@ actor RemoteInventory {
         do throws(UploadError) {
             let finding = try await destination.find(wish, context: RequestContext(permit: permit, headers: [:]))
             failuresInARow[name] = 0
-            // The reason concerns the destination and not the file: the next question would be in vain.
+            // The reason concerns the destination and not the file: the next query would fail too.
             if case .unknown(let why) = finding { silent[name] = why }
             return finding
         } catch {

@@ -10,7 +10,7 @@ internal import Store
 actor Releaser {
     let house: House
     let writers: any WriterDetecting
-    /// Tells `Watch` that a file has to settle again.
+    /// Requests from `Watch` that a file settles again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     /// Assets whose source cannot be released now, and when they are tried again.
     var deferred: [Int64: (until: MonotonicTime, failures: Int, folder: String)] = [:]
@@ -29,7 +29,7 @@ actor Releaser {
     /// Numbers of assets in one query.
     private static let page = 1_024
 
-    /// - Parameter writers: Tells which programs have a file open for writing.
+    /// - Parameter writers: Finds programs that have a file open for writing.
     init(
         house: House, writers: any WriterDetecting, reconsider: @escaping @Sendable (String, FilePath) -> Void
     ) {
@@ -52,9 +52,7 @@ actor Releaser {
                 house.stateFailed(error)
                 await house.releaseSignal.wait(atMost: .seconds(5))
             } catch {
-                if complaint != "\(error)" {
-                    house.log.error("cannot release sources; will retry", ["reason": "\(error)"])
-                }
+                if complaint != "\(error)" { house.log.error("cannot release sources", ["reason": "\(error)"]) }
                 complaint = "\(error)"
                 await house.releaseSignal.wait(atMost: .seconds(5))
             }
@@ -99,7 +97,7 @@ actor Releaser {
         case dropCopy(SourceState?)
         /// The source stays, regardless of other kept ones.
         case keepSource
-        case take(SourceRelease.Act)
+        case release(SourceRelease.Act)
     }
 
     private func release(_ found: [(asset: AssetRecord, verdict: ReleaseVerdict)]) async throws {
@@ -115,7 +113,7 @@ actor Releaser {
             case .keepSource:
                 if try await rescue(asset) { continue }
                 kept[try await reason(asset), default: []].append((asset, .kept))
-            case .take(let act): alone.append((asset, act))
+            case .release(let act): alone.append((asset, act))
             }
         }
         try await dropCopies(together)
@@ -142,8 +140,8 @@ actor Releaser {
             if asset.stagingMode == .received { return .dropCopy(.released) }
             switch asset.action {
             case .keep, .leave: return .dropCopy(.kept)
-            case .delete: return .take(.delete)
-            case .move(let template): return .take(.move(to: target(asset, template)))
+            case .delete: return .release(.delete)
+            case .move(let template): return .release(.move(to: target(asset, template)))
             }
         }
     }
@@ -195,7 +193,7 @@ actor Releaser {
                 return (try staging.rescue(name, leaf: leaf), standing == .changed && identity?.isOther() == true)
             }
         } catch let error as SystemError {
-            try await putOff(asset, "cannot move its copy, which is the only one left, to a safe place: \(error)")
+            try await postpone(asset, "cannot move its copy, which is the only one left, to a safe place: \(error)")
             return true
         }
         guard let place = found else { return false }
@@ -231,12 +229,12 @@ actor Releaser {
             try await removeCopy(asset)
             try await house.store.write { try $0.releases.recordDroppedCopy(asset.id) }
             house.diskIsAway(asset.folder, reason)
-            try await putOff(asset, reason, isSaid: true)
+            try await postpone(asset, reason, isReported: true)
         case .over(let state, let note, let isChanged):
             try await removeCopy(asset)
             // One record for both: after a crash before it, the next run finds source and copy gone and writes it then.
             try await house.store.write { try $0.releases.finish(asset.id, state, note: note, isChanged: isChanged) }
-            tell(asset, state, note)
+            report(asset, state, note)
             deferred[asset.id] = nil
             if isChanged { handBack(asset) }
         }
@@ -286,7 +284,7 @@ actor Releaser {
             case .gone: return .over(.released, note: "the source no longer existed")
             case .kept(let reason): return .over(.kept, note: reason)
             case .changed(let reason): return .over(.kept, note: reason, isChanged: true)
-            case .later(let reason): try await putOff(asset, reason)
+            case .later(let reason): try await postpone(asset, reason)
             case .unsure(let doubt):
                 // The two questions about writers had different answers: the release is tried again.
                 guard let plan else { break }
@@ -296,7 +294,7 @@ actor Releaser {
             if let reason = try await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) }) {
                 return .away(reason)
             }
-            try await putOff(asset, advice(error, asset))
+            try await postpone(asset, advice(error, asset))
         }
         return .waits
     }
@@ -348,7 +346,7 @@ actor Releaser {
             ["folder": folder])
     }
 
-    private func tell(_ asset: AssetRecord, _ state: SourceState, _ note: String) {
+    private func report(_ asset: AssetRecord, _ state: SourceState, _ note: String) {
         if state == .released {
             house.log.info("source released", ["path": asset.path.display, "result": note])
         } else {
@@ -356,7 +354,7 @@ actor Releaser {
         }
     }
 
-    private func putOff(_ asset: AssetRecord, _ reason: String, isSaid: Bool = false) async throws {
+    private func postpone(_ asset: AssetRecord, _ reason: String, isReported: Bool = false) async throws {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
             afterFailures: failures, jitter: Random.jitter())
@@ -364,7 +362,7 @@ actor Releaser {
         if asset.sourceNote != reason {
             try await house.store.write { try $0.releases.recordFailure(asset.id, note: reason) }
         }
-        if !isSaid, failures & (failures - 1) == 0 {
+        if !isReported, failures & (failures - 1) == 0 {
             house.log.warning(
                 "source not released yet", ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
         }

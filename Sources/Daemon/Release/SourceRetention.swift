@@ -84,7 +84,7 @@ actor SourceRetention {
             if due.isEmpty { break }
             let unset = due.filter { $0.since < Self.firstMoment }
             try await house.store.write { try $0.keptSources.renew(unset.map(\.asset)) }
-            try await take(due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its retention time has ended")
+            try await release(due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its retention time has ended")
         }
         let oldest = try await house.store.read { try $0.keptSources.oldest(in: folder, limit: 1) }.first
         // At least a second: milliseconds are cut off on the way.
@@ -125,7 +125,7 @@ actor SourceRetention {
                     try $0.keptSources.oldest(in: name, on: disk.fileSystem, limit: Self.together)
                 }, for: missing)
             if some.isEmpty { break }
-            let bytes = try await take(some, of: name, why: "its disk has less than \(floor) bytes free")
+            let bytes = try await release(some, of: name, why: "its disk has less than \(floor) bytes free")
             missing -= bytes
             taken += bytes
         }
@@ -163,7 +163,7 @@ actor SourceRetention {
 
     /// - Returns: The bytes of the sources to be removed.
     @discardableResult
-    private func take(_ some: [KeptSource], of folder: String, why: String) async throws -> Int64 {
+    private func release(_ some: [KeptSource], of folder: String, why: String) async throws -> Int64 {
         if some.isEmpty { return 0 }
         let going = Set(try await house.store.write { try $0.keptSources.expire(some.map(\.asset)) })
         let chosen = some.filter { going.contains($0.asset) }

@@ -72,16 +72,16 @@ extension Releaser {
                         guard let folder = try? source.openParent(), let status = try? folder.status(at: source.name),
                             status.isRegular, status.size == asset.size, status.modified == asset.identity.modified
                         else { continue }
-                        if let answer = try? writers.ask(source.name, in: folder).answer, answer != .somebody {
+                        if let answer = try? writers.ask(source.name, in: folder).answer, answer != .present {
                             return answer
                         }
                     }
                     return nil
                 }
                 switch answer {
-                case nil, .somebody: continue
+                case nil, .present: continue
                 case .unknown(let doubt) where (folder.releaseUnsure ?? .standard(doubt)) == .keep: sayKept(name, doubt)
-                case .unknown, .nobody:
+                case .unknown, .absent:
                     try await house.store.judgeAgain(assets.map(\.id))
                     house.log.notice(
                         "checking kept sources again", ["folder": name, "files": "\(assets.count)"])

@@ -134,7 +134,7 @@ final class ConfigurationReloader: Sendable {
         if old.settings.folders.map(\.watch) != new.settings.folders.map(\.watch) {
             loops.watcher.change(new.settings.folders.map(\.watch), skipExisting: firstWatch.skipping(new.settings))
         }
-        await loops.hooks?.take()
+        await loops.hooks?.collect()
         await loops.stager.reconsiderRoom()
         let changed = PreparedReload.foldersWithOtherReleaseUnsure(from: old.settings, to: new.settings)
         do { try await loops.releaser.judgeAnew(changed) } catch {

@@ -56,12 +56,12 @@ final class AsyncSignal: Sendable {
     }
 }
 
-/// Wakes all tasks that wait for the same news at the moment.
+/// Wakes all tasks that wait for the same event at the moment.
 final class AsyncBroadcast: Sendable {
     private let signals = Mutex<[ObjectIdentifier: AsyncSignal]>([:])
     private let hasEnded = Atomic(false)
 
-    /// Whether no more news will come.
+    /// Whether no further event will come.
     var isOver: Bool { hasEnded.load(ordering: .acquiring) }
 
     func end() {
@@ -80,7 +80,7 @@ final class AsyncBroadcast: Sendable {
         }
     }
 
-    /// Provides a bell that is rung for all news until the body ends.
+    /// Provides a signal that is set for each event until the body ends.
     func lend<R: Sendable>(_ body: (AsyncSignal) async throws -> R) async rethrows -> R {
         let signal = AsyncSignal()
         signals.withLock { $0[ObjectIdentifier(signal)] = signal }
@@ -89,10 +89,10 @@ final class AsyncBroadcast: Sendable {
     }
 }
 
-/// Tells when all loops of a daemon may be at rest.
+/// Detects when all loops of a daemon may be idle.
 ///
-/// Every piece of work begins with a ring: a loop's own deadline rings its bell as well. So if all loops wait for their
-/// bells, and no bell was rung during the check, all loops were at rest at the same time.
+/// All work starts with a signal: a loop's own deadline sets its signal as well. So if all loops wait for their
+/// signals, and no signal was set during the check, all loops were idle at the same time.
 final class QuiescenceCounter: Sendable {
     /// Rung when one more loop waits.
     let signal = AsyncSignal()

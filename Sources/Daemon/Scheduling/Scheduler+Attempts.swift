@@ -30,7 +30,7 @@ extension Scheduler {
     ///
     /// - Parameters:
     ///   - state: The state of the upload now; `nil` for one that was cancelled meanwhile.
-    ///   - account: What the attempt cost.
+    ///   - account: The cost of the attempt.
     func ended(
         _ claim: Claim, _ verdict: UploadAttempt.Verdict, _ state: UploadState?, _ account: QuotaAccount?
     ) {
@@ -63,7 +63,7 @@ extension Scheduler {
 
     // MARK: The verdict
 
-    /// Updates what is known of the destination, and fills in when a held upload may be sent again.
+    /// Updates the facts about the destination, and fills in when a held upload may be sent again.
     private func settle(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
         house.refused(verdict.remedy, by: upload.destination)
         if await isForItself(&verdict, upload) { return }
@@ -128,10 +128,10 @@ extension Scheduler {
 
     // MARK: Uploads that keep failing
 
-    /// Whether this number of bytes sent in vain is to be logged for an upload.
+    /// Whether this number of wasted bytes has to be logged for an upload.
     func isToLog(waste: Int64, of id: String) -> Bool { uploads.isToLog(waste: waste, of: id) }
 
-    /// Gives back uploads that were sent in vain over a metered network twice within a day: a third time needs a
+    /// Gives back uploads that were wasted over a metered network twice within a day: a third time needs a
     /// person's permission.
     func passOverWasted(_ claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
         var back: [(claim: Claim, waste: Waste)] = []
@@ -172,6 +172,6 @@ extension UploadAttempt.Verdict {
 }
 
 extension QuotaAccount {
-    /// What the work lacked at its end; `nil` for nothing.
+    /// The amount that the work lacked at its end; `nil` for none.
     fileprivate var quotaWait: QuotaWait? { lacked.map { QuotaWait(kind: kind, bytes: $0) } }
 }

@@ -13,7 +13,7 @@ extension Scheduler {
     ///
     /// - Parameters:
     ///   - names: `nil` for every destination.
-    ///   - isWanted: Whether a person has asked for it, who may have corrected a secret before: it is read again.
+    ///   - isWanted: Whether a command requests it. The user may have corrected a secret before, so it is read again.
     func reconsider(_ names: Set<String>? = nil, isWanted: Bool = false) async throws {
         for name in house.destinations.keys where names?.contains(name) ?? true {
             destinations.reconsider(name, at: house.clocks.monotonic())
@@ -48,7 +48,7 @@ extension Scheduler {
         }
         destinations.apply(changed: changed, present: house.destinations.keys)
         let refused = destinations.reconsiderRefused(at: house.clocks.monotonic())
-        house.ledger.take(configuration.settings)
+        house.ledger.apply(configuration.settings)
         await inspectNetwork()
         for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {
             do { try await house.store.write { try $0.waits.end(for: name) } } catch {
@@ -246,7 +246,7 @@ extension Scheduler {
 
     // MARK: Waits
 
-    /// Wakes uploads that wait for a quota. The wait ends by itself with the quota's period. It ends before that as
+    /// Wakes uploads that wait for a quota. The wait ends with the quota's period. It ends before that as
     /// soon as enough is left: others used less than they had reserved, or a person has changed the rules.
     func wakeQuotaWaits() async throws {
         if quotaWaits.isOfEarlierRun {

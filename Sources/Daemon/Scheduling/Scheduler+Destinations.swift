@@ -5,20 +5,20 @@ internal import Destinations
 internal import Linux
 internal import Store
 
-// What is found out about destinations: their space, their keys, their speed and the size of their requests.
+// Learned facts about destinations: their space, their keys, their speed and the size of their requests.
 
 extension Scheduler {
     // MARK: Space
 
     /// Space at a destination for uploads that have not begun.
     enum SpaceForNewUploads {
-        /// The destination is being asked; its answer signals the scheduler.
+        /// The query is running; its answer signals the scheduler.
         case asked
         /// In bytes; `nil` where there is no limit.
         case known(Int64?)
     }
 
-    /// The space for uploads that have not begun. The destination is asked only while there are such uploads, or when
+    /// The space for uploads that have not begun. The destination is queried only while there are such uploads, or when
     /// it has refused one for lack of space. In all other cases the uploads that have begun have their space, and an
     /// upload that waits for the destination's answer sends nothing more.
     func capacityForNew(
@@ -38,7 +38,7 @@ extension Scheduler {
         return askForCapacity(name, destination) ? .asked : .known(destinations.capacity(of: name)?.left)
     }
 
-    /// Asks for the free space, if that is due before anything more is sent there.
+    /// Queries the free space, if that is due before the next upload to it.
     ///
     /// - Returns: Whether to wait for the answer, which signals the scheduler.
     private func askForCapacity(_ name: String, _ destination: any Destination) -> Bool {
@@ -121,7 +121,7 @@ extension Scheduler {
             return nil
         }
         if hold.kind == .destination { doubtNetwork() }
-        if hold.isNews { AttemptLog(log: house.log).reportHeld(name, hold.kind, fault.failure, wait: hold.wait) }
+        if hold.isNew { AttemptLog(log: house.log).reportHeld(name, hold.kind, fault.failure, wait: hold.wait) }
         return hold.wait
     }
 

@@ -4,8 +4,8 @@ internal import Linux
 internal import Names
 internal import Store
 
-// The outside world: network, power, clock, and the sources of `busy`. Each monitor holds what is known; here it is
-// asked for, and its consequences follow.
+// The outside world: network, power, clock, and the sources of `busy`. Each monitor holds the known state; here it is
+// refreshed, and its consequences follow.
 
 extension Scheduler {
     // MARK: Network
@@ -72,14 +72,14 @@ extension Scheduler {
         if let nameServers = picture.nameServers {
             house.bandwidth.set(nameServers: nameServers)
         } else if !dependsOnNetwork {
-            // The last rule that needed them is gone: the system looks names up again.
+            // The last rule that needed them is gone: the system resolves names again.
             house.bandwidth.set(nameServers: [:])
         }
         if let addresses = picture.addresses {
             let lost = network.set(addresses: addresses)
             if !lost.isEmpty { connections.loseAddresses(lost) }
         }
-        // Before the call: the snapshot reads what the call changes.
+        // Before the call: the snapshot reads the state that the call changes.
         let snapshot = snapshot
         let changed = network.apply(picture, at: house.sites.keys, snapshot, house.log)
         setLimits()
@@ -175,7 +175,7 @@ extension Scheduler {
 
     // MARK: Busy
 
-    /// Asks the sources that at least one upload waits for.
+    /// Checks the sources that at least one upload waits for.
     func refreshBusy() async throws {
         busy.apply(house.settings.allRules)
         watchFiles()
@@ -235,13 +235,13 @@ extension Scheduler {
     }
 
     private func answered(_ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime) {
-        let (isNews, again) = busy.answered(
+        let (isNew, again) = busy.answered(
             answer, by: source, askedAt: askedAt, at: house.clocks.wall(), house.log)
         if let again { ask(source, again) }
         // A stop does not reach uploads that are being claimed at this moment.
-        if isNews, answer != .free { generation.noteStop() }
+        if isNew, answer != .free { generation.noteStop() }
         // A file whose state is the same changes nothing, and needs no next inspection.
-        if !isNews, !busy.states.hasPolled { return }
+        if !isNew, !busy.states.hasPolled { return }
         stopForbidden()
         house.schedulingSignal.signal()
     }
@@ -251,7 +251,7 @@ extension Scheduler {
     /// Reads the power supplies from another place.
     func use(_ power: PowerMonitor) { self.power = power }
 
-    /// Asks the sources of `busy` in another way.
+    /// Replaces the check of the sources of `busy`, for tests.
     func use(_ probe: BusyProbe) { busy.probe = probe }
 
     /// Waits longer for the first inspection of files.

@@ -15,7 +15,7 @@ extension Scheduler {
             requests.open(destination)
             return false
         }
-        // A command is not asked while nothing waits for it.
+        // A command does not run while no upload waits for it.
         if requests.close(destination), busy.states.hasPolled { house.schedulingSignal.signal() }
         return true
     }
@@ -48,7 +48,7 @@ extension Scheduler {
         return decision
     }
 
-    /// The permission for a request that a person asks for now. Its account has to be closed. Facts that are unknown
+    /// The permission for a request of a command. Its account has to be closed. Facts that are unknown
     /// because no upload waits for them are found out first.
     func permit(byHand account: String, _ network: WebHook.Network) async -> Result<TransferPermit, Held> {
         var answers: [BusySource: BusyAnswer] = [:]

@@ -9,7 +9,7 @@ internal import Store
 /// verdict.
 ///
 /// It wakes when it is signalled or at the earliest deadline, and never otherwise. It owns the components that policy
-/// depends on; ``snapshot`` is what they know at one moment.
+/// depends on; ``snapshot`` is their combined state at one moment.
 actor Scheduler {
     let house: House
     var transfers = RunningTransfers()
@@ -36,10 +36,10 @@ actor Scheduler {
 
     let networks: Networks
     let connections: Connections
-    /// Tells `Watch` that a file has to settle again.
+    /// Requests from `Watch` that a file settles again.
     let reconsiderSource: @Sendable (_ folder: String, _ relative: FilePath) -> Void
 
-    /// What the scheduler has done since the start, and when.
+    /// The scheduler's counters since the start, with times.
     struct Cycles: Sendable {
         var count = 0
         /// How many evaluations of policy for a class there were.
@@ -145,7 +145,7 @@ actor Scheduler {
         }
     }
 
-    /// The time until something may become free by itself.
+    /// The time until a hold may end without an event.
     func nextDeadline() async throws -> Duration? {
         // A deadline that passed since the last cycle began counts too: nothing else would wake the loop for it.
         var times = destinations.probes.filter { $0 > cycles.began }

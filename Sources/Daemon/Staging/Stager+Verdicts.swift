@@ -94,7 +94,7 @@ extension Stager {
                 "file changed while it was copied; it waits until it settles again", ["path": asset.path.display])
             tire(asset)
             try await house.store.write { try $0.staging.unsettle(asset.id, version: asset.version) }
-            unsettledBell.signal()
+            unsettledSignal.signal()
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
             let place: SourceLocator.Whereabouts
@@ -102,7 +102,7 @@ extension Stager {
                 place = try await blocking { [house] in try SourceLocator.whereabouts(of: asset, house) }
             } catch let error as SystemError { return try await handle(.unreadable(error), asset) }
             switch place {
-            case .there: putOff(asset, .absent, "it was missing for a moment", isSaid: true)
+            case .there: postpone(asset, .absent, "it was missing for a moment", isReported: true)
             case .away: waitForDisk(asset, "\(asset.root.display) is not mounted as it was when the file was found")
             case .gone: try await refuse(asset, await missing(asset), isGone: true)
             }
@@ -114,10 +114,10 @@ extension Stager {
             block(
                 "not enough space in \(folder.display) (`staging.path`) for \(asset.path.display) (\(shownBytes(asset.size)))\(left); "
                     + "\(error)",
-                news: "full")
+                changeKey: "full")
         case .broken(let error): block("the staging folder does not work (`staging.path`): \(error)")
         case .tooLarge(let error):
-            putOff(
+            postpone(
                 asset, .disk,
                 "the staging folder cannot hold a file of \(shownBytes(asset.size)): \(error); FAT ends at 4 GiB, and LimitFSIZE= of the "
                     + "unit may be less: put staging.path on another file system, or set `staging: {copy: in-place}` for the folder"
@@ -126,13 +126,13 @@ extension Stager {
             if let reason = try await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) }) {
                 return waitForDisk(asset, reason)
             }
-            putOff(asset, .backoff, "cannot read the source: \(error); \(advice(error, asset))")
+            postpone(asset, .backoff, "cannot read the source: \(error); \(advice(error, asset))")
         case .cannotShare(_, let error): cannotShare(error, asset)
         case .noCommand(let text):
             hold(
                 asset, .backoff,
                 "export of folder \(asset.folder): \(text); install it or correct export.command, and reload")
-        case .commandEnded(let text): putOff(asset, .backoff, text)
+        case .commandEnded(let text): postpone(asset, .backoff, text)
         case .commandFailed(let code, let text):
             let failure = Failure(
                 .local, code: code, message: "its export failed: \(text)", at: house.clocks.wall(), retryable: true)
@@ -161,13 +161,13 @@ extension Stager {
     /// The name of an obstacle that concerns a whole folder.
     static func trouble(of folder: String) -> String { "staging of \(folder)" }
 
-    /// Like ``putOff(_:_:_:)``, for an error in the folder's settings: reported once for all of its files.
+    /// Like ``postpone(_:_:_:)``, for an error in the folder's settings: reported once for all of its files.
     private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
         troubled.insert(asset.folder)
         if house.troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: house.clocks.wall(), text: reason)) {
             house.log.error("files of a folder wait to be staged", ["folder": asset.folder, "reason": reason])
         }
-        putOff(asset, kind, reason, isSaid: true)
+        postpone(asset, kind, reason, isReported: true)
     }
 
     /// A source that has changed during every copy is copied less and less often.
@@ -194,7 +194,7 @@ extension Stager {
 
     private func waitForDisk(_ asset: AssetRecord, _ reason: String) {
         house.diskIsAway(asset.folder, reason)
-        putOff(asset, .absent, reason, isSaid: true)
+        postpone(asset, .absent, reason, isReported: true)
     }
 
     /// The disk of these folders is present again: copies that waited for it are tried at once.
@@ -206,13 +206,13 @@ extension Stager {
     }
 
     /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
-    private func block(_ text: String, news: String? = nil) {
-        wait(text, news: news, until: house.clocks.wall().advanced(by: Self.blockTime))
+    private func block(_ text: String, changeKey: String? = nil) {
+        wait(text, changeKey: changeKey, until: house.clocks.wall().advanced(by: Self.blockTime))
         blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
     }
 
     /// One source cannot be copied now: the others continue, and it is tried again.
-    private func putOff(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String, isSaid: Bool = false) {
+    private func postpone(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String, isReported: Bool = false) {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
             afterFailures: failures, jitter: Random.jitter())
@@ -224,7 +224,7 @@ extension Stager {
         _ = house.stagingHolds.set(
             "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: reason))
         // The 1st, 2nd, 4th, 8th … time: a folder with files of another user must not fill the log.
-        if !isSaid, failures & (failures - 1) == 0 {
+        if !isReported, failures & (failures - 1) == 0 {
             house.log.warning(
                 "cannot stage a file yet; will retry",
                 ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
@@ -285,11 +285,11 @@ extension Stager {
     }
 
     /// A file that changed and then vanished never settles again: its uploads end as `source_missing`.
-    func lookAfterUnsettled() async throws {
+    func checkUnsettled() async throws {
         while !Task.isCancelled {
             do {
                 let assets = try await house.store.read { try $0.staging.unsettled() }
-                await unsettledBell.wait(atMost: assets.isEmpty ? nil : .seconds(10))
+                await unsettledSignal.wait(atMost: assets.isEmpty ? nil : .seconds(10))
                 for asset in assets {
                     let isGone = try await blocking { [house] () throws -> Bool in
                         // An unmounted folder proves nothing about its files, nor does a disk that fails.

@@ -10,7 +10,7 @@ internal import Synchronization
 /// uploaded in place is only digested.
 actor Stager {
     let house: House
-    /// Tells `Watch` that a file has to settle again.
+    /// Requests from `Watch` that a file settles again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     /// The number of files that are being handed over as bytes.
     var receptions = 0
@@ -34,7 +34,7 @@ actor Stager {
     var blockedUntil: MonotonicTime?
     var isShort: Bool { admission.isShort }
     private let workers: [Worker]
-    let unsettledBell = AsyncSignal()
+    let unsettledSignal = AsyncSignal()
 
     private struct Worker: Sendable {
         let signal: AsyncSignal
@@ -78,7 +78,7 @@ actor Stager {
         swept.end()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { try await self.work(worker) } }
-            group.addTask { try await self.lookAfterUnsettled() }
+            group.addTask { try await self.checkUnsettled() }
             group.addTask {
                 while !Task.isCancelled {
                     await self.house.stagingSignal.wait()
@@ -162,12 +162,12 @@ actor Stager {
         }
         let result = admission.finish(pass)
         if result.endsShortage { clearTrouble() }
-        if let obstacle = result.obstacle { wait(obstacle.text, news: obstacle.news) }
+        if let obstacle = result.obstacle { wait(obstacle.text, changeKey: obstacle.changeKey) }
         if result.wakesWorkers { house.stagingSignal.signal() }
         return result.batch.compactMap { ticket in byID[ticket.id].map { CopyJob(asset: $0, ticket: ticket) } }
     }
 
-    /// - Returns: Whether the folder could be asked.
+    /// - Returns: Whether the folder could be read.
     private func querySpace() async throws -> Bool {
         let query = admission.beginSpaceQuery()
         guard let budget = try await budget() else { return false }
@@ -214,7 +214,7 @@ actor Stager {
             at: house.clocks.wall(), retryable: false)
     }
 
-    /// - Returns: `nil` when the folder cannot be asked, which is reported.
+    /// - Returns: `nil` if the folder cannot be read, which is reported.
     func budget() async throws -> StagingBudget? {
         let settings = house.settings.staging
         let used = try await house.store.read { try $0.staging.totalBytes() }
@@ -239,11 +239,13 @@ actor Stager {
     }
 
     /// - Parameters:
-    ///   - news: The part of the text whose change is logged; the whole text by default.
+    ///   - changeKey: The part of the text whose change is logged; the whole text by default.
     ///   - until: When it is tried again; `nil` where space has to be freed, at an unknown time.
-    func wait(_ text: String, news: String? = nil, until: WallTime? = nil) {
+    func wait(_ text: String, changeKey: String? = nil, until: WallTime? = nil) {
         let hold = Hold(.disk, since: house.clocks.wall(), until: until, text: text)
-        if house.troubles.set("staging", hold, news: news) { house.log.warning("staging waits", ["reason": text]) }
+        if house.troubles.set("staging", hold, changeKey: changeKey) {
+            house.log.warning("staging waits", ["reason": text])
+        }
     }
 
     /// Whether all workers have finished their work.
@@ -293,7 +295,7 @@ actor Stager {
         house.stagingSignal.signal()
     }
 
-    /// The settings changed: a folder that refused a copy is asked again, and so is a command that was missing.
+    /// The settings changed: a folder that refused a copy is tried again, and so is a command that was missing.
     func reconsiderRoom() {
         blockedUntil = nil
         let now = house.clocks.monotonic()

@@ -23,7 +23,7 @@ final class BandwidthLimiter: Sendable {
         everything = Throttle(clocks: clocks)
     }
 
-    /// - Parameter servers: The DNS servers that may be asked on behalf of each destination, as found now.
+    /// - Parameter servers: The permitted DNS servers of each destination at the moment.
     func set(nameServers servers: [String: NameServers]) { nameServers.withLock { $0 = servers } }
 
     /// The DNS servers that may be asked on behalf of a destination, as known whenever it is called.

@@ -58,7 +58,7 @@ final class LiveUploads: Sendable {
     /// The uploads for which ``isToPause(_:)`` is true.
     var pausing: Set<String> { ending.withLock { $0 } }
 
-    /// Has to be followed by a ring of the dispatcher's bell.
+    /// The caller has to signal the scheduler afterwards.
     func reviewSuperseded() { mayBeSuperseded.store(true, ordering: .releasing) }
     /// Whether running uploads may have ended, according to the stored state; resets the flag.
     func takeReview() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
@@ -86,9 +86,9 @@ final class LiveUploads: Sendable {
 
     func sent(_ id: String, _ offset: Int64) {
         let now = clocks.monotonic()
-        let news = runs.withLock { runs -> (destination: String, bytes: Int64)? in
+        let progress = runs.withLock { runs -> (destination: String, bytes: Int64)? in
             guard var run = runs[id] else { return nil }
-            let news = (run.destination, offset - run.sent)
+            let progress = (run.destination, offset - run.sent)
             run.sent = offset
             let elapsed = now.since(run.window.at).inSeconds
             // A window of one second, smoothed: steady for the eye, and quick to show a stop.
@@ -98,9 +98,9 @@ final class LiveUploads: Sendable {
                 run.window = (now, offset)
             }
             runs[id] = run
-            return news
+            return progress
         }
-        if let news { speeds.withLock { $0[news.destination, default: Speed()].sent(news.bytes, at: now) } }
+        if let progress { speeds.withLock { $0[progress.destination, default: Speed()].sent(progress.bytes, at: now) } }
     }
 
     /// Bytes a second to a destination, over the last minutes with traffic; `nil` while that is unknown.

@@ -67,7 +67,7 @@ struct RemoteNaming: Sendable {
             case "height": facts.height.map { "\($0)" }
             // Text from outside: it must not create a folder, lead upwards or hide the file.
             case "camera": facts.camera.map { String($0.replacing("/", with: "_").drop { $0 == "." }) }
-            // A word of the list that this switch lacks: an empty place.
+            // A placeholder of the list that this switch lacks: an empty text.
             default: nil
             }
         return Array((text ?? "").utf8)

@@ -5,7 +5,7 @@ internal import Linux
 internal import Store
 internal import Transport
 
-/// Removes the leftovers of cancelled uploads at the remote. The queue is stored; a destination that is down is asked
+/// Removes the leftovers of cancelled uploads at the remote. The queue is stored; a destination that is down is tried
 /// again with growing waits, for seven days.
 actor RemoteRemovals {
     private let house: House
@@ -41,7 +41,7 @@ actor RemoteRemovals {
         if let until = deferred[deletion.id], until > now { return }
         // Only after the transfer has ended: its last answer may still name an object that it made.
         if await scheduler.isRunning(deletion.upload) { return }
-        // Where nothing may be sent, a removal may not either. The dispatcher rings when that ends.
+        // If policy permits no request, it permits no removal either. The scheduler signals the end of the hold.
         if await scheduler.forbidsRemovals(at: deletion.destination) { return }
         guard let permit = await scheduler.permit(to: deletion.destination) else { return }
         // An answer after the cancel has shown this.

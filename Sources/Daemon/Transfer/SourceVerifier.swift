@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// Watches a source while it is uploaded in place: checks that it exists, and still has the digested content.
 final class SourceVerifier: Sendable {
-    /// The source has changed; its new state is asked for separately.
+    /// The source has changed; its new state is read separately.
     struct Moved: Error {}
 
     private let identity: SourceRelease.AssetIdentity
@@ -151,10 +151,10 @@ extension UploadAttempt {
         let failures = house.stagingHolds.count("\(claim.asset.id)")
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
             afterFailures: failures + 1, jitter: Random.jitter())
-        let isNews = house.stagingHolds.set(
+        let isNew = house.stagingHolds.set(
             "\(claim.asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: text))
         if kind == .absent { house.diskIsAway(claim.asset.folder, text) }
-        if isNews, kind != .absent {
+        if isNew, kind != .absent {
             house.log.warning("upload waits for its source", ["id": claim.upload.id, "reason": text])
         }
         return Verdict(

@@ -8,7 +8,7 @@ internal import Synchronization
 // `before_upload`: the one hook that an upload waits for.
 
 extension UploadAttempt {
-    /// Asks the configured programs before the first byte of this generation, and records the answer.
+    /// Runs the configured programs before the first byte of this generation, and records the answer.
     ///
     /// - Returns: `nil` when the upload may be sent; ``claim`` then has the approved values.
     /// - Throws: `StoreError` when the answer cannot be written.
@@ -67,7 +67,7 @@ extension UploadAttempt {
 
     /// The input of the program.
     ///
-    /// - Parameter changes: Changes that earlier programs asked for.
+    /// - Parameter changes: Changes that earlier programs requested.
     private func asked(_ changes: BeforeUpload.Changes) throws -> [UInt8] {
         let (upload, asset) = (claim.upload, claim.asset)
         return try AskedView(
@@ -113,7 +113,7 @@ extension House {
     }
 }
 
-/// The uploads that programs are being asked about, and how often in a row each `before_upload` gave no answer.
+/// The uploads with a running `before_upload` program, and how often in a row each one gave no answer.
 final class PendingApprovals: Sendable {
     private let counts = Mutex<[String: Int]>([:])
     private let open = Mutex<Set<String>>([])

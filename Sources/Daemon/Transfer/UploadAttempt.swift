@@ -154,10 +154,11 @@ struct UploadAttempt: Sendable {
                 outcome: .held(
                     failure, until: house.clocks.monotonic().advanced(by: after), knowing: reporter.known,
                     isFault: false),
-                // If a quota refused, the destination was not asked.
+                // If a quota refused, the destination was not contacted.
                 wasAnswered: failure.code != Failure.shortOfQuota || reporter.wasAnswered)
         case .again, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
-            // The dispatcher fills in the time of the next try: it knows the number of failures, and the destination.
+            // The scheduler fills in the time of the next attempt: it knows the number of failures, and the
+            // destination.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
         }
         return verdict
@@ -289,9 +290,9 @@ final class AttemptReporter: UploadReporter {
         try await house.store.read { try $0.remoteObjects.isOfAnother(remoteID, than: id) }
     }
 
-    func credential(_ news: CredentialRenewal) async throws {
+    func credential(_ renewal: CredentialRenewal) async throws {
         try await source?.insist()
-        try await house.store.writeHeld { try $0.attempts.record(news, of: id) }
+        try await house.store.writeHeld { try $0.attempts.record(renewal, of: id) }
     }
 
     private func note(acked: Int64) {

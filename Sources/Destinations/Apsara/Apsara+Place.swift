@@ -18,7 +18,7 @@ extension Apsara {
         case whole(ApsaraMedium)
     }
 
-    /// The reference depends on the file alone. So a medium that was asked for before a crash, or before the database
+    /// The reference depends only on the file. So a medium that was requested before a crash, or before the database
     /// was lost, is found again: the same file gets no second medium, also when another machine sends it.
     private func reference(_ order: UploadOrder, _ number: Int64) -> String {
         let words = [client.name, order.name.display, hexadecimal(order.file.sha256), "\(number)"]
@@ -39,7 +39,7 @@ extension Apsara {
         try reserve(request.reference, order)
         let moved = ApsaraUploadTicket.moved(checkpoint.apsara, now: client.clocks.wall())
         if moved == nil, ApsaraUploadTicket.dropMoved(&checkpoint.apsara) { checkpoint.apsara.increment(\.leftMedia) }
-        // A video whose storage is refused is asked for again in place, since VOD may have been misunderstood. A
+        // A video whose storage is refused is requested again in place, since VOD may have been misunderstood. A
         // picture is not: asking again would make another picture.
         let isInPlace = medium.sort == .image || objection(to: medium) == nil
         if moved == nil, isInPlace, let (grant, left) = newest.good(checkpoint.apsara, now: client.clocks.wall()) {
@@ -88,7 +88,7 @@ extension Apsara {
         return .place(Place(medium: ticket.medium, grant: ticket.grant, left: left))
     }
 
-    /// Gets a medium for the file: a new one, or one that was asked for before.
+    /// Gets a medium for the file: a new one, or one that was requested before.
     private func begin(
         _ order: UploadOrder, _ checkpoint: inout PartsCheckpoint, _ request: inout ApsaraUploadRequest,
         _ reporter: any UploadReporter, _ context: RequestContext
@@ -176,7 +176,7 @@ extension Apsara {
         }
     }
 
-    /// Gives up a medium when VOD gives no right to it any more; the next attempt asks for another.
+    /// Gives up a medium when VOD no longer grants access to it; the next attempt requests another.
     private func leave(_ checkpoint: inout PartsCheckpoint, _ reporter: any UploadReporter) async throws {
         let old = checkpoint
         checkpoint = PartsCheckpoint(old.stored.keeping(ApsaraCheckpoint.lasting + PartsCheckpoint.lasting))

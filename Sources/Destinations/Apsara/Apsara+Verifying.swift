@@ -1,7 +1,7 @@
 internal import Core
 internal import Transport
 
-// The last step when the storage has every byte: asks whether VOD can use them.
+// The last step when the storage has every byte: queries whether VOD can use them.
 
 extension Apsara {
     /// The medium of an upload that only waits for VOD's verdict.
@@ -11,7 +11,7 @@ extension Apsara {
 
     /// Ends an upload whose bytes the storage has.
     ///
-    /// - Parameter made: The result of the upload when nothing else has to be asked.
+    /// - Parameter made: The result of the upload if no further query is needed.
     func ended(
         _ medium: ApsaraMedium, _ order: UploadOrder, _ old: PartsCheckpoint, _ made: RemoteObject,
         _ reporter: any UploadReporter, _ context: RequestContext
@@ -41,7 +41,7 @@ extension Apsara {
     /// yet.
     private static let mostMissing: Int64 = 5
 
-    /// Asks for VOD's state of a medium, with one request.
+    /// Queries VOD's state of a medium, with one request.
     func verified(
         _ medium: ApsaraMedium, _ order: UploadOrder, _ old: PartsCheckpoint, _ reporter: any UploadReporter,
         _ context: RequestContext

@@ -203,7 +203,7 @@ struct Apsara: Destination {
                     old.keeping(ApsaraCheckpoint.lasting + PartsCheckpoint.lasting), leaving: nil)
             case S3Dialect.isThere:
                 // There was no record of this medium: an attempt may have sent it before the database was lost. The
-                // engine looks at it before it sends a byte.
+                // engine checks it before it sends a byte.
                 var checkpoint = order.partsCheckpoint
                 if checkpoint.has(\.restarts) { throw dialect.api.outcomeUnknown(medium.key) }
                 checkpoint.restarts = 1
@@ -264,7 +264,7 @@ struct Apsara: Destination {
         return "https://\(settings.way.host(in: region))"
     }
 
-    // MARK: What else is asked
+    // MARK: Other queries
 
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         let checkpoint = PartsCheckpoint(checkpoint)
@@ -294,7 +294,7 @@ struct Apsara: Destination {
             if let kept = ApsaraGrant.read(checkpoint.apsara, now: client.clocks.wall())?.grant {
                 grant = kept
             } else {
-                // No new right is asked for to a medium that may be complete: VOD would take that as a request to
+                // No new grant is requested for a medium that may be complete: VOD would take that as a request to
                 // overwrite it.
                 if mayBeWhole {
                     guard try await authority.isWhole(medium, size: size, context) == false else { return false }

@@ -189,7 +189,7 @@ struct ApsaraAPI: ApsaraAuthority {
     ) async throws -> JSONValue {
         var corrected: Set<S3Signed.Correction> = []
         var hasNewNonce = false
-        // An upload that was begun in a region is asked for there, unless the configuration names the service.
+        // An upload that was started in a region is queried there, unless the configuration names the service.
         let base = region.flatMap { endpoint.hasSuffix(".aliyuncs.com") ? Self.endpoint($0) : nil } ?? endpoint
         while true {
             let (key, reading) = try await client.key(of: keys, context)

@@ -3,9 +3,9 @@ internal import Transport
 
 /// Gives a file its place at VOD. Either VOD itself, or the person's own service or program that calls VOD.
 protocol ApsaraAuthority: Sendable {
-    /// Asks for the medium of a reference: a new one, or the existing one.
+    /// Requests the medium of a reference: a new one, or the existing one.
     ///
-    /// - Parameter again: The medium was asked for before, and the answer did not come.
+    /// - Parameter again: The medium was requested before, and the answer was lost.
     /// - Throws: ``UploadError``; `CancellationError`.
     func begin(
         _ request: ApsaraUploadRequest, again: Bool, _ context: RequestContext

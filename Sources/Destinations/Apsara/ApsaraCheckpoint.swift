@@ -59,7 +59,7 @@ struct ApsaraCheckpoint: TypedCheckpoint {
         let lostMedia = CheckpointField<Int64?>("lost_media")
         /// Number of media that were given up because the right to them ended; they stay empty.
         let leftMedia = CheckpointField<Int64?>("left_media")
-        /// The file name that VOD was told.
+        /// The file name that was sent to VOD.
         let file = CheckpointField<String?>("file")
 
         // MARK: Media that were given up although VOD had their bytes
@@ -77,13 +77,13 @@ struct ApsaraCheckpoint: TypedCheckpoint {
         let transferredBy = CheckpointField<String?>("transferred")
         /// Problems on the way, for the person.
         let warnings = CheckpointField<[String]>("warnings")
-        /// Answers in a row that the medium is not there.
+        /// Answers in a row that the medium does not exist.
         let missingAnswers = CheckpointField<Int64?>("missing")
         /// The generation in which they were counted.
         let missingIn = CheckpointField<Int?>("missing_in")
-        /// How often VOD was asked whether it can use the medium.
+        /// How often VOD was queried whether it can use the medium.
         let polls = CheckpointField<Int64?>("polls")
-        /// When it was asked first, in ms since 1970.
+        /// The time of the first query, in ms since 1970.
         let waitsSince = CheckpointField<Int64?>("waits_since")
     }
 }

@@ -20,7 +20,7 @@ actor ApsaraKeys: S3KeySource {
     /// Whether a question about a possibly complete object may ask for a new right. VOD may take that request as one
     /// to overwrite the object.
     private let renewsForQuestions: Bool
-    /// Whether a new right may be asked for before this one is refused: the new right may be for another medium.
+    /// Whether a new grant may be requested before this one is refused: the new grant may be for another medium.
     private let renewsEarly: Bool
     private let question = SingleFlight()
     private var held: ApsaraGrant
@@ -50,7 +50,7 @@ actor ApsaraKeys: S3KeySource {
         end = clocks.monotonic().advanced(by: left)
     }
 
-    /// How long a right that was just given is valid. A clock of ours that was never set cannot tell.
+    /// How long a right that was just given is valid. A local clock that was never set gives no answer.
     static func life(of grant: ApsaraGrant, now: WallTime, ahead: Duration) -> Duration {
         guard let end = grant.end else { return longestLife }
         let left = Duration.milliseconds(end.milliseconds - now.advanced(by: ahead).milliseconds)

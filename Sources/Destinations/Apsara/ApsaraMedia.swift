@@ -31,7 +31,7 @@ enum ApsaraMediaKind: String, Sendable, CaseIterable {
     static func ending(of name: FilePath) -> String? { name.fileExtension.flatMap { $0.text }?.lowercased() }
 }
 
-/// Fields that VOD is told of every file, in addition to those from templates.
+/// Fields that are sent to VOD for every file, in addition to those from templates.
 struct ApsaraFields: Hashable, Sendable {
     /// `false`: VOD keeps the file as it is.
     var transcode: Bool?
@@ -46,7 +46,7 @@ extension ApsaraFields {
     /// Whether the request that ends the upload carries a notification for the service.
     var needsEnd: Bool { process != nil || watermark != nil || priority != nil }
 
-    /// The fields that the service is told of one file, and warnings about values that had to be cut.
+    /// The fields that are sent to the service for one file, and warnings about values that had to be cut.
     struct MetadataFields: Hashable, Sendable {
         /// Fields by the service's own names (VOD API reference, "CreateUploadVideo", "CreateUploadImage").
         var fields: [String: String] = [:]

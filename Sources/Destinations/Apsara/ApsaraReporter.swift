@@ -2,7 +2,7 @@ internal import Core
 internal import Synchronization
 
 /// Passes on the engine's notes of one attempt. To every checkpoint it adds the ticket that has replaced its medium
-/// meanwhile, so that a restart uses that ticket and asks for no other.
+/// meanwhile, so that a restart uses that ticket and requests no other.
 final class ApsaraReporter: UploadReporter {
     private struct State {
         var last: Checkpoint
@@ -59,7 +59,7 @@ final class ApsaraReporter: UploadReporter {
     func companions() async throws -> [Companion] { try await reporter.companions() }
     func named(_ id: String, at url: String?) async throws { try await reporter.named(id, at: url) }
     func isOfAnother(_ id: String) async throws -> Bool { try await reporter.isOfAnother(id) }
-    func credential(_ news: CredentialRenewal) async throws { try await reporter.credential(news) }
+    func credential(_ renewal: CredentialRenewal) async throws { try await reporter.credential(renewal) }
     func sending(_ offset: Int64) { reporter.sending(offset) }
     func spent(_ bytes: Int64) { reporter.spent(bytes) }
     func entered(_ phase: UploadPhase) { reporter.entered(phase) }

@@ -4,7 +4,7 @@ internal import Transport
 /// A file's media asset, and the address for its bytes.
 struct ApsaraMedium: Hashable, Sendable {
     var sort: ApsaraMediaKind
-    /// The id at VOD; `nil` where the person's own service does not tell it.
+    /// The id at VOD; `nil` if the user's own service does not report it.
     var id: String?
     /// Scheme and host of the storage, without the bucket.
     var endpoint: String

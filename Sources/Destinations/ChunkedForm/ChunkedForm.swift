@@ -51,7 +51,7 @@ struct ChunkedForm: Destination {
     func check(context: RequestContext) async -> CheckResult {
         let dialect = FormDialect(server: server, context: context)
         do {
-            // OPTIONS changes nothing. Any answer shows that a server is there, and a portal's answer is recognised.
+            // OPTIONS changes nothing. Any answer shows that a server responds, and a portal's answer is recognised.
             let answer = try await dialect.answer(
                 Request("OPTIONS", dialect.url, limits: dialect.limits.small), .probe)
             let status = answer.response.status

@@ -62,7 +62,7 @@ struct FormDialect: PartsDialect {
     }
 
     func reserve(for count: Int64) -> Shortage? { context.permit.reserve(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) { context.permit.returnPledge(for: count, sent: sent) }
+    func returnReservation(for count: Int64, sent: Int64) { context.permit.returnReservation(for: count, sent: sent) }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = PartPlan(size: order.file.size, partSize: settings.blockSize, rule: settings.rule) else {
@@ -338,7 +338,7 @@ struct FormDialect: PartsDialect {
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
         let status = answer.response.status
         if answer.verdict == .success || confirms(answer, abort.statuses) { return true }
-        // An answer that asks for a wait when sending blocks does so here too. A login page or an error in a 200 has
+        // An answer that requests a wait when sending blocks does so here too. A login page or an error in a 200 has
         // removed nothing.
         let isEmptySuccess = (200..<300).contains(status)
         if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isEmptySuccess {

@@ -104,7 +104,7 @@ struct Directory: Destination {
 
 extension RemoteSpace {
     /// Space that is reserved for root counts as used. The number of inodes is not checked: some file systems report
-    /// none and still accept files, so the first refused file tells.
+    /// none and still accept files, so the first refused file shows it.
     ///
     /// - Returns: `nil` where the figures make no sense.
     fileprivate init?(_ space: Space) {

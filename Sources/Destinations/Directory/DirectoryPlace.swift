@@ -19,7 +19,7 @@ final class DirectoryPlace: WholePlace {
     private static let flushEvery: Int64 = 8 << 20
     /// On a slow disk, a durable point is made after this time, at any offset.
     private static let longestStretch: Duration = .seconds(5)
-    /// Space for less than this is not reserved: the call costs more than it tells.
+    /// Space for less than this is not reserved: the call costs more than it gains.
     private static let worthReserving: Int64 = 1 << 20
 
     init(_ target: DirectoryTarget, _ folder: consuming Descriptor, relative: FilePath, root: FileStatus) throws {

@@ -6,7 +6,7 @@ internal import Core
 ///
 /// The cause may be a lock, a cache or a proxy that recovers in a moment, so the first few times cost only a short
 /// wait. After that, only a few bytes of the file are sent to test whether it is over, the waits grow up to an hour,
-/// and a person is told.
+/// and it is reported.
 struct Contradiction {
     enum Kind {
         /// The named offset and the accepted bytes contradict each other.
@@ -25,9 +25,9 @@ struct Contradiction {
         }
     }
 
-    /// Up to this many times, everything that is left is sent all the same.
+    /// Up to this many times, all remaining bytes are sent anyway.
     static let few: Int64 = 3
-    /// After this many in a row, or this long, a person is told.
+    /// After this many in a row, or this long, it is reported.
     private static let most: Int64 = 10
     private static let longest = Duration.seconds(3600)
     /// Bytes that are sent to test whether it is over.

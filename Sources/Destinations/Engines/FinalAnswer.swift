@@ -1,6 +1,6 @@
 internal import Core
 
-/// The policy for an upload whose last request was refused, although every byte is there.
+/// The policy for an upload whose last request was refused, although the remote has every byte.
 enum FinalErrorPolicy: String, Sendable, CaseIterable {
     case fail, accept
 
@@ -63,7 +63,7 @@ enum FinalAnswer {
         return true
     }
 
-    /// Whether an answer to the last request ends the upload where the remote cannot be asked what it has.
+    /// Whether an answer to the last request ends the upload if the remote's content cannot be queried.
     ///
     /// - Parameter isKnownPlace: The same address has accepted bytes of this file. Otherwise the address may be wrong,
     ///   and a wrong address refuses no file.

@@ -114,7 +114,7 @@ struct EngineFields: CheckpointFields {
     /// The file was taken for complete without confirmation from the remote, as configured.
     let isAssumedComplete = CheckpointField<Bool>("assumed")
 
-    // MARK: What the remote may hold in addition
+    // MARK: Additional objects at the remote
 
     /// The end was sent again, or the upload was started again, after the remote may have completed the file.
     let mayBeDoubled = CheckpointField<Bool>("doubled")

@@ -188,7 +188,7 @@ extension S3API {
             // Some services answer so when there is none, and some have no such list.
             if response.status == 404 || response.status == 501 || verdict(response).isUnknownHere { return [] }
             guard (200..<300).contains(response.status) else { throw refusal(response, request.what) }
-            // Ceph codes the keys of this list when it is asked to, but does not say so (seen at 16.2). So coding is
+            // Ceph encodes the keys of this list on request, but does not report it (seen at 16.2). So coding is
             // requested only when a key cannot be read otherwise.
             if !isCoded, XMLValue.read(response.body) == nil {
                 isCoded = true
@@ -276,14 +276,14 @@ extension S3API {
         return PercentCoding.text(decoding: written.replacing("+", with: " ")) ?? written
     }
 
-    // MARK: What a key may do
+    // MARK: Permissions of a key
 
-    /// The rights that are needed to look at an object, by name.
+    /// The permissions that are needed to query an object, by name.
     var lookupRights: String { settings.preset.wire.signing == .s3 ? "s3:GetObject, s3:ListBucket" : "oss:GetObject" }
 
     var listRight: String { settings.preset.wire.signing == .s3 ? "s3:ListBucket" : "oss:ListObjects" }
 
-    /// Whether the service has an unfinished upload with this name. Asks by sending an empty part as the first part,
+    /// Whether the service has an unfinished upload with this name. Sends an empty part as the first part,
     /// which a key that may only write is allowed to do.
     func hasUpload(_ upload: String, _ key: FilePath) async throws -> Bool {
         let request = S3Request(

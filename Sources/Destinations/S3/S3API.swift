@@ -93,7 +93,8 @@ struct S3API: Sendable {
         }
     }
 
-    /// Whether other content was seen there. It may be gone since: the caller asks the service before a byte leaves.
+    /// Whether other content was seen there. It may be gone since: the caller queries the service before a byte is
+    /// sent.
     func isTaken(_ key: FilePath, from sha256: [UInt8]) -> Bool {
         learned.there.withLock { $0[key].map { $0 != sha256 } ?? false }
     }
@@ -106,7 +107,7 @@ struct S3API: Sendable {
         nonmutating set { learned.hasNoList.store(newValue, ordering: .relaxed) }
     }
 
-    /// The key may not look at objects: a request for an object that is known to exist was answered with 403.
+    /// The key may not query objects: a request for an object that is known to exist was answered with 403.
     var cannotLookUp: Bool { forbiddenQuestions.cannotLookUp(client.clocks.monotonic()) }
 
     func noteLookupRefused() {
@@ -165,7 +166,7 @@ struct S3API: Sendable {
     }
 
     func verdict(_ response: Response) -> S3Verdict {
-        S3Verdict(response, isLent: signer.isLent, now: client.clocks.wall())
+        S3Verdict(response, isTemporary: signer.isTemporary, now: client.clocks.wall())
     }
 
     func refusal(_ response: Response, _ what: String) -> UploadError {

@@ -21,7 +21,7 @@ final class S3ForbiddenQuestions: Sendable {
 
     init(log: @escaping @Sendable (String) -> Void) { self.log = log }
 
-    /// Whether the key may not look at objects.
+    /// Whether the key may not query objects.
     func cannotLookUp(_ now: MonotonicTime) -> Bool { state.withLock { $0.until.map { now < $0 } ?? false } }
 
     /// Records that a request for an object that is known to exist was answered with 403.

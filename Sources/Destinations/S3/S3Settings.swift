@@ -22,7 +22,7 @@ struct S3Settings: Sendable {
     var singleUpTo: Int64 = 16 << 20
     var limits = RequestLimits()
     var signing = BucketWire.Signing.s3
-    /// The service is told the limit of the policy.
+    /// The bandwidth limit of the policy is sent to the service.
     var tellsLimit = false
     /// The object's key was assigned by the service that gave the right to it.
     var assignedObject: S3AssignedObject?
@@ -37,7 +37,7 @@ struct S3AssignedObject: Sendable {
     var lasting: [String]
     /// Headers that are sent with the end of an upload in parts.
     var ending: [(name: String, value: String)] = []
-    /// Asks the service that gave the right whether it has the whole file; `nil` where that cannot be found out. The
+    /// Queries the service that gave the grant whether it has the whole file; `nil` if that cannot be determined. The
     /// right itself may not allow looking.
     var isWhole: @Sendable () async throws -> Bool?
 }

@@ -18,8 +18,8 @@ struct S3Verdict: Sendable {
     /// The cause is the key, its secret, or its rights.
     let isOfRights: Bool
 
-    /// - Parameter isLent: The request carried the token of a temporary key.
-    init(_ response: Response, isLent: Bool, now: WallTime) {
+    /// - Parameter isTemporary: The request carried the token of a temporary key.
+    init(_ response: Response, isTemporary: Bool, now: WallTime) {
         // OSS answers a request without a body with its error document in a header.
         let document =
             response.body.isEmpty
@@ -32,7 +32,7 @@ struct S3Verdict: Sendable {
         region = Self.region(response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text)
         // Ceph answers only `InvalidArgument` to a token that it cannot read. `HEAD` has no error document at all:
         // Amazon answers 400 to a token that has ended, Ceph 403 (seen at 16.2).
-        let isOfToken = isLent && response.status == 400 && (code == nil || words == "InvalidArgument")
+        let isOfToken = isTemporary && response.status == 400 && (code == nil || words == "InvalidArgument")
         status = response.status
         isStored = response.status == 203 && code == "CallbackFailed"
         isOfKey = isOfToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403

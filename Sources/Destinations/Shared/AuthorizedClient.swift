@@ -126,7 +126,7 @@ struct AuthorizedClient: Sendable {
                 return Answer(response: response, url: request.url)
             }
             // The secret may have been renewed meanwhile. A request with bytes is not repeated here, though: its next
-            // attempt asks where the upload stands, and reads the new secret.
+            // attempt queries the upload's progress, and reads the new secret.
             await credentials.refused(reading)
             guard case .none = request.body, !isSecondTry, response.status == 401 else {
                 return Answer(response: response, url: request.url)

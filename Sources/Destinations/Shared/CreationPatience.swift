@@ -2,7 +2,7 @@ internal import Core
 internal import Synchronization
 
 /// Creations at a remote whose answers were not understood or did not come: each may have made an empty upload that
-/// stays. Shared by all uploads to a destination, so that a queue of uploads makes no more of them than one would.
+/// stays. Shared by all uploads to a destination, so that a queue of uploads creates as few of them as one upload.
 ///
 /// The first costs no wait, since it may be an accident. Each further one waits longer, up to six hours.
 final class CreationPatience: Sendable {
@@ -27,7 +27,7 @@ final class CreationPatience: Sendable {
 
     /// - Parameters:
     ///   - error: The outcome of a creation that may have made something.
-    ///   - atLeast: How many creations this upload is known to have tried in vain, also before a restart.
+    ///   - atLeast: How many failed creations of this upload are known, also from before a restart.
     /// - Returns: `error` with the wait for the next one.
     func failed(_ error: UploadError, _ client: AuthorizedClient, atLeast: Int64 = 1) -> UploadError {
         let now = client.clocks.monotonic()
@@ -66,7 +66,7 @@ final class CreationPatience: Sendable {
     ///
     /// - Parameters:
     ///   - earlier: How many earlier creations of this upload have failed.
-    ///   - countsLost: A lost answer counts too, because it cannot be looked for what was made.
+    ///   - countsLost: A lost answer counts too, because its object cannot be looked for.
     /// - Throws: Errors of `creation`; ``UploadError`` while no creation may be sent.
     func make<Made>(
         _ client: AuthorizedClient, after earlier: Int64, countsLost: Lost = .never, _ creation: () async throws -> Made

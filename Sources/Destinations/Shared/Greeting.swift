@@ -10,7 +10,7 @@ final class Greeting: Sendable {
     }
 
     private struct State {
-        /// The server has answered, or was asked already.
+        /// The server has answered, or was probed already.
         var isKnown = false
         /// The protocol that was found, until the server answers.
         var found: Speech?

@@ -47,7 +47,7 @@ struct OwnService: Sendable {
         }
     }
 
-    /// The address for questions; `nil` where no network service is asked.
+    /// The address for requests; `nil` if no network service is used.
     var address: WebAddress? { if case .service(let url, _, _) = way { WebAddress(url) } else { nil } }
 
     /// - Parameters:

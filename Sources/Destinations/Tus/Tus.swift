@@ -42,7 +42,7 @@ struct Tus: Destination {
         let dialect = TusDialect(server: server, context: context)
         let checkpoint = OffsetCheckpoint(checkpoint)
         guard let url = checkpoint.url else { return true }
-        // The server that has the upload is no longer configured, and no other server is asked to remove it.
+        // The server that has the upload is no longer configured, and no other server gets a request to remove it.
         guard dialect.isOurs(checkpoint), dialect.objection(to: checkpoint) == nil else { return false }
         // The `discard` of ``Destination`` has no notes: a removal is one request without a body.
         do { return try await dialect.remove(url) } catch let error as UploadError { throw error } catch {

@@ -2,7 +2,7 @@ internal import Core
 internal import Transport
 
 extension TusDialect {
-    /// Asks with our own extension (docs/destinations/tus.md) where the server announces it; tus itself has no such
+    /// Queries with our own extension (docs/destinations/tus.md) if the server announces it; tus itself has no such
     /// request.
     func find(_ order: UploadOrder) async throws -> Finding {
         guard let announced = try await capabilities.current(self), announced.canLookUp else {

@@ -116,7 +116,7 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    /// A server that has refused the method itself is first asked without bytes, at the offset that it has named.
+    /// A server that has refused the method itself first gets a request without bytes, at the offset that it has named.
     ///
     /// - Returns: `nil` where bytes may be sent.
     private func askWithoutBody(_ url: String, at offset: Int64) async -> Sending? {
@@ -162,7 +162,7 @@ struct TusDialect: OffsetDialect {
 
     func isThere() async throws -> Bool { try await options(endpoint) != nil }
 
-    /// - Returns: `nil` when the server does not tell. tus has no such field; `sluice receive` has.
+    /// - Returns: `nil` if the server does not report it. tus has no such field; `sluice receive` has.
     func space() async throws -> RemoteSpace? {
         try await capabilities.latest(self) { $0.free != nil }?.space
     }
@@ -270,7 +270,7 @@ struct TusDialect: OffsetDialect {
             let url: String
             do { url = try redirected(answer, "bytes") } catch { return .failed(error) }
             checkpoint.url = url
-            // When asked, the server says that the offset has not changed: the request was in vain once.
+            // The server reports an unchanged offset: the request had no effect once.
             return .status(refusal(.again(after: nil)), again: 3)
         case .status(let remedy, let again): return .status(refusal(remedy), again: again)
         case .tooMuch: return .tooMuch(refusal(.giveUp))
@@ -332,7 +332,7 @@ struct TusDialect: OffsetDialect {
     }
 
     /// The quota may be monthly; then the server says when it ends. A person who makes space before that runs `sluice
-    /// resume`; a restart asks as well.
+    /// resume`; a restart queries as well.
     private static let longestFull: Int64 = 7 * 86_400
 
     /// A plain text, and not the page of a proxy, gives the reason why there is no space.

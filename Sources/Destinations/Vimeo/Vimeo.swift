@@ -69,7 +69,7 @@ struct Vimeo: Destination {
         let dialect = VimeoDialect(account: account, context: context)
         let checkpoint = OffsetCheckpoint(checkpoint)
         let thing = checkpoint.vimeo.video ?? checkpoint[as: VimeoPictureCheckpoint.self].picture
-        // A ticket that was not ended is no video, and disappears by itself.
+        // A ticket that was not completed is no video, and expires.
         let isUnheard =
             checkpoint.isCreating && checkpoint.vimeo.has(\.askedAt) && dialect.settings.flow != .fourStep
         if thing == nil, !checkpoint.vimeo.has(\.endingAt), !isUnheard { return true }

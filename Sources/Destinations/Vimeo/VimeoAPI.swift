@@ -15,7 +15,7 @@ struct VimeoAPI: Sendable {
     let client: AuthorizedClient
     let base: String
     private let limits: Limits
-    /// The time until which the service has told us to stay away.
+    /// The time until which the service accepts no requests.
     private let ban = VimeoBackoff()
     private let clock = VimeoClock()
     let creations = CreationPatience()
@@ -30,10 +30,10 @@ struct VimeoAPI: Sendable {
         known = .at(base)
     }
 
-    /// The time by the clock of the service, as far as an answer has told it; ms since 1970.
+    /// The time by the clock of the service, as far as an answer contained it; ms since 1970.
     var now: Int64 { client.clocks.wall().milliseconds.addingClamped(clock.ahead) }
 
-    /// How far that clock is ahead of this machine's, in ms; 0 until an answer has told it.
+    /// How far that clock is ahead of this machine's, in ms; 0 until an answer contained it.
     var ahead: Int64 { clock.ahead }
     var isTimeKnown: Bool { clock.isKnown }
 
@@ -116,7 +116,7 @@ struct VimeoAPI: Sendable {
         client.failure(kind, code, message, retryable: retryable)
     }
 
-    /// How long the service asks to be left alone: `X-RateLimit-Reset` as a date or in seconds since 1970, since both
+    /// How long the service accepts no requests: `X-RateLimit-Reset` as a date or in seconds since 1970, since both
     /// forms are documented; otherwise `Retry-After`; `nil` where it has neither, or an impossible value.
     private func rateLimit(_ response: Response) -> Duration? {
         let now = client.clocks.wall()
@@ -149,7 +149,7 @@ private final class VimeoClock: Sendable {
     }
 }
 
-/// The wait that a service has asked for, shared by all uploads to an account. It doubles where the service names none.
+/// The wait that a service has requested, shared by all uploads to an account. It doubles where the service names none.
 private final class VimeoBackoff: Sendable {
     private struct State {
         var until: MonotonicTime?

@@ -60,11 +60,11 @@ struct VimeoCheckpoint: TypedCheckpoint {
 
         // MARK: After the last byte
 
-        /// Answers in a row that the video is not there.
+        /// Answers in a row that the video does not exist.
         let missingAnswers = CheckpointField<Int64?>("missing")
-        /// How often the service was asked whether the video is ready.
+        /// How often the service was queried whether the video is ready.
         let polls = CheckpointField<Int64?>("polls")
-        /// When it was asked first.
+        /// The time of the first query.
         let waitsSince = CheckpointField<Int64?>("waits_since")
     }
 }

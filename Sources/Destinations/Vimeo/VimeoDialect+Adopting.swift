@@ -13,7 +13,7 @@ extension VimeoDialect {
         Int64(((settings.limits.reply ?? .seconds(60)) + .seconds(60)).inSeconds * 1000)
     }
 
-    /// The wait between the two looks at a video that may be ours: long enough for another machine to receive the
+    /// The wait between the two queries of a video that may be ours: long enough for another machine to receive the
     /// answer for one that it made, and to begin.
     private var settling: Duration { settings.firstPoll * 10 }
 
@@ -149,7 +149,7 @@ extension VimeoDialect {
         return try await locate(order, &checkpoint)
     }
 
-    /// The video could not be looked for: the next creation waits longer with each one that was in vain, also after a
+    /// The video could not be looked for: the next creation waits longer with each failed one, also after a
     /// restart.
     ///
     /// - Returns: `false`.
@@ -171,7 +171,7 @@ extension VimeoDialect {
             let reach = checkpoint.reach
         else { return false }
         var status = checkpoint
-        // A host that is not allowed is not asked: then only the state of the video counts.
+        // A host that is not allowed is not contacted: then only the state of the video counts.
         if objection(to: checkpoint) == nil, case .at(let offset) = try await position(of: &status, size: size) {
             return offset > reach
         }
@@ -194,7 +194,7 @@ extension VimeoDialect {
             guard error.failure.http == 403 else { throw error }
             throw unknown(what, "the token may not list videos: \(error.failure.message)")
         }
-        // A checkpoint from before these fields existed does not tell.
+        // A checkpoint from before these fields existed has no value.
         guard let size = checkpoint.vimeo.askedSize else {
             throw unknown(what, "it is not known which video was requested")
         }

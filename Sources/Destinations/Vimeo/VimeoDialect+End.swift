@@ -108,7 +108,7 @@ extension VimeoDialect {
                 return try await reporter.record(checkpoint.stored)
             }
             try await reporter.record(checkpoint.stored)
-            // Every byte is there: the file does not wait like an unfinished upload.
+            // The service has every byte: the file does not wait like an unfinished upload.
             let wait = if case .rateLimit(let after?) = error.remedy { after } else { Duration.seconds(30) }
             throw UploadError(error.failure, remedy: .pending(after: wait))
         }
@@ -124,7 +124,7 @@ extension VimeoDialect {
     ]
     /// The states that a video has only after its bytes were accepted.
     static let later = ["transcode_starting", "transcoding", "available"]
-    /// A video counts as deleted after this many looks in a row do not find it.
+    /// A video counts as deleted after this many queries in a row do not find it.
     private static let mostMissing: Int64 = 3
     private static let day: Duration = .seconds(86_400)
     private static let longestPoll: Duration = .seconds(300)
@@ -238,7 +238,7 @@ extension VimeoDialect {
         return name(uri) == name(video)
     }
 
-    /// Asks again later, with growing waits.
+    /// Queries again later, with growing waits.
     private func later(
         _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter, _ status: String
     ) async throws -> UploadError {
@@ -271,7 +271,7 @@ extension VimeoDialect {
 
     // MARK: Other requests
 
-    /// The smaller of the period's quota and the total storage; `nil` where the service does not tell, as for a token
+    /// The smaller of the period's quota and the total storage; `nil` if the service does not report it, as for a token
     /// without the scope `private`.
     func space() async throws -> RemoteSpace? {
         let (_, json) = try await api.ask("GET", "/me?fields=upload_quota", nil, "the lookup of the quota", context)
@@ -320,7 +320,7 @@ extension VimeoDialect {
         return response.status != 403
     }
 
-    /// The scopes of the token, by the service's names; `nil` where the service does not tell.
+    /// The scopes of the token, by the service's names; `nil` if the service does not report them.
     func scopes() async throws -> Set<String>? {
         let (_, json) = try await api.ask("GET", "/oauth/verify", nil, "the lookup of the token's scopes", context)
         return json?["scope"]?.text.map { Set($0.split(separator: " ").map(String.init)) }

@@ -110,8 +110,8 @@ extension VimeoDialect {
         case refused(UploadError)
     }
 
-    /// Requests an upload of an impossible size, which makes nothing: a service that does not support the flow says so
-    /// first.
+    /// Requests an upload of an impossible size, which creates nothing: a service that does not support the flow
+    /// reports that first.
     ///
     /// - Returns: Whether it is supported; unknown where the service refused something else first.
     func flowSupport() async throws -> FlowSupport {

@@ -68,7 +68,7 @@ final class BusConnection {
             }
             if got == 0 { throw BusError("it closed the connection") }
             taken += got
-            found += try stream.take(UnsafeRawBufferPointer(buffer)[..<got])
+            found += try stream.parse(UnsafeRawBufferPointer(buffer)[..<got])
         }
         try flush()
         return found

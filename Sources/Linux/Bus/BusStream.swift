@@ -39,7 +39,7 @@ struct BusStream {
     ///
     /// - Returns: The messages that are complete now, in order.
     /// - Throws: When it is not D-Bus, or the bus rejects us.
-    mutating func take(_ bytes: some Collection<UInt8>) throws(BusError) -> [BusMessage] {
+    mutating func parse(_ bytes: some Collection<UInt8>) throws(BusError) -> [BusMessage] {
         let passed = min(ignored, bytes.count)
         ignored -= passed
         input += bytes.dropFirst(passed)
@@ -57,7 +57,7 @@ struct BusStream {
     }
 
     /// The greeting (D-Bus specification, "Authentication Protocol"). If the bus asks for more, there is no more data
-    /// than the kernel told it.
+    /// than the kernel reported to it.
     private mutating func greet(_ line: String) throws(BusError) {
         switch (stage, line.prefix { $0 != " " && $0 != "\r" }) {
         case (.asked, "DATA"):

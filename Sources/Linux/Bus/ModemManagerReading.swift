@@ -9,7 +9,7 @@ extension BusService {
     /// which count seconds and bytes. A bearer connects and disconnects with the state of its modem.
     static let modemManager = BusService(
         name: "org.freedesktop.ModemManager1", root: BusQuestion(path: modems, interface: nil),
-        news: [
+        matchRules: [
             "path='\(modems)',interface='org.freedesktop.DBus.ObjectManager'",
             "interface='\(modem)',member='StateChanged'",
             "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',arg0='\(mobile)'",

@@ -41,10 +41,10 @@ final class NetworkListener {
     /// Services that have answered, or were found missing.
     private var heard: Set<Int> = []
     private var report = NetworkReport()
-    private var told: NetworkReport?
+    private var delivered: NetworkReport?
 
     init(
-        addresses: [BusAddress], named: String, backoff: Backoff, patience: Duration, hearsWiFi: Bool,
+        addresses: [BusAddress], named: String, backoff: Backoff, patience: Duration, listsWiFi: Bool,
         changed: @escaping (NetworkReport) -> Void
     ) {
         self.addresses = addresses
@@ -52,7 +52,7 @@ final class NetworkListener {
         self.backoff = backoff
         self.patience = patience
         self.changed = changed
-        mirrors = [ServiceMirror(.networkManager(hearsWiFi: hearsWiFi)), ServiceMirror(.modemManager)]
+        mirrors = [ServiceMirror(.networkManager(listsWiFi: listsWiFi)), ServiceMirror(.modemManager)]
     }
 
     /// Returns when it must stop.
@@ -68,12 +68,12 @@ final class NetworkListener {
             if order.mustStop { return }
             if order.looksAgain {
                 for index in mirrors.indices {
-                    mirrors[index].askAll()
+                    mirrors[index].invalidateAll()
                     askAgain(index)
                 }
             }
             ask()
-            tell()
+            deliverReport()
             wait(signal)
             giveUp()
         }
@@ -99,7 +99,7 @@ final class NetworkListener {
         for (index, mirror) in mirrors.enumerated() {
             let name = mirror.service.name
             let owner = "sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged'"
-            for rule in ["\(owner),arg0='\(name)'"] + mirror.service.news.map({ "sender='\(name)',\($0)" }) {
+            for rule in ["\(owner),arg0='\(name)'"] + mirror.service.matchRules.map({ "sender='\(name)',\($0)" }) {
                 send("AddMatch", ["type='signal',\(rule)"], for: .greeting)
             }
             send("GetNameOwner", [name], for: .owner(index))
@@ -164,10 +164,10 @@ final class NetworkListener {
         let due = [retry, pending.values.map(\.due).min()] + silences.map(\.again)
         let longest = due.compactMap { $0 }.min().map { max(.zero, $0.since(clocks.monotonic())) }
         let ready = signal.wait(or: [bus] + sockets.waited, longest: longest)
-        sockets.hear(ready[1...2])
+        sockets.handle(ready[1...2])
         if let connection {
-            if ready[0].revents != 0 { hear(connection) }
-        } else if sockets.hasNews || sockets.mountsChanged || isOver(retry) {
+            if ready[0].revents != 0 { receive(from: connection) }
+        } else if sockets.hasEvents || sockets.mountsChanged || isOver(retry) {
             connect()
         }
     }
@@ -186,17 +186,17 @@ final class NetworkListener {
 
     // MARK: Messages
 
-    private func hear(_ connection: BusConnection) {
+    private func receive(from connection: BusConnection) {
         do throws(BusError) {
-            for message in try connection.work() { try hear(message) }
+            for message in try connection.work() { try receive(message) }
         } catch { lose(error) }
     }
 
-    private func hear(_ message: BusMessage) throws(BusError) {
+    private func receive(_ message: BusMessage) throws(BusError) {
         switch message.kind {
         case .reply, .failure:
             guard let serial = message.replyTo, let waiting = pending[serial] else { return }
-            try take(message, for: waiting.purpose, serial: serial)
+            try handle(message, for: waiting.purpose, serial: serial)
         case .signal:
             if message.sender == "org.freedesktop.DBus" {
                 if message.member == "NameOwnerChanged" { changeOwner(message) }
@@ -204,13 +204,13 @@ final class NetworkListener {
             }
             guard let path = message.path else { return }
             for index in mirrors.indices where mirrors[index].owner == message.sender {
-                mirrors[index].hear(about: path)
+                mirrors[index].invalidate(about: path)
             }
         case .call: break  // no object here can be called
         }
     }
 
-    private func take(_ message: BusMessage, for purpose: Purpose, serial: UInt32) throws(BusError) {
+    private func handle(_ message: BusMessage, for purpose: Purpose, serial: UInt32) throws(BusError) {
         switch purpose {
         case .greeting, .owner:
             guard message.sender == "org.freedesktop.DBus" else { return }
@@ -231,11 +231,11 @@ final class NetworkListener {
             change(index, owner: failure == nil ? message.values?.first?.string : nil)
         case .question(let index, let question):
             if let failure {
-                mirrors[index].take(.refused("it answers \(failure)"), to: question)
+                mirrors[index].apply(.refused("it answers \(failure)"), to: question)
             } else if let value = message.values?.first, value.byName != nil || value.byObject != nil {
-                mirrors[index].take(.value(value), to: question)
+                mirrors[index].apply(.value(value), to: question)
             } else {
-                mirrors[index].take(.refused("its answer is of the wrong type"), to: question)
+                mirrors[index].apply(.refused("its answer is of the wrong type"), to: question)
             }
         }
     }
@@ -289,7 +289,7 @@ final class NetworkListener {
 
     private func ask() {
         for index in mirrors.indices {
-            for question in mirrors[index].takeQuestions() {
+            for question in mirrors[index].nextQuestions() {
                 guard let owner = mirrors[index].owner else { break }
                 send(question.call(to: owner), for: .question(index, question))
             }
@@ -310,9 +310,9 @@ final class NetworkListener {
         }
     }
 
-    private func tell() {
-        guard heard.count == mirrors.count, told != report else { return }
-        told = report
+    private func deliverReport() {
+        guard heard.count == mirrors.count, delivered != report else { return }
+        delivered = report
         changed(report)
     }
 }

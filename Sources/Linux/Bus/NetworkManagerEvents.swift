@@ -12,7 +12,7 @@ package final class NetworkManagerEvents: Sendable {
     private let address: String
     private let backoff: Backoff
     private let patience: Duration
-    private let hearsWiFi: Bool
+    private let listsWiFi: Bool
     private let orders = Mutex(Orders())
     private let signal: EventFD
 
@@ -26,17 +26,17 @@ package final class NetworkManagerEvents: Sendable {
     ///   - backoff: Waits between attempts when a bus refuses, disconnects or sends invalid data, or when a service
     ///     does not answer. Without a socket, there are no attempts until there is one.
     ///   - patience: Time limit of an answer.
-    ///   - hearsWiFi: Also asks for the names of all Wi-Fis within reach.
+    ///   - listsWiFi: Also asks for the names of all Wi-Fis within reach.
     package init(
         address: String = NetworkManagerEvents.systemBus,
         backoff: Backoff = Backoff(first: .milliseconds(250), ceiling: .seconds(600)),
         patience: Duration = .seconds(10),
-        hearsWiFi: Bool = false
+        listsWiFi: Bool = false
     ) throws(SystemError) {
         self.address = address
         self.backoff = backoff
         self.patience = patience
-        self.hearsWiFi = hearsWiFi
+        self.listsWiFi = listsWiFi
         signal = try EventFD()
     }
 
@@ -52,7 +52,7 @@ package final class NetworkManagerEvents: Sendable {
             try await onLongThread(named: "sluice-bus") { [self] in
                 NetworkListener(
                     addresses: BusAddress.parse(address), named: address, backoff: backoff, patience: patience,
-                    hearsWiFi: hearsWiFi, changed: changed
+                    listsWiFi: listsWiFi, changed: changed
                 ).listen(signal) { [self] in
                     orders.withLock { orders in
                         defer { orders.looksAgain = false }
@@ -68,9 +68,9 @@ package final class NetworkManagerEvents: Sendable {
     /// Ends ``run(_:)``, which returns soon after.
     package func stop() { order { $0.mustStop = true } }
 
-    /// Asks both services for everything again. Called for events from another source: for example when a link has come
+    /// Queries both services again completely. Called for events from another source: for example when a link has come
     /// up.
-    package func lookAgain() { order { $0.looksAgain = true } }
+    package func checkAgain() { order { $0.looksAgain = true } }
 
     private func order(_ change: (inout Orders) -> Void) {
         orders.withLock { change(&$0) }

@@ -18,11 +18,11 @@ extension BusService {
     /// Devices come and go with the manager's property `Devices`. There is no subscription to the wireless interface of
     /// a device, since its bit rate changes every few seconds; another network also changes the state of the device.
     ///
-    /// - Parameter hearsWiFi: Also the names of all Wi-Fis within reach: a question for each of them.
-    static func networkManager(hearsWiFi: Bool = false) -> BusService {
+    /// - Parameter listsWiFi: Also the names of all Wi-Fis within reach: a question for each of them.
+    static func networkManager(listsWiFi: Bool = false) -> BusService {
         BusService(
             name: manager, root: BusQuestion(path: managerPath, interface: manager),
-            news: [manager, device, connection].map {
+            matchRules: [manager, device, connection].map {
                 "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',arg0='\($0)'"
             },
             questions: { known in
@@ -35,7 +35,7 @@ extension BusService {
                     if properties["DeviceType"]?.unsigned == wifi {
                         questions.append(BusQuestion(path: path, interface: wireless))
                         let active = [known.properties(path, wireless)["ActiveAccessPoint"]?.object].compactMap { $0 }
-                        let points = active + (hearsWiFi ? accessPoints(path, known) : [])
+                        let points = active + (listsWiFi ? accessPoints(path, known) : [])
                         questions += points.map { BusQuestion(path: $0, interface: accessPoint) }
                     }
                     return questions
@@ -44,7 +44,7 @@ extension BusService {
             names: Set([
                 "Devices", "Connectivity", "Startup", "Interface", "IpInterface", "Metered", "DeviceType",
                 "ActiveConnection", "Id", "Uuid", "ActiveAccessPoint", "Ssid",
-            ]).union(hearsWiFi ? ["AccessPoints"] : []))
+            ]).union(listsWiFi ? ["AccessPoints"] : []))
     }
 
     private static func devices(_ known: Known) -> [String] {

@@ -4,7 +4,7 @@
 package struct NetworkReport: Hashable, Sendable {
     package var networkManager = NetworkManager()
     package var modemManager = ModemManager()
-    /// Why the services cannot be asked, for a person; `nil` while the bus works.
+    /// Why the services cannot be queried, for a person; `nil` while the bus works.
     package var trouble: String?
 
     package init() {}
@@ -72,7 +72,7 @@ package struct NetworkReport: Hashable, Sendable {
 
     /// A data connection of a modem.
     package struct Bearer: Hashable, Sendable {
-        /// Whether the network is not the subscriber's own; `nil` when the modem does not tell.
+        /// Whether the network is not the subscriber's own; `nil` if the modem does not report it.
         package var isRoaming: Bool?
         /// The network's country and operator (MCC and MNC), as `26201`.
         package var operatorCode: String?

@@ -32,10 +32,10 @@ struct BusService: Sendable {
 
     /// Its well-known name.
     let name: String
-    /// Asked first, and always.
+    /// Sent first, and always.
     let root: BusQuestion
     /// Match rules without type and sender. They are narrow, since each matching signal wakes this process.
-    let news: [String]
+    let matchRules: [String]
     /// Further questions, by the answers so far.
     let questions: @Sendable (Known) -> [BusQuestion]
     /// Whether a signal about one object concerns all others.
@@ -56,7 +56,7 @@ struct ServiceMirror {
     private(set) var isKnown = false
     private(set) var known: BusService.Known = [:]
     private var asking: Set<BusQuestion> = []
-    /// Questions that were asked before something changed, and must be asked again.
+    /// Queries that were sent before a change, and must be repeated.
     private var again: Set<BusQuestion> = []
 
     /// Limit of objects; no service has as many.
@@ -75,23 +75,23 @@ struct ServiceMirror {
     }
 
     /// Handles a signal of the service.
-    mutating func hear(about path: String) {
-        if service.isOneWhole { return askAll() }
+    mutating func invalidate(about path: String) {
+        if service.isOneWhole { return invalidateAll() }
         for question in known.keys where question.path == path { again.insert(question) }
         for question in asking where question.path == path { again.insert(question) }
     }
 
-    /// Asks everything again.
-    mutating func askAll() {
+    /// Repeats all queries.
+    mutating func invalidateAll() {
         again.formUnion(known.keys)
         again.formUnion(asking)
     }
 
-    /// The questions to ask now; called after each change. Each is asked once, until it is answered.
-    mutating func takeQuestions() -> [BusQuestion] {
+    /// The queries to send now; called after each change. Each is sent once, until it is answered.
+    mutating func nextQuestions() -> [BusQuestion] {
         guard owner != nil else { return [] }
         let wanted = Set(([service.root] + service.questions(known)).prefix(Self.most))
-        // A question that is asked again keeps its old answer until the new one comes, so that reports continue under
+        // A repeated query keeps its old answer until the new one comes, so that reports continue under
         // very many signals.
         isKnown = wanted.allSatisfy { known[$0] != nil }
         // Removes answers that are not needed any more, since the object that led to them is gone.
@@ -103,7 +103,7 @@ struct ServiceMirror {
         return Array(questions)
     }
 
-    mutating func take(_ answer: BusAnswer, to question: BusQuestion) {
+    mutating func apply(_ answer: BusAnswer, to question: BusQuestion) {
         asking.remove(question)
         if case .value(let value) = answer {
             known[question] = .value(value.keeping(service.names))

@@ -79,7 +79,7 @@ extension Files {
 
     /// Removes a file's name below `folder`.
     ///
-    /// - Returns: `false` when it was not there.
+    /// - Returns: `false` if it did not exist.
     @discardableResult
     package static func removeIfPresent(_ name: FilePath, in folder: borrowing Descriptor) throws(SystemError) -> Bool {
         do { try remove(name, in: folder) } catch {

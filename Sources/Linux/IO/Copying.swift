@@ -5,7 +5,8 @@ internal import Glibc
 // Kernel calls for copying large files: holes, reservations, the page cache, and low priority.
 
 extension Descriptor {
-    /// Bytes that the file occupies on its disk, as far as the file system tells: less than its size when it has holes.
+    /// Bytes that the file occupies on its disk, as far as the file system reports it: less than its size when it has
+    /// holes.
     package borrowing func allocated(named path: FilePath) throws(SystemError) -> Int64 {
         var status = sluice_look()
         try withNumber { number throws(SystemError) in

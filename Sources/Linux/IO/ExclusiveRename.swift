@@ -24,7 +24,7 @@ struct NameAt: Sendable {
 }
 
 extension Files {
-    /// Renames, and never replaces: `EEXIST` when `to` is there (renameat2(2), `RENAME_NOREPLACE`).
+    /// Renames, and never replaces: `EEXIST` if `to` exists (renameat2(2), `RENAME_NOREPLACE`).
     ///
     /// On file systems that do not know the flag (`EINVAL`: some FUSE and network mounts), it makes a hard link and
     /// unlinks the old name, which does not replace either. Where a link is refused too (a file system without links,
@@ -117,7 +117,7 @@ extension Files {
 }
 
 extension OpenFolder {
-    /// Renames from this directory into another and never replaces: `EEXIST` when `to` is there.
+    /// Renames from this directory into another and never replaces: `EEXIST` if `to` exists.
     ///
     /// - Parameter isOurs: As in ``Files/renameNoReplace(_:to:isOurs:)``.
     package borrowing func renameNoReplace(

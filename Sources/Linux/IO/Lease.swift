@@ -2,8 +2,8 @@ internal import CLinux
 package import Core
 internal import Glibc
 
-/// Asks the kernel whether a process has a file open for writing: it grants a read lease only if there is none
-/// (fcntl(2), `F_SETLEASE`).
+/// Uses the kernel to find out whether a process has a file open for writing: it grants a read lease only if there is
+/// none (fcntl(2), `F_SETLEASE`).
 package enum Lease {
     /// Ignores `SIGIO` in this process. Must be called before the first lease: otherwise the signal of a broken lease
     /// would end the process.
@@ -32,12 +32,12 @@ package enum Lease {
                 // By the descriptor, and again where the lease was refused: the name may lead elsewhere since the first
                 // status.
                 let status = try FileStatus(number: number, named: path)
-                return (status, refusal == 0 ? .nobody : refusal == EAGAIN ? refused(number) : .unknown)
+                return (status, refusal == 0 ? .absent : refusal == EAGAIN ? refused(number) : .unknown)
             }
         } catch {
             switch error.code {
             // Another process holds a lease of its own. Only a writer's lease would conflict with ours.
-            case EWOULDBLOCK: return (before, .somebody)
+            case EWOULDBLOCK: return (before, .present)
             case EACCES, EPERM: return (before, .unknown)
             default: throw error
             }
@@ -45,7 +45,7 @@ package enum Lease {
     }
 
     private static func refused(_ file: CInt) -> OpenWriter {
-        FileSystemKind.leasesElsewhere(file) ? .unknown : .somebody
+        FileSystemKind.leasesElsewhere(file) ? .unknown : .present
     }
 }
 

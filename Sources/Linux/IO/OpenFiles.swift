@@ -49,7 +49,7 @@ package final class OpenFiles {
         // A walk that began before the status says nothing about a writer that came in between.
         if taken.map({ $0 < seen || clocks.monotonic().since($0) > Self.freshness }) ?? true { walk() }
         if written.contains(File(device: status.device, inode: status.inode)) || mapped.contains(status.inode) {
-            return Answer(writer: .somebody, closed: closed)
+            return Answer(writer: .present, closed: closed)
         }
         return Answer(
             writer: isWhole && listsAll && closed == 0 ? .unseen : .unknown, closed: closed, hidesProcesses: !listsAll)

@@ -70,7 +70,7 @@ package struct OpenFolder: ~Copyable, Sendable {
         }
     }
 
-    /// Like ``status(at:)``, but a network file system asks its server instead of using its cache.
+    /// Like ``status(at:)``, but a network file system queries its server instead of using its cache.
     package borrowing func status(freshAt relative: FilePath) throws(SystemError) -> FileStatus {
         try withParent(of: relative) { folder, name throws(SystemError) in
             var status = sluice_look()
@@ -81,7 +81,7 @@ package struct OpenFolder: ~Copyable, Sendable {
         }
     }
 
-    /// The number of the mount that contains a name, as in mountinfo; `nil` where the kernel does not tell (before
+    /// The number of the mount that contains a name, as in mountinfo; `nil` if the kernel does not report it (before
     /// 5.8).
     borrowing func mountNumber(at relative: FilePath) -> UInt64? {
         // A name that cannot be reached has no mount that could be named.
@@ -92,10 +92,10 @@ package struct OpenFolder: ~Copyable, Sendable {
         return number == 0 ? nil : number
     }
 
-    /// The number of the mount that contains it; `nil` where the kernel does not tell (before 5.8).
+    /// The number of the mount that contains it; `nil` if the kernel does not report it (before 5.8).
     package var mount: UInt64? { mountNumber(at: "") }
 
-    /// The number of its mount, which no later mount of this boot gets; `nil` where the kernel does not tell (before
+    /// The number of its mount, which no later mount of this boot gets; `nil` if the kernel does not report it (before
     /// 6.8).
     package var uniqueMount: UInt64? {
         let number = withNumber { sluice_unique_mount_number($0, "") }

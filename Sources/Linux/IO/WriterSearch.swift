@@ -2,7 +2,7 @@ internal import CLinux
 package import Core
 internal import Synchronization
 
-/// Tells whether a process has a file open for writing. Implemented by ``WriterSearch``; tests have their own.
+/// Determines whether a process has a file open for writing. Implemented by ``WriterSearch``; tests have their own.
 package protocol WriterDetecting: Sendable {
     /// Reads a file's status and searches for writers.
     ///
@@ -19,8 +19,8 @@ package protocol WriterDetecting: Sendable {
 package final class WriterSearch: WriterDetecting {
     package enum Answer: Hashable, Sendable {
         /// No process on this machine, and the file cannot be reached from elsewhere.
-        case nobody
-        case somebody
+        case absent
+        case present
         case unknown(Doubt)
     }
 
@@ -48,14 +48,14 @@ package final class WriterSearch: WriterDetecting {
         _ relative: FilePath, in folder: borrowing OpenFolder
     ) throws(SystemError) -> (status: FileStatus, answer: Answer) {
         let (status, writer) = try Lease.status(at: relative, in: folder)
-        if writer == .somebody { return (status, .somebody) }
+        if writer == .present { return (status, .present) }
         let isElsewhere =
             relative.parent.isEmpty ? Self.isElsewhere(folder) : Self.isElsewhere(relative.parent, in: folder)
-        if writer == .nobody, !isElsewhere { return (status, .nobody) }
+        if writer == .absent, !isElsewhere { return (status, .absent) }
         let now = clocks.monotonic()
         switch processes.withLock({ $0.writer(of: status, seen: now).writer }) {
-        case .somebody: return (status, .somebody)
-        case .unseen, .nobody: return (status, isElsewhere ? .unknown(.elsewhere) : .nobody)
+        case .present: return (status, .present)
+        case .unseen, .absent: return (status, isElsewhere ? .unknown(.elsewhere) : .absent)
         case .unknown: return (status, .unknown(isElsewhere ? .elsewhere : .notTold))
         }
     }
@@ -81,7 +81,7 @@ package enum ProcessSight {
     /// Whether every process of the machine is listed there. In a container those of the host are not; with
     /// `hidepid=invisible` (systemd's `ProtectProc=invisible`) those of other users are not.
     ///
-    /// - Parameter process: The process that looks.
+    /// - Parameter process: The process that makes the check.
     package static func listsAll(
         _ root: FilePath = "/proc", for process: FilePath = "/proc/self", mounts: [UInt8]? = nil
     ) -> Bool {
@@ -110,7 +110,7 @@ package struct ProcessRights: Sendable {
     private let process: FilePath
 
     /// - Parameter process: Its place in `/proc`.
-    /// - Returns: `nil` where it does not tell, or the process is gone.
+    /// - Returns: `nil` if it is not reported, or the process is gone.
     package init?(_ process: FilePath = "/proc/self") {
         guard let status = try? Files.read(process.appending("status"), limit: 64 << 10) else { return nil }
         var (user, capabilities): (UInt32?, UInt64?)

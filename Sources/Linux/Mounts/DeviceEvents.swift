@@ -15,7 +15,7 @@ package final class DeviceEvents: Sendable {
     ///   - threadName: At most 15 bytes.
     ///   - tell: Called on the thread of the events, once for all that came together; it must not wait for long.
     package init(
-        of subsystem: String, threadName: String = "device-news", _ tell: @escaping @Sendable () -> Void
+        of subsystem: String, threadName: String = "device-events", _ tell: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         let signal = try EventFD()
         let socket = Descriptor(
@@ -37,7 +37,7 @@ package final class DeviceEvents: Sendable {
     private static let kernelGroup: CInt = 1
 
     /// Whether a datagram is about the class: `ACTION@DEVPATH`, then `KEY=VALUE`, each followed by a zero byte.
-    static func isNews(_ datagram: ArraySlice<UInt8>, of subsystem: [UInt8]) -> Bool {
+    static func isEvent(_ datagram: ArraySlice<UInt8>, of subsystem: [UInt8]) -> Bool {
         datagram.split(separator: 0).dropFirst().contains { $0.elementsEqual(subsystem) }
     }
 
@@ -60,9 +60,9 @@ package final class DeviceEvents: Sendable {
             }
         }
 
-        /// Reads until there is no more. Returns whether any event was about the class.
+        /// Reads all pending data. Returns whether any event was about the class.
         private func readAll(_ buffer: inout [UInt8]) -> Bool {
-            var isNews = false
+            var isEvent = false
             while true {
                 var sender: UInt32 = 0
                 let got: Int64
@@ -76,11 +76,11 @@ package final class DeviceEvents: Sendable {
                     }
                 } catch {
                     // ENOBUFS: events were lost, and it is unknown which.
-                    return isNews || error.code != EAGAIN
+                    return isEvent || error.code != EAGAIN
                 }
                 // Only the kernel is trusted. A datagram that does not fit may be about anything.
                 if sender != 0 { continue }
-                isNews = isNews || got > buffer.count || DeviceEvents.isNews(buffer[..<Int(got)], of: subsystem)
+                isEvent = isEvent || got > buffer.count || DeviceEvents.isEvent(buffer[..<Int(got)], of: subsystem)
             }
         }
     }

@@ -13,14 +13,14 @@ package final class MountPoint: Sendable {
         var number: UInt64
         var isOn: Bool
     }
-    private let news: MountEvents?
+    private let events: MountEvents?
     private let seen = Mutex<Seen?>(nil)
 
     /// - Parameter path: As a person wrote it; links in it are followed.
     package init(_ path: FilePath) {
         self.path = path
         // Without notifications the table is read each time.
-        news = try? MountEvents()
+        events = try? MountEvents()
     }
 
     /// Whether an open folder is on the file system that is mounted here, or on one mounted below it.
@@ -35,11 +35,11 @@ package final class MountPoint: Sendable {
     }
 
     private func holds(_ number: UInt64, device: UInt64) throws(SystemError) -> Bool {
-        if news?.hasCome() ?? true { seen.withLock { $0 = nil } }
+        if events?.hasCome() ?? true { seen.withLock { $0 = nil } }
         if let seen = seen.withLock({ $0 }), seen.number == number, number != 0 { return seen.isOn }
         let point = Files.real(path) ?? path
         let mounts = Mount.parse(try Files.read("/proc/self/mountinfo", limit: 16 << 20))
-        // By mount number; by device on kernels that do not tell the number.
+        // By mount number; by device on kernels that do not report the number.
         let isOn = mounts.contains { mount in
             (number != 0 ? mount.number == number : mount.device == device)
                 && (mount.point == point || mount.point.relative(to: point) != nil)

@@ -14,7 +14,7 @@ package struct FileSystemIdentity: Hashable, Sendable {
     package var keepsInodes: Bool
 }
 
-/// Distinguishes file systems. Answers are kept until ``forget()``, because a scan asks for every folder.
+/// Distinguishes file systems. Answers are kept until ``forget()``, because a scan needs them for every folder.
 package final class FileSystems: Sendable {
     private let known = Mutex<[UInt64: FileSystemIdentity]>([:])
 
@@ -23,7 +23,7 @@ package final class FileSystems: Sendable {
     /// Device numbers are reused for the next card that is plugged in, so call this when mounts may have changed.
     package func forget() { known.withLock { $0 = [:] } }
 
-    /// The number of the mount that contains `path`, after following links; `nil` where the kernel does not tell
+    /// The number of the mount that contains `path`, after following links; `nil` if the kernel does not report it
     /// (before 5.8).
     package static func mount(of path: FilePath) -> UInt64? {
         let number = path.withCString { sluice_mount_number(AT_FDCWD, $0) }
@@ -33,7 +33,7 @@ package final class FileSystems: Sendable {
     /// The file system that contains `path`, after following links.
     ///
     /// - Parameter device: The device in the status of `path`.
-    /// - Returns: `nil` where `/proc` does not tell.
+    /// - Returns: `nil` if `/proc` does not report it.
     package func identity(at path: FilePath, device: UInt64) -> FileSystemIdentity? {
         identity(device) {
             path.withCString { sluice_mount_number(AT_FDCWD, $0) }
@@ -54,7 +54,7 @@ package final class FileSystems: Sendable {
         if relative.isEmpty {
             uuid = folder.withNumber { Self.uuid(of: $0) }
         } else if let file = try? folder.open(relative, for: .reading) {
-            // A file that cannot be opened does not tell.
+            // For a file that cannot be opened, it is unknown.
             uuid = Self.uuid(of: file)
         }
         return identity(device) {
@@ -211,7 +211,7 @@ extension FileStatus {
 
 /// The number of the mount that contains `path`, which no later mount of this boot gets.
 ///
-/// - Returns: `nil` when the kernel does not tell (before 6.8).
+/// - Returns: `nil` if the kernel does not report it (before 6.8).
 package func uniqueMount(holding path: FilePath) -> UInt64? {
     let number = path.withCString { sluice_unique_mount_number(AT_FDCWD, $0) }
     return number == 0 ? nil : number

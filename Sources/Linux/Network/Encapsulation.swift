@@ -10,7 +10,7 @@ package enum Encapsulation {
     /// The most bytes that are added to each IP packet of a connection before it leaves the machine.
     ///
     /// The bytes of a program's tunnel are assumed, since they cannot be found out. The route of a tunnel's packets is
-    /// followed as far as the kernel tells.
+    /// followed as far as the kernel reports it.
     ///
     /// - Parameter interface: The interface to which the socket is bound.
     /// - Returns: `nil` for an address of this machine: no packet leaves it.

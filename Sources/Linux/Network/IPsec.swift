@@ -5,7 +5,7 @@ internal import Glibc
 /// Policies by which the kernel encrypts packets after routing (IPsec, ip-xfrm(8)), and routes that encapsulate by
 /// themselves (ip-route(8), `encap`).
 ///
-/// Only root may read the policies. But a connected socket tells the longest packet that fits (`IP_MTU`), and where a
+/// Only root may read the policies. But a connected socket reports the longest packet that fits (`IP_MTU`), and where a
 /// policy applies, it differs from the MTU of the route and its interface. A policy for TCP alone is not visible.
 enum IPsec {
     /// A header, a vector, padding and a tag of maximum size, inside UDP (RFC 4303, RFC 3948).

@@ -39,7 +39,7 @@ package struct LinkBytes: Hashable, Sendable {
     private static let longest = Duration.seconds(30)
 
     /// - Parameter now: The time of the reading.
-    /// - Returns: `nil` where `/proc` does not tell.
+    /// - Returns: `nil` if `/proc` does not report it.
     package init?(at now: MonotonicTime) {
         guard let boot = Machine.boot, let space = Files.linkTarget("/proc/self/ns/net"),
             let table = try? Files.read("/proc/self/net/dev", limit: 1 << 20)
@@ -57,7 +57,7 @@ package struct LinkBytes: Hashable, Sendable {
     /// The traffic that links have sent so far, by name and number.
     ///
     /// - Parameter interface: Its name; `nil` for all that lead out of this machine.
-    /// - Returns: `nil` where `/proc` does not tell.
+    /// - Returns: `nil` if `/proc` does not report it.
     package static func sent(by interface: String?) -> [String: Sent]? {
         guard let table = try? Files.read("/proc/self/net/dev", limit: 1 << 20) else { return nil }
         let all = read(String(decoding: table, as: UTF8.self)) { if_nametoindex($0) }

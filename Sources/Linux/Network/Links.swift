@@ -137,7 +137,7 @@ struct LinkFacts: Hashable {
         tunnelHeader = kind.flatMap { TunnelHeader.length(kind: $0, data) }
     }
 
-    /// As far as netlink tells.
+    /// As far as netlink reports it.
     var link: NetworkLink {
         var link = NetworkLink(index: index, name: name.display)
         link.isUsable = isUsable

@@ -9,7 +9,7 @@ internal import Synchronization
 /// with this object.
 package final class NetworkEvents: Sendable {
     package enum Kind: Int, Hashable, Sendable, Comparable {
-        /// No route can have become worse. The network is examined when no more events have come for a moment.
+        /// No route can have become worse. The network is examined when no event has come for a moment.
         case other
         /// Bytes may take another route from now on, or none: a link is down or gone, a route is gone or replaced by
         /// another, an address is gone, or events were lost. The network is examined before more bytes are sent.
@@ -27,7 +27,7 @@ package final class NetworkEvents: Sendable {
     ///   - threadName: At most 15 bytes.
     ///   - tell: Called on the thread of the events, once for all that came together; it must not wait for long.
     package init(
-        threadName: String = "network-news", _ tell: @escaping @Sendable (Kind) -> Void
+        threadName: String = "network-events", _ tell: @escaping @Sendable (Kind) -> Void
     ) throws(SystemError) {
         let signal = try EventFD()
         let socket = Descriptor(
@@ -106,11 +106,11 @@ package final class NetworkEvents: Sendable {
                     }
                 }
             }
-            let news = wanted.filter { before[$0.key] != .some($0.value) }
-            if news.isEmpty { return }
+            let changes = wanted.filter { before[$0.key] != .some($0.value) }
+            if changes.isEmpty { return }
             // A change after the address was found and before the subscription.
             let question = try NetlinkSocket()
-            for (router, known) in news {
+            for (router, known) in changes {
                 guard let now = Routes.hardwareAddress(of: router, by: question), now != known else { continue }
                 return tell(.mayForbid)
             }
@@ -123,7 +123,7 @@ package final class NetworkEvents: Sendable {
             }
         }
 
-        /// Reads until there is no more. Returns the strictest kind of event; `nil` for none.
+        /// Reads all pending data. Returns the strictest kind of event; `nil` for none.
         private func readAll(_ buffer: inout [UInt8]) -> Kind? {
             var worst: Kind?
             while true {

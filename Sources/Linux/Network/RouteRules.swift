@@ -81,7 +81,7 @@ struct RuleFacts: Hashable {
         (sourcePorts, ports) = (range(23), range(24))
     }
 
-    /// Whether it may match packets about which the kernel's own answer does not tell.
+    /// Whether it may match packets that the kernel's own answer does not cover.
     func mayMatch(_ flow: RouteRules.Flow) -> Bool {
         // A VPN's rule sends everything through it except its own packets, which are marked: then the answer for
         // unmarked packets is right.

@@ -40,7 +40,7 @@ package struct Neighbour: Hashable, Sendable {
 /// A question is a few datagrams to the kernel and back, but may wait while another process changes the network's
 /// configuration.
 package enum Routes {
-    /// Asks the kernel for the route of packets to `address`.
+    /// Queries the kernel for the route of packets to `address`.
     ///
     /// - Parameters:
     ///   - port: The TCP port at the destination, which policy routing may use.
@@ -204,7 +204,7 @@ struct RouteQuestion: Hashable {
     /// The kernel sends it on its own behalf, which counts as root's.
     var isKernels = false
 
-    /// - Parameter matching: Asks for the table entry behind the answer, and not for the answer.
+    /// - Parameter matching: Queries the table entry of the answer, and not the answer.
     fileprivate func request(matching: Bool) -> NetlinkRequest {
         let family = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
         let (length, own) = (UInt8(address.bytes.count * 8), UInt8((source?.bytes.count ?? 0) * 8))

@@ -109,7 +109,7 @@ package enum TunnelRoutes {
             answer = try socket.ask(
                 NetlinkRequest(Netlink.Kind.getNeighbour, dump: true, header: header), about: "forwarding of \(index)")
         } catch {
-            // When the kernel does not tell, there is none that could be known.
+            // If the kernel does not report it, none can be known.
             guard error.code == EOPNOTSUPP || error.code == EINVAL else { throw error }
             return nil
         }

@@ -5,11 +5,11 @@ internal import Glibc
 /// privileges.
 enum Wireless {
     struct Name: Hashable {
-        /// `nil` when it is in none, or the kernel is too old to tell.
+        /// `nil` when it is in none, or the kernel is too old to report it.
         var ssid: [UInt8]?
     }
 
-    /// All Wi-Fi interfaces, by number. Empty on a machine without any, and where the kernel does not tell.
+    /// All Wi-Fi interfaces, by number. Empty on a machine without any, and if the kernel does not report it.
     static func names() -> [Int32: Name] {
         // Only a rule about a name depends on it, and does not match then.
         guard let socket = try? NetlinkSocket(Netlink.generic), let family = family("nl80211", by: socket),

@@ -12,7 +12,7 @@ package enum Machine {
         return withUnsafeBytes(of: &names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }
 
-    /// Identifies this boot of the machine (random(4), `boot_id`); `nil` where `/proc` does not tell.
+    /// Identifies this boot of the machine (random(4), `boot_id`); `nil` if `/proc` does not report it.
     package static var boot: String? {
         guard let text = try? Files.read("/proc/sys/kernel/random/boot_id", limit: 64) else { return nil }
         return String(decoding: text.prefix { $0 > 0x20 }, as: UTF8.self)
@@ -36,7 +36,7 @@ package enum Machine {
         case lease = 28
     }
 
-    /// Whether this process has it; `nil` where `/proc` does not tell.
+    /// Whether this process has it; `nil` if `/proc` does not report it.
     package static func has(_ capability: Capability) -> Bool? {
         ProcessRights()?.has(capability)
     }

@@ -20,21 +20,22 @@ package struct PowerSupplies: Sendable {
     }
 
     private func supply(_ name: FilePath) -> Power.Supply? {
-        switch word(name, "type") {
+        switch attribute(name, "type") {
         case "Battery"?, "UPS"?:
             // The battery of a mouse or a headset.
-            if word(name, "scope") == "Device" || word(name, "present") == "0" { return nil }
+            if attribute(name, "scope") == "Device" || attribute(name, "present") == "0" { return nil }
             return .battery(
-                isDraining: word(name, "status") == "Discharging", percent: word(name, "capacity").flatMap { Int($0) })
+                isDraining: attribute(name, "status") == "Discharging",
+                percent: attribute(name, "capacity").flatMap { Int($0) })
         case .some:
-            return word(name, "scope") == "Device"
-                ? nil : .outer(isOnline: word(name, "online").map { $0 != "0" } ?? false)
+            return attribute(name, "scope") == "Device"
+                ? nil : .outer(isOnline: attribute(name, "online").map { $0 != "0" } ?? false)
         case nil: return nil
         }
     }
 
-    /// The value of an attribute; `nil` where the driver has none, or does not tell it now.
-    private func word(_ name: FilePath, _ attribute: FilePath) -> String? {
+    /// The value of an attribute; `nil` if the driver has none, or does not report it now.
+    private func attribute(_ name: FilePath, _ attribute: FilePath) -> String? {
         let path = root.appending(name).appending(attribute)
         guard let bytes = try? Files.read(path, limit: 4096) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self)

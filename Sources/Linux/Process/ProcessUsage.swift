@@ -5,7 +5,7 @@ internal import Glibc
 package struct ProcessUsage: Hashable, Sendable {
     /// Processor time of user and system together (getrusage(2)).
     package let cpu: Duration
-    /// Bytes in memory; `nil` where `/proc` does not tell.
+    /// Bytes in memory; `nil` if `/proc` does not report it.
     package let resident: Int64?
     package let openFiles: Int?
     /// When the limit is reached, no file can be opened any more.

@@ -31,10 +31,12 @@ package struct Program: Sendable {
     package var input: [UInt8]
 
     /// An open file that it has under the same number while it runs. The caller keeps it open.
-    package var lent: CInt?
+    package var passedDescriptor: CInt?
 
-    package init(words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = [], lent: CInt? = nil) {
-        self.lent = lent
+    package init(
+        words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = [], passedDescriptor: CInt? = nil
+    ) {
+        self.passedDescriptor = passedDescriptor
         self.input = input
         self.words = words
         self.environment = environment
@@ -63,8 +65,8 @@ package struct Program: Sendable {
     ) throws(SystemError) -> Result {
         var (printed, complained) = (Lines(), Lines())
         let ending = try run(
-            within: limit, output: { printed.take($0) { line($0, false) } },
-            errors: { complained.take($0) { line($0, true) } }, isStopped: isStopped)
+            within: limit, output: { printed.feed($0) { line($0, false) } },
+            errors: { complained.feed($0) { line($0, true) } }, isStopped: isStopped)
         complained.finish { line($0, true) }
         return Result(ending: ending, complaint: String(decoding: complained.last, as: UTF8.self))
     }
@@ -164,7 +166,7 @@ package struct Program: Sendable {
                                 lists.1.withUnsafeBufferPointer { variables in
                                     sluice_spawn(
                                         words.baseAddress, variables.baseAddress, folder, input, output, errors,
-                                        lent ?? -1)
+                                        passedDescriptor ?? -1)
                                 }
                             }
                         }
@@ -239,7 +241,7 @@ private struct Lines {
 
     private static let most = 4096
 
-    mutating func take(_ bytes: ArraySlice<UInt8>, _ body: (String) -> Void) {
+    mutating func feed(_ bytes: ArraySlice<UInt8>, _ body: (String) -> Void) {
         last = (last + bytes).suffix(Self.most)
         for byte in bytes {
             if byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {

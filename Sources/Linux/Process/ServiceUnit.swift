@@ -22,7 +22,7 @@ package struct ServiceUnit: Hashable, Sendable {
             (try? Files.read(path, limit: 1 << 20)).map { String(decoding: $0, as: UTF8.self) }
         }
         guard let unit = places.lazy.compactMap({ read($0.appending(FilePath(name))) }).first else { return nil }
-        take(unit)
+        parse(unit)
         var dropIns: [FilePath: FilePath] = [:]
         for place in places {
             let folder = place.appending(FilePath(name + ".d"))
@@ -32,11 +32,11 @@ package struct ServiceUnit: Hashable, Sendable {
             }
         }
         for (_, path) in dropIns.sorted(by: { $0.key.display < $1.key.display }) {
-            if let text = read(path) { take(text) }
+            if let text = read(path) { parse(text) }
         }
     }
 
-    private mutating func take(_ text: String) {
+    private mutating func parse(_ text: String) {
         var isService = false
         for line in text.split(separator: "\n") {
             let line = line.drop { $0 == " " || $0 == "\t" }

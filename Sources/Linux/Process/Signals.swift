@@ -30,15 +30,15 @@ package final class Signals: Sendable {
         (stream, arrived) = AsyncStream.makeStream(of: Signal.self)
     }
 
-    /// Runs `action` for each signal that asks to stop, on the thread that reads them, even while all tasks wait. It
+    /// Runs `action` for each stop signal, on the thread that reads them, even while all tasks wait. It
     /// must not wait itself.
     package func whenAskedToStop(_ action: @escaping @Sendable () -> Void) { onStop.withLock { $0 = action } }
 
     /// Reads signals for as long as the process lives. The main thread runs this while others work.
     package func serve() -> Never {
-        var news = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         while true {
-            _ = poll(&news, 1, -1)
+            _ = poll(&ready, 1, -1)
             while case let number = sluice_next_signal(descriptor), number > 0 {
                 guard let signal = Signal(rawValue: number) else { continue }
                 if signal != .hangUp { onStop.withLock { $0 }?() }

@@ -6,7 +6,7 @@ package func blocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) a
 }
 
 /// Runs `body`, which may wait for a disk or the kernel, on a background thread.
-package func inBackground(_ body: @escaping @Sendable () -> Void) { errands.add(body) }
+package func inBackground(_ body: @escaping @Sendable () -> Void) { blockingWorkers.add(body) }
 
 /// Many pieces wait for a disk only when the disk has trouble; more threads would not help.
-private let errands = Workers<@Sendable () -> Void>("errand", most: 64, linger: .seconds(5)) { $0() }
+private let blockingWorkers = Workers<@Sendable () -> Void>("blocking", most: 64, linger: .seconds(5)) { $0() }

@@ -16,16 +16,16 @@ package final class EventFD: Sendable {
         descriptor.withNumber { _ = write($0, &one, 8) }
     }
 
-    /// Waits for the bell, for events or for the time, whichever comes first, and clears the bell.
+    /// Waits for the signal, for events or for the time, whichever comes first, and clears the signal.
     ///
     /// - Parameter longest: `nil` waits without limit. Rounded up to milliseconds, so that the thread never wakes too
     ///   early.
     /// - Returns: Whether mounts changed since the last wait.
     @discardableResult
     package func wait(orNewsOf inotify: Inotify?, mounts: MountEvents? = nil, longest: Duration?) -> Bool {
-        let news = pollfd(fd: inotify?.withNumber { $0 } ?? -1, events: Int16(POLLIN), revents: 0)
+        let readable = pollfd(fd: inotify?.withNumber { $0 } ?? -1, events: Int16(POLLIN), revents: 0)
         let table = pollfd(fd: mounts?.withNumber { $0 } ?? -1, events: Int16(POLLPRI), revents: 0)
-        return wait(or: [news, table], longest: longest)[1].revents != 0
+        return wait(or: [readable, table], longest: longest)[1].revents != 0
     }
 
     /// The same for any descriptors that poll(2) can wait for.
@@ -46,9 +46,9 @@ package final class EventFD: Sendable {
         }
     }
 
-    /// Waits for the bell or for readable data, without limit.
+    /// Waits for the signal or for readable data, without limit.
     ///
-    /// - Returns: Whether the bell rang. It stays set, so that one ring is enough to stop a thread.
+    /// - Returns: Whether the signal is set. It stays set, so that one signal is enough to stop a thread.
     package func wait(orReadingFrom other: borrowing Descriptor) -> Bool {
         descriptor.withNumber { signal in
             other.withNumber { other in

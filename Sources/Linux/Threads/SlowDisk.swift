@@ -36,7 +36,7 @@ package final class SlowDisk: Sendable {
     /// Pieces of work that fell silent and have not returned yet.
     private let out = Atomic<Int>(0)
 
-    /// How long a cancelled task waits for its work to return by itself.
+    /// How long a cancelled task waits for its work to return.
     private static let grace: Duration = .milliseconds(500)
 
     package init(patience: Duration) { self.patience = patience }

@@ -33,7 +33,7 @@ package struct SystemClocks: Clocks {
     }
 
     /// Whether the service that keeps the system's clock says that it is right; `nil` where there is no such service,
-    /// or it does not tell.
+    /// or it does not report it.
     ///
     /// systemd-timesyncd marks it with a file (systemd-timesyncd.service(8)); others tell the kernel (adjtimex(2)).
     package var isSynchronised: Bool? {

@@ -36,7 +36,7 @@ package final class FileEvents: Sendable {
     package init(limit: Int = .max, _ tell: @escaping @Sendable () -> Void) throws(SystemError) {
         let wish = try WatchedPath()
         self.wish = wish
-        try startThread("file-news") {
+        try startThread("file-events") {
             let listener = PathListener(limit: limit)
             while true {
                 let (paths, isOver) = wish.state.withLock { state in
@@ -45,15 +45,15 @@ package final class FileEvents: Sendable {
                 }
                 if isOver { return }
                 if let paths { listener.paths = paths }
-                if paths != nil || listener.hasNews || listener.mountsChanged {
+                if paths != nil || listener.hasEvents || listener.mountsChanged {
                     let before = (listener.awaited, wish.state.withLock { $0.unheard })
                     // Most mount changes are not about these paths: then the same folders are watched as before.
-                    let isTold = paths != nil || listener.hasNews
+                    let isTold = paths != nil || listener.hasEvents
                     let unheard = listener.watch()
                     wish.state.withLock { $0.unheard = unheard }
                     if isTold || before != (listener.awaited, unheard) { tell() }
                 }
-                listener.hear(wish.signal.wait(or: listener.waited, longest: nil).prefix(2))
+                listener.handle(wish.signal.wait(or: listener.waited, longest: nil).prefix(2))
             }
         }
     }

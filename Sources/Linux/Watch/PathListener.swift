@@ -8,7 +8,7 @@ internal import Glibc
 final class PathListener {
     var paths: Set<FilePath> = []
     /// The paths have to be checked again.
-    private(set) var hasNews = false
+    private(set) var hasEvents = false
     /// A mount over a folder hides it without an event: only ``watch()`` finds out whether it was one of ours.
     private(set) var mountsChanged = false
     private let limit: Int
@@ -24,7 +24,7 @@ final class PathListener {
     ///
     /// - Returns: The paths without events.
     func watch() -> [FilePath: String] {
-        (hasNews, mountsChanged) = (false, false)
+        (hasEvents, mountsChanged) = (false, false)
         if paths.isEmpty {
             (inotify, awaited) = (nil, [:])
             return [:]
@@ -86,14 +86,14 @@ final class PathListener {
     /// Reads the present events.
     ///
     /// - Parameter ready: ``waited``, with the result of each.
-    func hear(_ ready: ArraySlice<pollfd>) {
+    func handle(_ ready: ArraySlice<pollfd>) {
         if ready.last.map({ $0.revents != 0 }) == true { mountsChanged = true }
         guard let inotify, ready.first.map({ $0.revents != 0 }) == true else { return }
         do {
-            while try inotify.read({ if self.matters($0) { self.hasNews = true } }) {}
+            while try inotify.read({ if self.matters($0) { self.hasEvents = true } }) {}
         } catch {
             // For every kind of event, a check finds the present state.
-            hasNews = true
+            hasEvents = true
         }
     }
 

@@ -21,17 +21,17 @@ package final class SourceFolder: Sendable {
     private struct State {
         var remembered: FolderIdentity?
         var seen: Seen?
-        /// A requirement (`require:`) checks whether the right disk is there.
+        /// A requirement (`require:`) checks whether the right disk is mounted.
         var hasRequirement = false
         /// The name in the configuration.
         var name: String?
     }
 
     private let state: Mutex<State>
-    private let tell: @Sendable (SourceFolders.News) -> Void
+    private let tell: @Sendable (SourceFolders.Change) -> Void
 
     fileprivate init(
-        _ path: FilePath, _ remembered: FolderIdentity?, tell: @escaping @Sendable (SourceFolders.News) -> Void
+        _ path: FilePath, _ remembered: FolderIdentity?, tell: @escaping @Sendable (SourceFolders.Change) -> Void
     ) {
         self.path = path
         self.tell = tell
@@ -50,11 +50,11 @@ package final class SourceFolder: Sendable {
             fileSystem: FileSystems().identity(of: top.folder, device: top.device)?.name, inode: top.inode,
             born: top.born, owner: top.owner)
         let (isJudged, real) = (!isExempt(top.folder), top.folder.realPath)
-        let news = try state.withLock { state throws(SystemError) -> SourceFolders.News? in
-            var news: SourceFolders.News?
+        let change = try state.withLock { state throws(SystemError) -> SourceFolders.Change? in
+            var change: SourceFolders.Change?
             if let remembered = state.remembered, isJudged, !state.hasRequirement {
                 switch remembered.verdict(on: identity, daemon: geteuid()) {
-                case .same: news = remembered == identity ? nil : .remembered(path, identity)
+                case .same: change = remembered == identity ? nil : .remembered(path, identity)
                 case .replaced:
                     // A user who may rename there can put any directory in its place, even one that the user may not
                     // enter. That includes the owner of the earlier directory, if this one has another owner.
@@ -63,17 +63,17 @@ package final class SourceFolder: Sendable {
                         throw another(
                             identity, remembered, state.name, "\(weak.directory.display), above it, \(weak.why). ")
                     }
-                    news = .replaced(path, identity, before: remembered)
+                    change = .replaced(path, identity, before: remembered)
                 case .refused: throw another(identity, remembered, state.name)
                 }
             } else if state.remembered != identity {
-                news = .remembered(path, identity)
+                change = .remembered(path, identity)
             }
             state.remembered = identity
             state.seen = seen
-            return news
+            return change
         }
-        if let news { tell(news) }
+        if let change { tell(change) }
         return top.intoFolder()
     }
 
@@ -115,7 +115,7 @@ extension SourceFolder: Hashable {
 
 /// The configured folders by their paths, with the identity of each directory.
 package final class SourceFolders: Sendable {
-    package enum News: Hashable, Sendable {
+    package enum Change: Hashable, Sendable {
         /// To be stored for the next start.
         case remembered(FilePath, FolderIdentity)
         /// To be stored too; another directory has replaced the one before, and belongs to a user who may put one
@@ -124,13 +124,13 @@ package final class SourceFolders: Sendable {
     }
 
     private let folders: Mutex<[FilePath: SourceFolder]>
-    private let tell: @Sendable (News) -> Void
+    private let tell: @Sendable (Change) -> Void
 
     /// - Parameters:
     ///   - remembered: The directories that earlier runs knew.
     ///   - tell: Called on any thread.
     package init(
-        remembered: [FilePath: FolderIdentity] = [:], tell: @escaping @Sendable (News) -> Void = { _ in }
+        remembered: [FilePath: FolderIdentity] = [:], tell: @escaping @Sendable (Change) -> Void = { _ in }
     ) {
         self.tell = tell
         folders = Mutex(
@@ -160,7 +160,7 @@ package final class SourceFolders: Sendable {
         }
     }
 
-    /// Accepts the directory that is there at the next check, whichever it is.
+    /// Accepts the directory found by the next check, whichever it is.
     package func accept(_ path: FilePath) { self[path].forget() }
 }
 

@@ -100,7 +100,7 @@ package final class LoopDisk: Sendable {
 
     /// Unmounts it as an operator would: it must not be in use any more.
     package func unmount() async throws {
-        try await eventually("nobody uses the disk \(path)", every: .milliseconds(20)) {
+        try await eventually("the disk \(path) is idle", every: .milliseconds(20)) {
             if path.withCString({ umount2($0, 0) }) == 0 { return true }
             guard errno == EBUSY else { throw SystemError(call: "umount", subject: path.display, code: errno) }
             return false

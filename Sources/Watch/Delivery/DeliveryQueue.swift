@@ -1,7 +1,7 @@
 internal import Core
 internal import Linux
 
-/// Files and reports on their way to the receiver, one delivery at a time.
+/// Queue of files and reports for the receiver, one delivery at a time.
 struct DeliveryQueue {
     /// Files in one delivery; as many settled files wait here at most.
     private let limit: Int

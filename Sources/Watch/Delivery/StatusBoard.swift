@@ -1,7 +1,7 @@
 internal import Core
 internal import Linux
 
-/// The state of the folders for display: what is shown beside the other components' own state, and when it is shown.
+/// The state of the folders for display, beside the other components' own state, and when it is published.
 struct StatusBoard {
     /// Files that scans met.
     struct ScanCount: Equatable {
@@ -153,7 +153,8 @@ struct StatusBoard {
 
     /// The state of every folder, and the files that have been waiting longest.
     ///
-    /// - Parameter isQuiet: Whether a root is scanned, and no file of it is on its way; files that settle do not count.
+    /// - Parameter isQuiet: Whether a root is scanned, and no file of it waits for delivery; settling files do not
+    ///   count.
     func content(
         _ roots: WatchRoots, _ tracker: SettleTracker, _ polls: PollSchedule, _ deliveries: DeliveryQueue,
         overflows: Int, at now: MonotonicTime, isQuiet: (Root) -> Bool

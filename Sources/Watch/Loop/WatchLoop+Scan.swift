@@ -183,7 +183,7 @@ extension WatchLoop {
         if root.mountPoints == nil { root.mountPoints = MountTable().points(below: root.real) }
     }
 
-    /// Forgets the directories of a root that is not there, and looks for it again soon.
+    /// Drops the directories of an absent root, and checks for it again soon.
     private func forgetContent(of root: Root) {
         forget(tree.forgetContent(of: root))
         root.mountPoints = nil
@@ -311,7 +311,7 @@ extension WatchLoop {
 
     // MARK: - Results
 
-    /// Asks which of the found files are known.
+    /// Queries which of the found files are known.
     func queryFound() {
         let isComplete = !canScan
         if let query = found.beginQuery(isComplete: isComplete) {

@@ -26,7 +26,7 @@ final class DirectoryScanner {
         case incomplete
     }
 
-    /// No rule takes the name, but the listing did not tell its type: it may be a directory.
+    /// No rule matches the name, but the listing did not include its type: it may be a directory.
     private static let unmatched = -1
     /// Some rule takes the name; the rule is known when the size is.
     private static let matched = 0
@@ -104,7 +104,8 @@ final class DirectoryScanner {
     ///   - limit: Names at most.
     ///   - treeVersion: See ``WatchTree/version``.
     ///   - includesNames: Whether ``Entry/name(_:)`` is wanted.
-    /// - Returns: The number of names, at least 1, and the directory with the end of its listing where that was reached.
+    /// - Returns: The number of names, at least 1, and the directory with the end of its listing where that was
+    ///   reached.
     func list(
         limit: Int, _ rules: [Rule], treeVersion: Int, includesNames: Bool, _ body: (Entry) -> Void
     ) -> (count: Int, ended: (directory: Directory, end: End)?) {

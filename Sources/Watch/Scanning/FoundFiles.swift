@@ -36,9 +36,9 @@ struct FoundFiles {
         batch.append(name, status, rule: rule, of: scan, at: now, place: place)
     }
 
-    /// Begins the next query, when none is under way and it is full or no more files are coming.
+    /// Starts the next query, if none is running and it is full or all files were found.
     ///
-    /// - Parameter isComplete: Whether no more files are coming; the spare memory is released then.
+    /// - Parameter isComplete: Whether all files were found; the spare memory is released then.
     /// - Returns: The identities to query, and the number of files that each rule takes, by its index.
     mutating func beginQuery(isComplete: Bool) -> (identities: Identities, countsByRule: [Int: Int])? {
         guard queried == nil else { return nil }

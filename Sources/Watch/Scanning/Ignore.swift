@@ -51,7 +51,7 @@ struct IgnoreChain {
 
     func ignores(_ name: UnsafeBufferPointer<UInt8>, isFolder: Bool = false) -> Bool {
         if isClosed { return true }
-        // Nearly always the case, and a scan asks for each name.
+        // Nearly always the case, and a scan evaluates each name.
         if links.isEmpty { return false }
         for (rules, below) in links {
             let verdict: Bool?

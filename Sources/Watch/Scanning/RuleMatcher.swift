@@ -77,7 +77,7 @@ struct RuleMatcher {
     }
 }
 
-/// A matcher, and one directory whose names it may take: computed once, because a scan asks for each name. A class,
+/// A matcher, and one directory whose names it may match: computed once, because a scan evaluates each name. A class,
 /// because it is passed about as often.
 final class Contender {
     let rule: Int

@@ -168,7 +168,7 @@ final class SettleTracker {
         } catch {
             // A name that is gone, or is a link by now, is not worth a message.
             if error.isMissing || error.isLink { return drop(place) }
-            // Once for each file: it may go on for days.
+            // Once for each file: the error may last for days.
             if unreadable.count < Self.mostComplaints, unreadable.insert(place).inserted {
                 log.notice(
                     error, below: directory.root, at: now,
@@ -202,7 +202,8 @@ final class SettleTracker {
         if !unreadable.isEmpty { unreadable.remove(place) }
         let isMarked = rule.marker.map { self.isMarked(place, $0, folder) }
         let now = clocks.monotonic()
-        let settledBy = settling.looked(at: place, status, writer: writer, isMarked: isMarked, at: now) { unchanged in
+        let settledBy = settling.evaluated(at: place, status, writer: writer, isMarked: isMarked, at: now) {
+            unchanged in
             hold(place, source, status, rule, isMarked, unchanged, now)
         }
         guard let settledBy else {

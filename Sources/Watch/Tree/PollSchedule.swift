@@ -3,7 +3,7 @@ internal import Core
 /// The directories that are polled because their events are incomplete, and the time of each next poll.
 ///
 /// Events are incomplete on file systems that others change without this kernel's knowledge, beyond the limit on
-/// watches, and where the configuration says so.
+/// watches, and if the configuration requires it.
 struct PollSchedule {
     /// Polled directories of one root.
     struct Count: Equatable {

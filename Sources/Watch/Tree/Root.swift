@@ -47,7 +47,7 @@ final class Root {
     var nextCheck: MonotonicTime
     /// The rules that may take files here, in the order of the rules.
     var matchers: [RuleMatcher] = []
-    /// Checks whether the intended folder is there at all.
+    /// Checks whether the intended folder exists.
     let gate: FolderGate
     let requirements: [FolderRequirement]
     /// Whether it is polled without events.

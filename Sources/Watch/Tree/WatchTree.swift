@@ -17,7 +17,7 @@ final class Directory {
     fileprivate(set) var inode: UInt64 = 0
     /// The last visit of the parent that met it.
     fileprivate(set) var lastSeen = 0
-    /// Whether it left the tree for good.
+    /// Whether it left the tree permanently.
     fileprivate(set) var isGone = false
     /// Whether its file system may not report changes.
     fileprivate(set) var lacksChangeEvents = false
@@ -189,7 +189,7 @@ struct WatchTree {
         return removed
     }
 
-    /// Removes a tree for good.
+    /// Removes a tree permanently.
     mutating func drop(_ root: Root) {
         for rename in renames where rename.directory.root === root {
             _ = clear(rename.directory)
@@ -255,7 +255,7 @@ struct WatchTree {
         return replaced
     }
 
-    /// Removes directories that left their names and did not come back; their watches would go on reporting.
+    /// Removes directories that left their names and did not come back; their watches would continue to report.
     ///
     /// - Returns: All removed directories.
     mutating func expireRenames(at now: MonotonicTime) -> [Directory] {

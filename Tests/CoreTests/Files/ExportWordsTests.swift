@@ -43,17 +43,17 @@ struct ExportWordsTests {
         for line in [
             "ffmpeg version 5.1", "  Duration: 00:01:40.00, start: 0.000000, bitrate: 1 kb/s", "out_time_us=N/A",
         ] {
-            progress.take(line)
+            progress.parse(line)
         }
         #expect(progress.fraction == nil && progress.length == 100)
-        progress.take("out_time_us=25000000")
+        progress.parse("out_time_us=25000000")
         #expect(progress.fraction == 0.25)
-        progress.take("  Duration: 00:00:10.00, start: 0")
-        progress.take("out_time_ms=50000000")
+        progress.parse("  Duration: 00:00:10.00, start: 0")
+        progress.parse("out_time_ms=50000000")
         #expect(progress.fraction == 0.5)
-        progress.take("out_time_us=999000000")
+        progress.parse("out_time_us=999000000")
         #expect(progress.fraction == 1)
-        progress.take("progress=end")
+        progress.parse("progress=end")
         #expect(progress.fraction == 1)
     }
 
@@ -66,7 +66,7 @@ struct ExportWordsTests {
         ] as [(String, Double?)])
     func percent(_ line: String, _ expected: Double?) {
         var progress = ExportProgress()
-        progress.take(line)
+        progress.parse(line)
         if let expected {
             #expect(abs((progress.fraction ?? -1) - expected) < 0.000_1)
         } else {
@@ -88,7 +88,7 @@ struct ExportWordsTests {
                 #expect(words.filled { _ in [] }.count == 4)
             }
             var progress = ExportProgress()
-            for line in ["Duration: 00:00:09.00,", text] { progress.take(line) }
+            for line in ["Duration: 00:00:09.00,", text] { progress.parse(line) }
             #expect(progress.fraction.map { (0...1).contains($0) } ?? true)
         }
     }

@@ -45,15 +45,15 @@ struct GroupingTests {
         var now = start
         var waits: [Int64] = []
         for _ in 0..<8 {
-            let isNews = grouping.wait(key, for: "c.xml", isExpected: true, at: now)
-            #expect(isNews == (now == start))
+            let isNew = grouping.wait(key, for: "c.xml", isExpected: true, at: now)
+            #expect(isNew == (now == start))
             let next = grouping.next ?? now
             waits.append(next.since(now).components.seconds)
             now = next
         }
         #expect(waits == [1, 2, 4, 8, 16, 32, 64, 64])
-        let isNews = grouping.wait(key, for: "its video", isExpected: false, at: now)
-        #expect(isNews)
+        let isNew = grouping.wait(key, for: "its video", isExpected: false, at: now)
+        #expect(isNew)
         #expect(grouping.next == now.advanced(by: .seconds(64)))
     }
 

@@ -13,8 +13,8 @@ struct SettlingHoldTests {
     func marker() {
         var settling = Settling<String>()
         settling.note("a", .found, status: Self.status(), at: Self.at(0))
-        #expect(settling.looked(at: "a", Self.status(), writer: .somebody, isMarked: true, at: Self.at(1)) == nil)
-        #expect(settling.looked(at: "a", Self.status(), writer: .unknown, isMarked: true, at: Self.at(2)) == .marker)
+        #expect(settling.evaluated(at: "a", Self.status(), writer: .present, isMarked: true, at: Self.at(1)) == nil)
+        #expect(settling.evaluated(at: "a", Self.status(), writer: .unknown, isMarked: true, at: Self.at(2)) == .marker)
     }
 
     @Test("a file that waits continues to, with its reason, and is checked again in time")
@@ -22,7 +22,7 @@ struct SettlingHoldTests {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(), at: Self.at(0))
         #expect(settling.due(at: Self.at(1)) == ["a"])
-        let by = settling.looked(at: "a", Self.status(), writer: .nobody, isMarked: false, at: Self.at(1)) {
+        let by = settling.evaluated(at: "a", Self.status(), writer: .absent, isMarked: false, at: Self.at(1)) {
             unchanged in
             #expect(unchanged == .seconds(1))
             return (.marker, Self.at(50))
@@ -33,14 +33,14 @@ struct SettlingHoldTests {
         // The marker appears.
         settling.postpone("a", until: Self.at(10))
         #expect(settling.due(at: Self.at(10)) == ["a"])
-        #expect(settling.looked(at: "a", Self.status(), writer: .nobody, isMarked: true, at: Self.at(10)) == .marker)
+        #expect(settling.evaluated(at: "a", Self.status(), writer: .absent, isMarked: true, at: Self.at(10)) == .marker)
     }
 
     @Test("other conditions are not checked before the file is quiet")
     func order() {
         var settling = Settling<String>()
         settling.note("a", .heard, status: Self.status(), at: Self.at(0))
-        let by = settling.looked(at: "a", Self.status(), writer: .unseen, at: Self.at(9)) { _ in
+        let by = settling.evaluated(at: "a", Self.status(), writer: .unseen, at: Self.at(9)) { _ in
             Issue.record("asked too early")
             return nil
         }
@@ -51,7 +51,7 @@ struct SettlingHoldTests {
     func unseen() {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(), at: Self.at(0))
-        #expect(settling.looked(at: "a", Self.status(), writer: .unseen, at: Self.at(1)) == .proc)
+        #expect(settling.evaluated(at: "a", Self.status(), writer: .unseen, at: Self.at(1)) == .proc)
     }
 
     @Test("growth is shown in bytes a second, and ends with the growth")
@@ -59,17 +59,17 @@ struct SettlingHoldTests {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(0, size: 0), at: Self.at(0))
         #expect(settling["a"]?.rate == nil)
-        _ = settling.looked(at: "a", Self.status(1, size: 4_000), writer: .somebody, at: Self.at(2))
+        _ = settling.evaluated(at: "a", Self.status(1, size: 4_000), writer: .present, at: Self.at(2))
         #expect(settling["a"]?.rate == 2_000)
         // An event right after a check says nothing about the rate, and does not disturb its measurement.
         settling.note("a", .heard, status: Self.status(2, size: 5_000), at: Self.at(2.1))
         #expect(settling["a"]?.rate == 2_000)
-        _ = settling.looked(at: "a", Self.status(3, size: 8_000), writer: .somebody, at: Self.at(4))
+        _ = settling.evaluated(at: "a", Self.status(3, size: 8_000), writer: .present, at: Self.at(4))
         #expect(settling["a"]?.rate == 2_000)
-        _ = settling.looked(at: "a", Self.status(3, size: 8_000), writer: .somebody, at: Self.at(6))
+        _ = settling.evaluated(at: "a", Self.status(3, size: 8_000), writer: .present, at: Self.at(6))
         #expect(settling["a"]?.rate == 0)
         // Truncated.
-        _ = settling.looked(at: "a", Self.status(4, size: 0), writer: .somebody, at: Self.at(8))
+        _ = settling.evaluated(at: "a", Self.status(4, size: 0), writer: .present, at: Self.at(8))
         #expect(settling["a"]?.rate == 0)
     }
 
@@ -81,20 +81,21 @@ struct SettlingHoldTests {
         var version: Int64 = 1
         func status(_ writer: OpenWriter, _ seconds: Double, changed: Bool) -> Bool {
             if changed { version += 1 }
-            _ = settling.looked(at: "a", Self.status(version), writer: writer, isMarked: false, at: Self.at(seconds)) {
+            _ = settling.evaluated(at: "a", Self.status(version), writer: writer, isMarked: false, at: Self.at(seconds))
+            {
                 _ in
                 (.marker, Self.at(seconds + 10))
             }
             return settling.isToBeReported("a", after: hour, at: Self.at(seconds))
         }
-        #expect(!status(.somebody, 10, changed: true))
-        #expect(status(.somebody, 3600, changed: true))
-        #expect(!status(.somebody, 3610, changed: false))
+        #expect(!status(.present, 10, changed: true))
+        #expect(status(.present, 3600, changed: true))
+        #expect(!status(.present, 3610, changed: false))
         // The writer pauses and continues: nothing new.
-        #expect(!status(.nobody, 3620, changed: true))
-        #expect(!status(.somebody, 3630, changed: true))
+        #expect(!status(.absent, 3620, changed: true))
+        #expect(!status(.present, 3630, changed: true))
         // Now it is at rest, and lacks its marker: that is new, once.
-        #expect(status(.nobody, 4000, changed: false))
-        #expect(!status(.nobody, 4010, changed: false))
+        #expect(status(.absent, 4000, changed: false))
+        #expect(!status(.absent, 4010, changed: false))
     }
 }

@@ -23,17 +23,17 @@ struct SettlingTests {
 
     /// The rungs of the manual.
     static let rungs = [
-        Row(evidence: .closed, writer: .nobody, quiet: 1, by: .lease),
+        Row(evidence: .closed, writer: .absent, quiet: 1, by: .lease),
         Row(evidence: .closed, writer: .unknown, quiet: 10, by: .closed),
-        Row(evidence: .heard, writer: .nobody, quiet: 10, by: .quiet),
+        Row(evidence: .heard, writer: .absent, quiet: 10, by: .quiet),
         Row(evidence: .heard, writer: .unknown, quiet: 10, by: .quiet),
-        Row(evidence: .found, writer: .nobody, quiet: 30, by: .quiet),
+        Row(evidence: .found, writer: .absent, quiet: 30, by: .quiet),
         Row(evidence: .found, writer: .unknown, quiet: 30, by: .quiet),
-        Row(evidence: .closed, writer: .nobody, quietFor: .seconds(5), quiet: 5, by: .lease),
+        Row(evidence: .closed, writer: .absent, quietFor: .seconds(5), quiet: 5, by: .lease),
         Row(evidence: .closed, writer: .unknown, quietFor: .seconds(5), quiet: 5, by: .closed),
-        Row(evidence: .heard, writer: .nobody, quietFor: .seconds(5), quiet: 5, by: .quiet),
+        Row(evidence: .heard, writer: .absent, quietFor: .seconds(5), quiet: 5, by: .quiet),
         Row(evidence: .found, writer: .unknown, quietFor: .seconds(5), quiet: 5, by: .quiet),
-        Row(evidence: .closed, writer: .nobody, quietFor: .zero, quiet: 0, by: .lease),
+        Row(evidence: .closed, writer: .absent, quietFor: .zero, quiet: 0, by: .lease),
     ]
 
     @Test("a file waits as long as the known facts require, and no longer", arguments: rungs)
@@ -43,7 +43,9 @@ struct SettlingTests {
         var result: (by: SettledBy, at: MonotonicTime)?
         while result == nil, let next = settling.next {
             for place in settling.due(at: next) {
-                guard let by = settling.looked(at: place, Self.status(), writer: row.writer, at: next) else { continue }
+                guard let by = settling.evaluated(at: place, Self.status(), writer: row.writer, at: next) else {
+                    continue
+                }
                 result = (by, next)
             }
         }
@@ -58,11 +60,11 @@ struct SettlingTests {
         settling.note("a", .closed, status: Self.status(1), at: Self.at(0))
         #expect(settling.due(at: Self.at(0.999)).isEmpty)
         #expect(settling.due(at: Self.at(1)) == ["a"])
-        #expect(settling.looked(at: "a", Self.status(2), writer: .nobody, at: Self.at(1)) == nil)
+        #expect(settling.evaluated(at: "a", Self.status(2), writer: .absent, at: Self.at(1)) == nil)
         #expect(settling.all["a"]?.isGrowing == true)
         #expect(settling.due(at: Self.at(1.9)).isEmpty)
         #expect(settling.due(at: Self.at(2)) == ["a"])
-        #expect(settling.looked(at: "a", Self.status(2), writer: .nobody, at: Self.at(2)) == .lease)
+        #expect(settling.evaluated(at: "a", Self.status(2), writer: .absent, at: Self.at(2)) == .lease)
     }
 
     @Test(
@@ -77,7 +79,7 @@ struct SettlingTests {
         var settling = Settling<String>()
         settling.note("a", .closed, status: Self.status(), at: Self.at(0))
         #expect(settling.due(at: Self.at(5)) == ["a"])
-        #expect(settling.looked(at: "a", other, writer: .nobody, at: Self.at(5)) == nil)
+        #expect(settling.evaluated(at: "a", other, writer: .absent, at: Self.at(5)) == nil)
     }
 
     @Test("an event restarts the time, a scan without a change does not")
@@ -96,7 +98,7 @@ struct SettlingTests {
         settling.note("a", .found, status: Self.status(), at: Self.at(0))
         settling.note("a", .closed, status: Self.status(), at: Self.at(5))
         #expect(settling.due(at: Self.at(6)) == ["a"])
-        #expect(settling.looked(at: "a", Self.status(), writer: .nobody, at: Self.at(6)) == .lease)
+        #expect(settling.evaluated(at: "a", Self.status(), writer: .absent, at: Self.at(6)) == .lease)
         #expect(settling.due(at: Self.at(100)).isEmpty)
     }
 
@@ -107,13 +109,13 @@ struct SettlingTests {
         var now = 1.0
         for wait in [1.0, 2, 4, 8, 10, 10] {
             #expect(settling.due(at: Self.at(now)) == ["a"])
-            #expect(settling.looked(at: "a", Self.status(), writer: .somebody, at: Self.at(now)) == nil)
+            #expect(settling.evaluated(at: "a", Self.status(), writer: .present, at: Self.at(now)) == nil)
             #expect(settling.due(at: Self.at(now + wait - 0.001)).isEmpty)
             now += wait
         }
         settling.note("a", .closed, status: Self.status(9), at: Self.at(now))
         #expect(settling.due(at: Self.at(now + 1)) == ["a"])
-        #expect(settling.looked(at: "a", Self.status(9), writer: .nobody, at: Self.at(now + 1)) == .lease)
+        #expect(settling.evaluated(at: "a", Self.status(9), writer: .absent, at: Self.at(now + 1)) == .lease)
     }
 
     @Test("a file that grows for ever delays no other")
@@ -180,14 +182,15 @@ struct SettlingTests {
             }
             for place in settling.due(at: now) {
                 let writer: OpenWriter =
-                    chance.next() % 4 == 0 ? .unknown : isOpen[place] ? .somebody : .nobody
-                guard let by = settling.looked(at: place, Self.status(versions[place]), writer: writer, at: now) else {
+                    chance.next() % 4 == 0 ? .unknown : isOpen[place] ? .present : .absent
+                guard let by = settling.evaluated(at: place, Self.status(versions[place]), writer: writer, at: now)
+                else {
                     continue
                 }
                 accepted += 1
                 let least = by == .lease ? quiet.closed : quiet.unsure
                 #expect(now.since(changedAt[place]) >= least)
-                #expect(writer != .somebody)
+                #expect(writer != .present)
                 #expect(by == .quiet || isClosed[place])
                 isClosed[place] = false
             }

@@ -155,7 +155,7 @@ struct PrecedenceTests {
         inputs.rules = []
         #expect(inputs.of(2).reason == "metered: NetworkManager guessed it (device wwan0)")
         #expect(inputs.of(2).remedy == #"- {interface: "wwan0", metered: false}"#)
-        #expect(inputs.of(2).isRoaming, "whoever decides")
+        #expect(inputs.of(2).isRoaming, "with any source")
         inputs.managed = ["wwan0": .unknown]
         #expect(inputs.of(2).reason == "metered: ModemManager says that wwan0 belongs to a modem, which is roaming")
         #expect(inputs.of(2).source == .modemManager)
@@ -216,7 +216,7 @@ struct PrecedenceTests {
             var inputs = Metering(links: [modem, over], managed: ["v0": .guessNo])
             #expect(inputs.of(5).metered == .metered, "\(over.kind ?? "")")
             inputs.managed = ["v0": .no]
-            #expect(inputs.of(5).metered == .unmetered, "what somebody has set counts")
+            #expect(inputs.of(5).metered == .unmetered, "a configured value counts")
             inputs.managed = ["v0": .guessYes]
             #expect(inputs.of(5).source == .networkManager)
         }

@@ -51,7 +51,7 @@ struct FolderTurnsTests {
         let (a, b) = (
             FolderTurns.Offer(folder: "a", rank: 0, id: "1"), FolderTurns.Offer(folder: "b", rank: 0, id: "2")
         )
-        #expect(turns.again([a, b]) == nil, "nobody had a turn")
+        #expect(turns.again([a, b]) == nil, "no folder had a turn")
         turns.took("a")
         #expect(turns.again([a, b]) == a)
         #expect(turns.again([b]) == nil)

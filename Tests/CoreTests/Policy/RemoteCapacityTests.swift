@@ -8,7 +8,7 @@ struct RemoteCapacityTests {
 
     private func room(_ space: RemoteSpace?, underWay: [Int64] = []) -> RemoteCapacity {
         var room = RemoteCapacity()
-        room.told(space, underWay: underWay, now: Self.now, monotonic: Self.clock, lasting: .seconds(300))
+        room.update(space, underWay: underWay, now: Self.now, monotonic: Self.clock, lasting: .seconds(300))
         return room
     }
 

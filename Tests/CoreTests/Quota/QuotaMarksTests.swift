@@ -19,33 +19,33 @@ struct QuotaMarksTests {
     func once() throws {
         var book = Self.book(Quota(period: .day, bytes: 1000, files: 10))
         var marks = QuotaMarks()
-        #expect(marks.take(book).isEmpty)
+        #expect(marks.update(book).isEmpty)
         book.spend(Spending(bytes: 799, files: 7), for: Self.nas, at: Self.now)
-        #expect(marks.take(book).isEmpty)
+        #expect(marks.update(book).isEmpty)
         book.spend(Spending(bytes: 1, files: 0), for: Self.nas, at: Self.now)
-        let first = try #require(marks.take(book).first)
+        let first = try #require(marks.update(book).first)
         #expect(first.threshold == 80 && first.percent == 80 && first.used == 800 && first.limit == 1000)
         #expect(first.text == "1 kB a day" && first.counts == "bytes" && first.place == .policy)
         #expect(first.stretch == utc("2026-11-20T00:00:00")..<utc("2026-11-21T00:00:00"))
-        #expect(marks.take(book).isEmpty)
+        #expect(marks.update(book).isEmpty)
         book.spend(Spending(bytes: 300, files: 1), for: Self.nas, at: Self.now)
         #expect(
-            marks.take(book).map { "\($0.counts) \($0.threshold) \($0.percent)" } == ["bytes 100 110", "files 80 80"])
+            marks.update(book).map { "\($0.counts) \($0.threshold) \($0.percent)" } == ["bytes 100 110", "files 80 80"])
         book.spend(Spending(files: 2), for: Self.nas, at: Self.now)
-        #expect(marks.take(book).map(\.threshold) == [100])
+        #expect(marks.update(book).map(\.threshold) == [100])
         book.spend(Spending(bytes: 9000, files: 90), for: Self.nas, at: Self.now)
-        #expect(marks.take(book).isEmpty)
+        #expect(marks.update(book).isEmpty)
         // Another day has another allowance.
         let next = utc("2026-11-21T09:00:00")
         for recount in book.advance(to: next, in: .utc) {
             book.recount(recount, spent: Spending(bytes: 850), at: next)
         }
-        #expect(marks.take(book).map(\.threshold) == [80])
+        #expect(marks.update(book).map(\.threshold) == [80])
         // The clock is set back.
         for recount in book.advance(to: Self.now, in: .utc) {
             book.recount(recount, spent: Spending(bytes: 9950), at: Self.now)
         }
-        #expect(marks.take(book).isEmpty)
+        #expect(marks.update(book).isEmpty)
     }
 
     @Test("reaching both thresholds at once reports both, and reservations do not count")
@@ -53,9 +53,9 @@ struct QuotaMarksTests {
         var book = Self.book(Quota(period: .day, bytes: 1000, direction: .received))
         var marks = QuotaMarks()
         book.open(1, Spending(bytes: 9000, received: 2000), for: Self.nas, at: Self.now)
-        #expect(marks.take(book).isEmpty)
+        #expect(marks.update(book).isEmpty)
         book.settle(1, Spending(bytes: 9000, received: 1200), at: Self.now)
-        #expect(marks.take(book).map(\.threshold) == [80, 100])
+        #expect(marks.update(book).map(\.threshold) == [80, 100])
     }
 
     @Test("a restart reports nothing again")
@@ -63,10 +63,10 @@ struct QuotaMarksTests {
         var book = Self.book(Quota(period: .day, bytes: 1000))
         book.spend(Spending(bytes: 850), for: Self.nas, at: Self.now)
         var marks = QuotaMarks()
-        #expect(marks.take(book).count == 1)
+        #expect(marks.update(book).count == 1)
         var after = try JSONDecoder().decode(QuotaMarks.self, from: JSONEncoder().encode(marks))
         #expect(after == marks)
-        #expect(after.take(book).isEmpty)
+        #expect(after.update(book).isEmpty)
     }
 
     @Test("a reload reports a newly reached threshold once, and no earlier one again")
@@ -74,10 +74,10 @@ struct QuotaMarksTests {
         var marks = QuotaMarks()
         var book = Self.book(Quota(period: .day, bytes: 1000))
         book.spend(Spending(bytes: 850), for: Self.nas, at: Self.now)
-        #expect(marks.take(book).map(\.threshold) == [80])
+        #expect(marks.update(book).map(\.threshold) == [80])
         func limit(_ bytes: Int64) -> [Int64] {
             book = Self.book(Quota(period: .day, bytes: bytes), after: book)
-            return marks.take(book).map(\.threshold)
+            return marks.update(book).map(\.threshold)
         }
         #expect(limit(900) == [])
         #expect(limit(800) == [100])
@@ -86,10 +86,10 @@ struct QuotaMarksTests {
         #expect(limit(1050) == [])
         #expect(limit(5000) == [])
         book.spend(Spending(bytes: 3200), for: Self.nas, at: Self.now)
-        #expect(marks.take(book).map(\.threshold) == [80])
+        #expect(marks.update(book).map(\.threshold) == [80])
         // With another place, network or direction it is another quota.
         book = Self.book(Quota(period: .day, bytes: 5000, network: .metered), after: book)
-        #expect(marks.take(book).map(\.threshold) == [80])
+        #expect(marks.update(book).map(\.threshold) == [80])
     }
 
     @Test("a rest too small to start with counts as everything, and a zero quota reports nothing")
@@ -100,7 +100,7 @@ struct QuotaMarksTests {
         for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }
         book.spend(Spending(bytes: 9_950_000), for: Self.nas, at: Self.now)
         var marks = QuotaMarks()
-        #expect(marks.take(book).map(\.threshold) == [80, 100])
+        #expect(marks.update(book).map(\.threshold) == [80, 100])
     }
 
     @Test("the stored thresholds are bounded")
@@ -112,7 +112,7 @@ struct QuotaMarksTests {
             for recount in book.advance(to: now, in: .utc) {
                 book.recount(recount, spent: Spending(bytes: 9), at: now)
             }
-            #expect(marks.take(book).count == 1)
+            #expect(marks.update(book).count == 1)
         }
         #expect(marks.count == QuotaMarks.capacity)
     }

@@ -56,7 +56,7 @@ struct StagingAdmissionTests {
         var space = admission(budget(free: 100))
         let (steps, result) = run(&space, [file(1, 400), file(2, 10), file(3, 500, inPlace: true)])
         #expect(steps == [.measure(1), .admit(3)])
-        #expect(result.batch.map(\.id) == [3] && result.obstacle?.news == "keep_free" && space.isShort)
+        #expect(result.batch.map(\.id) == [3] && result.obstacle?.changeKey == "keep_free" && space.isShort)
     }
 
     @Test("a copy that needs less than its size is admitted with that need")
@@ -77,7 +77,7 @@ struct StagingAdmissionTests {
     @Test("the shortage ends when every file fits")
     func shortage() {
         var space = admission(budget(used: 100, cap: 100))
-        #expect(run(&space, [file(1, 10)]).result.obstacle?.news == "max_size" && space.isShort)
+        #expect(run(&space, [file(1, 10)]).result.obstacle?.changeKey == "max_size" && space.isShort)
         let query = space.beginSpaceQuery()
         space.endSpaceQuery(query, budget(used: 0, cap: 100))
         let result = run(&space, [file(1, 10)]).result

@@ -16,7 +16,7 @@ struct ClockTrustTests {
         #expect(first?.kind == .clock)
         let later = trust.evaluate(
             wall: utc("1970-01-01T01:01:00"), monotonic: Self.monotonic(3660), isSynchronised: nil)
-        #expect(later == first, "it is no news with each second")
+        #expect(later == first, "the text stays the same with each second")
         #expect(
             trust.evaluate(wall: utc("2026-11-20T08:00:00"), monotonic: Self.monotonic(3661), isSynchronised: true)
                 == nil)

@@ -132,7 +132,7 @@ struct StagerTests {
         try await eventually("one is staged") { try await scene.state(first.upload) == .queued }
         for round in 0..<300 {
             scene.house.stagingSignal.signal()
-            try await eventually("nobody looks any more") {
+            try await eventually("all workers are idle") {
                 let rings = scene.house.rest.rings
                 let isAtRest = await stager.isAtRest
                 return isAtRest && scene.house.stagingSignal.isWaiting && scene.house.rest.rings == rings

@@ -156,7 +156,7 @@ struct UnsureReleaseTests {
     func keptGoesWhenKnown() async throws {
         let scene = try await Scene(.unknown(.notTold))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
-        scene.writers.answer.withLock { $0 = .nobody }
+        scene.writers.answer.withLock { $0 = .absent }
         try await scene.release(until: "it is released") { try await scene.source().state == .released }
         #expect(try !scene.stands)
     }
@@ -288,13 +288,13 @@ struct UnsureReleaseTests {
         "an open file is never released, whatever the folder configures",
         arguments: [ReleaseUnsure.delete, .after(.seconds(1))])
     func open(_ unsure: ReleaseUnsure) async throws {
-        let scene = try await Scene(.somebody, unsure, settledBy: .marker)
+        let scene = try await Scene(.present, unsure, settledBy: .marker)
         scene.clocks.advance(by: .seconds(3600))
         try await scene.release(until: "it waits") {
             try await scene.source().note?.contains("it is open for writing") == true
         }
         #expect(try scene.stands)
-        scene.writers.answer.withLock { $0 = .nobody }
+        scene.writers.answer.withLock { $0 = .absent }
         try await scene.release(until: "it is released") { try await scene.source().state == .released }
     }
 
@@ -302,7 +302,7 @@ struct UnsureReleaseTests {
         "a granted lease is certain, whatever rung accepted the file",
         arguments: [SettledBy.quiet, .closed, .added])
     func certain(_ rung: SettledBy) async throws {
-        let scene = try await Scene(.nobody, .keep, settledBy: rung)
+        let scene = try await Scene(.absent, .keep, settledBy: rung)
         try await scene.release(until: "it is released") { try await scene.source().state == .released }
     }
 
@@ -324,7 +324,7 @@ struct UnsureReleaseTests {
 
     @Test("different bytes with the same size and time are a new version, and the old version delays nothing")
     func rewritten() async throws {
-        let scene = try await Scene(.nobody)
+        let scene = try await Scene(.absent)
         try scene.rewrite()
         // It is handed back after its record.
         try await scene.release(until: "it is judged, and handed back") {
@@ -339,7 +339,7 @@ struct UnsureReleaseTests {
 
     @Test("a file with only changed permissions is no new version")
     func permissions() async throws {
-        let scene = try await Scene(.nobody)
+        let scene = try await Scene(.absent)
         let file = try Descriptor.open(scene.path, for: .reading)
         try file.setMode(0o640, named: scene.path)
         try await scene.release(until: "it is released") { try await scene.source().state == .released }
@@ -349,7 +349,7 @@ struct UnsureReleaseTests {
 
     @Test("a version in place of a cancelled one is a new version, and the copy of the cancelled one is kept")
     func cancelled() async throws {
-        let scene = try await Scene(.nobody, isCancelled: true)
+        let scene = try await Scene(.absent, isCancelled: true)
         try scene.rewrite()
         // It is handed back after its record.
         try await scene.release(until: "it is judged, and handed back") {
@@ -358,7 +358,7 @@ struct UnsureReleaseTests {
         #expect(try await scene.source().note?.contains("its copy is") == true)
         #expect(try await !scene.isKnown)
         #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])
-        let same = try await Scene(.nobody, isCancelled: true)
+        let same = try await Scene(.absent, isCancelled: true)
         try await same.release(until: "it is judged") { try await same.isOver() }
         #expect(try await same.isKnown)
         #expect(same.handedBack.withLock { $0.isEmpty })

@@ -164,7 +164,7 @@ struct MetricsTests {
     func files() async throws {
         let scene = try await DaemonScene(reporting: Self.reporting)
         let (text, status) = (scene.folder.path.appending("a.prom"), scene.folder.path.appending("s.json"))
-        try await eventually("nobody wakes for it") { scene.daemon.house.metricsSignal.isWaiting }
+        try await eventually("the writer waits") { scene.daemon.house.metricsSignal.isWaiting }
         scene.written.edit {
             $0.metrics = MetricsSettings(textfile: text, statusFile: status, every: .seconds(3600))
         }

@@ -104,7 +104,7 @@ struct WhyWaitsTests {
             $0.group = GroupRule(wait: .milliseconds(10), sidecars: ["xml", "srt"])
         }
         try Files.replace(place.appending("b.xml"), with: [1])
-        let sidecar = try await eventually("nobody comes") {
+        let sidecar = try await eventually("no video comes") {
             let hold = try await other.daemon.why(place.appending("b.xml").display).answers.first?.holds.first
             return hold?.text.contains("sidecar") == true ? hold : nil
         }

@@ -90,11 +90,11 @@ struct BundleTests {
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let ids = try await backlog(4, scene)
         _ = try await scene.daemon.pause(Selection(all: true))
-        // One lane: all four in one bundle.
-        for permit in 0..<7 { scene.remote.set(.waitUploading, for: FilePath("lane \(permit)")) }
-        var bandwidth: [String] = []
-        for permit in 0..<7 { bandwidth.append(try await scene.add("lane \(permit)", in: "solo", size: 2000)) }
-        try await scene.reach(.queued, bandwidth)
+        // One transfer: all four in one bundle.
+        for number in 0..<7 { scene.remote.set(.waitUploading, for: FilePath("solo \(number)")) }
+        var running: [String] = []
+        for number in 0..<7 { running.append(try await scene.add("solo \(number)", in: "solo", size: 2000)) }
+        try await scene.reach(.queued, running)
         try await release(scene)
         try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
         try await scene.reach(.queued, ids)
@@ -102,7 +102,7 @@ struct BundleTests {
         for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         scene.remote.letGo()
         try await scene.daemon.scheduler.reconsider()
-        try await scene.reach(.completed, ids + bandwidth)
+        try await scene.reach(.completed, ids + running)
         #expect(scene.remote.objects.count == 11)
         try await scene.stop()
     }

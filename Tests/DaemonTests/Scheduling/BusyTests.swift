@@ -85,9 +85,10 @@ struct BusyBookTests {
         var book = book(file)
         _ = book.due([], at: at(0))
         _ = book.heard(.free, of: file, asked: at(0), at: wall)
-        #expect(book.filesChanged(unheard: ["/run/recording": "no watches"]).news == ["/run/recording": "no watches"])
+        #expect(
+            book.filesChanged(unheard: ["/run/recording": "no watches"]).failures == ["/run/recording": "no watches"])
         _ = book.heard(.free, of: file, asked: at(1), at: wall)
-        #expect(book.filesChanged(unheard: ["/run/recording": "no watches"]).news.isEmpty)
+        #expect(book.filesChanged(unheard: ["/run/recording": "no watches"]).failures.isEmpty)
         _ = book.heard(.free, of: file, asked: at(1), at: wall)
         #expect(book.hasPolled)
         #expect(book.due([], at: at(60)).isEmpty)
@@ -248,7 +249,7 @@ struct BusyDaemonTests {
         #expect(scene.remote.objects.count == 1)
         camera.answer = .free
         try await eventually("it is removed") { scene.remote.objects.isEmpty }
-        try await eventually("nobody asks any more") { try await scene.daemon.scheduler.nextDeadline() == nil }
+        try await eventually("no check is scheduled") { try await scene.daemon.scheduler.nextDeadline() == nil }
         try await scene.stop()
     }
 

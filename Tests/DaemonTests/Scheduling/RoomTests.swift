@@ -39,7 +39,7 @@ struct RoomTests {
         #expect(status.hold == hold)
         #expect(status.space?.free == 1000)
         #expect(status.space?.askedAt != nil)
-        #expect(scene.remote.looks == 1, "what arrives makes no room, so nobody asks again")
+        #expect(scene.remote.looks == 1, "a completed upload frees no space, so no query follows")
         scene.remote.tell(RemoteSpace(free: 10_000))
         _ = try await scene.daemon.resume(Selection(destination: "nas"))
         try await scene.reach(.completed, [large])
@@ -55,7 +55,7 @@ struct RoomTests {
         let id = try await scene.add("a.mp4", size: 100)
         let hold = try await eventually("it waits for its destination") { try await self.hold(scene, id) }
         #expect(hold.kind == "destination")
-        #expect(hold.text.hasPrefix("nobody answers there; the next attempt follows `retry: {"), "\(hold.text)")
+        #expect(hold.text.hasPrefix("no server responds there; the next attempt follows `retry: {"), "\(hold.text)")
         #expect(scene.remote.began.isEmpty)
         try await scene.stop()
     }

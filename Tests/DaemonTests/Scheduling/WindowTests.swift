@@ -59,7 +59,7 @@ struct WindowTests {
         try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
         let before = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(before == .seconds(1800))
-        // No bell is rung.
+        // No loop is signalled.
         clocks.advance(by: .seconds(1801))
         let after = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(after == .milliseconds(10))

@@ -251,7 +251,7 @@ struct ApsaraWordsTests {
     // MARK: Errors
 
     @Test(
-        "an error is defined by its code, whoever passes it on",
+        "an error is defined by its code, with any sender",
         arguments: Tier.sample(
             [
                 ("InvalidAccessKeyId.NotFound", 404, "auth"), ("SignatureDoesNotMatch", 400, "auth"),

@@ -92,7 +92,7 @@ struct FormServerTests {
         var reopened = Self.opening
         reopened["upToken"] = token
         #expect(try await status(missing, full) == 400, "a field is missing")
-        #expect(try await status(strange, full) == 400, "a field nobody knows")
+        #expect(try await status(strange, full) == 400, "an unknown field")
         #expect(try await status(block(1, "no-token"), full) == 404, "an unknown token")
         #expect(try await status(block(1, token), short) == 400, "a wrong length")
         #expect(try await status(block(1, token, crc: "00000000"), full) == 422, "a wrong digest")

@@ -323,7 +323,7 @@ private final class SwappingNotes: UploadReporter {
         try await logbook.renewed(checkpoint, leaving: old)
     }
     func named(_ id: String, at url: String?) async throws { try await logbook.named(id, at: url) }
-    func credential(_ news: CredentialRenewal) async throws { try await logbook.credential(news) }
+    func credential(_ renewal: CredentialRenewal) async throws { try await logbook.credential(renewal) }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) {}
     func entered(_ phase: UploadPhase) {}

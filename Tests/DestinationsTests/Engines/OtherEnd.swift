@@ -51,7 +51,7 @@ struct TestedRemote: CustomTestStringConvertible, Sendable {
                 try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
             },
             TestedRemote(testDescription: "s3") { try BucketEnd() },
-            TestedRemote(testDescription: "s3, signed by somebody else") { try BucketEnd(isPresigned: true) },
+            TestedRemote(testDescription: "s3, signed by a service") { try BucketEnd(isPresigned: true) },
             TestedRemote(testDescription: "oss") { try await OSSEnd(chunk: Int64(chunk)) },
             TestedRemote(testDescription: "apsara-vod") { try await ApsaraEnd(.key, chunk: Int64(chunk)) },
             TestedRemote(testDescription: "apsara-vod, by a service") {

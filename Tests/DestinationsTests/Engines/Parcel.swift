@@ -220,9 +220,9 @@ final class Logbook: UploadReporter {
     let owned = Mutex<Set<String>>([])
     func isOfAnother(_ id: String) async throws -> Bool { owned.withLock { $0.contains(id) } }
 
-    func credential(_ news: CredentialRenewal) async throws {
+    func credential(_ renewal: CredentialRenewal) async throws {
         if refusingCredentials { throw Dead() }
-        try take { $0.credentials.append(news) }
+        try take { $0.credentials.append(renewal) }
         try Task.checkCancellation()
     }
 

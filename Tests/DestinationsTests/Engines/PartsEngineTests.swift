@@ -259,7 +259,7 @@ final class PartsRemote: PartsDialect {
         }
     }
 
-    func returnPledge(for count: Int64, sent: Int64) {
+    func returnReservation(for count: Int64, sent: Int64) {
         state.withLock { state in
             state.reserved -= count
             if let left = state.left { state.left = left - sent }

@@ -20,7 +20,7 @@ struct OSSSignatureTests {
 
     struct Vector: Sendable, CustomTestStringConvertible {
         var number: Int
-        var isLent = true
+        var isTemporary = true
         var method: String
         var query: [(String, String)] = []
         var headers: [(String, String)] = []
@@ -70,12 +70,12 @@ struct OSSSignatureTests {
             canonical: "b788e03076e2a69814f587f85500cfe4c3feba32a43b140f64b99d42af08c6fb",
             fourth: "e4d07459b291e20fbcd2b750ea2bffac9de4898763934c557ab7cd76c0503484"),
         Vector(
-            number: 8, isLent: false, method: "POST", query: [("uploads", "")],
+            number: 8, isTemporary: false, method: "POST", query: [("uploads", "")],
             headers: [("Content-Type", "video/mp4")], first: "7oVtNq3sxtj35JhTSrTfOkGmtdw=",
             canonical: "a5adf43c8494350c56ca8b838426f00871a2f50710f1a0f8b94ff4606690815f",
             fourth: "f705702bb500cfd86d6b347f645986a1c8b00a85a9766379cb11e1ac82dd74be"),
         Vector(
-            number: 9, isLent: false, method: "PUT", query: [("partNumber", "1"), ("uploadId", upload)],
+            number: 9, isTemporary: false, method: "PUT", query: [("partNumber", "1"), ("uploadId", upload)],
             headers: [("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg==")], first: "YWqEXOMPLgOuZV+ycvYTzJ9EFs8=",
             canonical: "38cb0a125905acdba8c908cad0eff82a31e394974bf82fdeae07fc4ee4fda1ab",
             fourth: "2e9193da4fd3f6730277bfa9c5971224b8bcb51bcfff16b8dc74bf1f2ef2e882"),
@@ -87,14 +87,14 @@ struct OSSSignatureTests {
             path: "/" + S3Message.path(of: Self.name), query: vector.query, headers: vector.headers,
             payload: S3Message.unsignedPayload, bucket: "outin-test-bucket", key: Self.name)
         let signature = OSSSignature(
-            key: vector.isLent ? Self.lent : Self.own, region: "cn-shanghai", version: version)
+            key: vector.isTemporary ? Self.lent : Self.own, region: "cn-shanghai", version: version)
         return Dictionary(signature.headers(of: message, at: try #require(Self.time)).map { ($0.0, $0.1) }) { $1 }
     }
 
     @Test("V1 signs like the vendor's clients", arguments: vectors)
     func first(_ vector: Vector) throws {
         let headers = try headers(vector, .v1)
-        let key = vector.isLent ? Self.lent : Self.own
+        let key = vector.isTemporary ? Self.lent : Self.own
         #expect(headers["Authorization"] == "OSS \(key.id):\(vector.first)")
         #expect(headers["Date"] == "Sat, 13 Jul 2024 08:30:05 GMT")
         #expect(headers["x-oss-security-token"] == key.token)
@@ -103,7 +103,7 @@ struct OSSSignatureTests {
     @Test("V4 signs like the vendor's clients", arguments: vectors)
     func fourth(_ vector: Vector) throws {
         let headers = try headers(vector, .v4)
-        let key = vector.isLent ? Self.lent : Self.own
+        let key = vector.isTemporary ? Self.lent : Self.own
         #expect(
             headers["Authorization"]
                 == "OSS4-HMAC-SHA256 Credential=\(key.id)/20240713/cn-shanghai/oss/aliyun_v4_request, Signature=\(vector.fourth)"

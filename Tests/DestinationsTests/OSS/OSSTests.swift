@@ -220,7 +220,7 @@ struct OSSTests {
             let logbook = Logbook()
             let wasStopped = try await large.sendStopped(to: end, logbook) { $0.accepted >= Self.part }
             try #require(wasStopped)
-            // Somebody else's, meanwhile.
+            // Another writer, meanwhile.
             let other = try Parcel(50_000, id: "4", name: "large.mp4", seed: 4)
             _ = try await end.destination().upload(other.order, reporter: Logbook())
             #expect(try await large.send(to: end, logbook).id == "large (2).mp4")

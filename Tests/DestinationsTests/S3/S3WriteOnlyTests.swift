@@ -74,8 +74,8 @@ struct S3WriteOnlyTests {
             #expect(scene.emulator.objects[name]?.bytes == other.content && scene.emulator.uploads.isEmpty)
             #expect(!scene.emulator.requests.contains("head"), "it is known: \(scene.emulator.requests)")
         }
-        let isSaid = scene.logged.count { $0.contains("the key may not read objects (s3:GetObject)") }
-        #expect(isSaid == (size == 900 ? 0 : 1), "\(scene.logged)")
+        let messageCount = scene.logged.count { $0.contains("the key may not read objects (s3:GetObject)") }
+        #expect(messageCount == (size == 900 ? 0 : 1), "\(scene.logged)")
     }
 
     @Test("a stopped upload resumes with the acknowledged parts")
@@ -327,8 +327,8 @@ struct S3WriteOnlyTests {
             #expect(logbook.sent.allSatisfy { $0 >= 5 << 20 })
             let other = try Parcel(1000, id: "2", name: "small.mp4", seed: 2)
             #expect(try await destination.upload(other.order, reporter: Logbook()).id == "small (2).mp4")
-            let nobody = try end.destination(["access_key": .secret(.literal("AKNOBODY0000000000001"))])
-            #expect(await nobody.check().verdict == .failed)
+            let unknown = try end.destination(["access_key": .secret(.literal("AKNOBODY0000000000001"))])
+            #expect(await unknown.check().verdict == .failed)
             try await end.server.judgeNobody()
             for (name, parcel) in [("small.mp4", small), ("front/clip.mp4", parcel), ("small (2).mp4", other)] {
                 let isWhole = try await end.content(FilePath(name)) == parcel.content

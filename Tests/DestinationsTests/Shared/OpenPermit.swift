@@ -13,7 +13,7 @@ struct OpenPermit: RequestPermit {
     func charging(upload id: String) -> any RequestPermit { self }
     func allowance(for count: Int64) -> Int64 { count }
     func reserve(for count: Int64) -> Shortage? { nil }
-    func returnPledge(for count: Int64, sent: Int64) {}
+    func returnReservation(for count: Int64, sent: Int64) {}
     var rate: Int64? { nil }
 }
 

@@ -120,7 +120,7 @@ final class Ledger: UploadReporter {
         }
     }
     func named(_ id: String, at url: String?) async throws { book.withLock { $0.names.append(id) } }
-    func credential(_ news: CredentialRenewal) async throws { book.withLock { $0.credentials.append(news) } }
+    func credential(_ renewal: CredentialRenewal) async throws { book.withLock { $0.credentials.append(renewal) } }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
     func spent(_ bytes: Int64) {}
     func received(_ bytes: Int64) { readBack.withLock { $0 += bytes } }

@@ -194,7 +194,7 @@ struct VimeoFlowTests {
         let object = try await end.bring(parcel, logbook)
         #expect(object.id == "/videos/5")
         #expect(end.server.videos.count == 5)
-        #expect(!object.warnings.isEmpty, "nobody knows what the first one made")
+        #expect(!object.warnings.isEmpty, "the result of the first one is unknown")
         // Another upload of ours has it, which an earlier process began.
         let taken = try VimeoEnd()
         taken.server.script(.create, .garbled(.html))

@@ -68,7 +68,7 @@ struct VimeoServerTests {
         said("users without their privacy", "\"users\": [{\"uri\": \"/users/1\"}]", 2247),
         said("a licence that is none", "\"license\": \"mine\"", 2234),
         said("a place that is none", "\"privacy\": {\"embed\": \"all\"}", 2239),
-        said("comments by nobody known", "\"privacy\": {\"comments\": \"all\"}", 2240),
+        said("comments by an unknown value", "\"privacy\": {\"comments\": \"all\"}", 2240),
         said("a name that is no text", "\"name\": 5", 2252),
         Row(
             name: "a privacy of better accounts",
@@ -87,7 +87,7 @@ struct VimeoServerTests {
         Row(name: "too large", body: tus, status: 403, code: 3428, change: { $0.account.largest = 9 }),
         Row(name: "too many calls", body: tus, status: 429, change: { $0.behaviour.rate = (0, 60_000, .date) }),
         Row(
-            name: "a ticket of nobody", method: "DELETE", path: "/users/1/uploads/9?video_file_id=1009&signature=c9",
+            name: "an unknown ticket", method: "DELETE", path: "/users/1/uploads/9?video_file_id=1009&signature=c9",
             status: 404, code: 8400),
         Row(
             name: "a wrong signature", method: "DELETE", path: "/users/1/uploads/1?video_file_id=1001&signature=x",

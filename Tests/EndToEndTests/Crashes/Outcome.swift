@@ -75,7 +75,7 @@ struct Outcome {
                 problems.append("\(what): other content in \(clip.relative)")
             }
         }
-        return problems + found.sorted().map { "\(what): nobody asked for \($0)" }
+        return problems + found.sorted().map { "\(what): unexpected \($0)" }
     }
 
     /// Paths of all files below `root`, in any order, relative to it.

@@ -15,12 +15,12 @@ struct NetworkModelTests {
     func scenes() async throws {
         let (seed, count, tunnels) = (Setting.seed, Setting.scenes, try await blocking { TwoRoads.tunnels })
         // With more of them, too few cores are left for each, and a daemon needs more than a second to notice a change.
-        let lanes = 3
+        let workers = 3
         let all = await withTaskGroup(of: [NetworkPlay.Figures].self) { group in
-            for lane in 0..<lanes {
+            for worker in 0..<workers {
                 group.addTask {
                     var figures: [NetworkPlay.Figures] = []
-                    for number in stride(from: lane, to: count, by: lanes) {
+                    for number in stride(from: worker, to: count, by: workers) {
                         let script = NetworkScript(seed: seed &+ UInt64(number), tunnels: tunnels)
                         if let one = await Self.play(script) { figures.append(one) }
                     }

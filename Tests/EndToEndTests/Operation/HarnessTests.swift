@@ -158,8 +158,8 @@ struct HarnessTests {
         try fixture.folder.write("staging/x.part", [1])
         #expect(
             try outcome.problems() == [
-                "received: other content in wrong.mp4", "received: nobody asked for stray",
-                "source: nobody asked for right.mp4", "moved: missing wrong.mp4 (10 bytes)", "still staged: x.part",
+                "received: other content in wrong.mp4", "received: unexpected stray",
+                "source: unexpected right.mp4", "moved: missing wrong.mp4 (10 bytes)", "still staged: x.part",
             ])
         #expect(try !outcome.looksDone())
     }

@@ -66,7 +66,7 @@ struct CardTests {
         #expect(try Files.names(in: fixture.drop).isEmpty)
         // One more file, and both reports come again, or as one.
         try put("late.mp4", into: fixture.drop)
-        try await eventually("it is told anew", within: .seconds(40)) {
+        try await eventually("it is reported again", within: .seconds(40)) {
             let told = try told(fixture)
             return told.count > 2 && told.last == "verified"
         }

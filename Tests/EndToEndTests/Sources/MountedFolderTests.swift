@@ -39,7 +39,7 @@ struct MountedFolderTests: FolderScenes {
     }
 
     private func expire(_ mount: Automount) async throws {
-        try await eventually("nobody uses what is mounted") {
+        try await eventually("the mount is idle") {
             do throws(SystemError) { try mount.expire() } catch {
                 // EBUSY: a program is reading at this moment. EINVAL: nothing is mounted.
                 guard [EBUSY, EINVAL].contains(error.code) else { throw error }
@@ -62,7 +62,7 @@ struct MountedFolderTests: FolderScenes {
         try await completed(fixture, 1)
         for (number, isDown) in [(2, false), (3, true)] {
             if isDown { fixture.killDaemon() }
-            try await eventually("nobody uses the card") {
+            try await eventually("the card is idle") {
                 do throws(SystemError) { try card.pullOut() } catch {
                     guard error.code == EBUSY else { throw error }
                     return false

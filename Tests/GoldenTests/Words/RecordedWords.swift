@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A text of public words that the repository keeps: a word in it changes only when somebody records the file again.
+/// A text of public words that the repository keeps: a word in it changes only when the file is recorded again.
 enum RecordedWords {
     static let folder = Repository.root.appending("Tests/Fixtures/golden/words")
 

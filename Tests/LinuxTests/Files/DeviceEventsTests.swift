@@ -11,10 +11,10 @@ struct DeviceEventsTests {
     func classes() {
         let text = "change@/devices/AC\0ACTION=change\0DEVPATH=/devices/AC\0SUBSYSTEM=power_supply\0SEQNUM=7\0"
         let datagram = Array(text.utf8)[...]
-        #expect(DeviceEvents.isNews(datagram, of: Array("SUBSYSTEM=power_supply".utf8)))
-        #expect(!DeviceEvents.isNews(datagram, of: Array("SUBSYSTEM=power".utf8)))
-        #expect(!DeviceEvents.isNews(Array("SUBSYSTEM=mem\0ACTION=add\0".utf8)[...], of: Array("SUBSYSTEM=mem".utf8)))
-        #expect(!DeviceEvents.isNews([], of: Array("SUBSYSTEM=mem".utf8)))
+        #expect(DeviceEvents.isEvent(datagram, of: Array("SUBSYSTEM=power_supply".utf8)))
+        #expect(!DeviceEvents.isEvent(datagram, of: Array("SUBSYSTEM=power".utf8)))
+        #expect(!DeviceEvents.isEvent(Array("SUBSYSTEM=mem\0ACTION=add\0".utf8)[...], of: Array("SUBSYSTEM=mem".utf8)))
+        #expect(!DeviceEvents.isEvent([], of: Array("SUBSYSTEM=mem".utf8)))
     }
 
     @Test(
@@ -22,14 +22,14 @@ struct DeviceEventsTests {
         .enabled(if: geteuid() == 0, "only root can have the kernel tell of a device: run the tests as root"))
     func kernel() async throws {
         let counts = Counts()
-        let news = try DeviceEvents(of: "mem") { counts.told.add(1, ordering: .relaxed) }
+        let events = try DeviceEvents(of: "mem") { counts.told.add(1, ordering: .relaxed) }
         let other = try DeviceEvents(of: "no_such_class") { counts.others.add(1, ordering: .relaxed) }
         for number in 1...3 {
             try DeviceEvent.make()
             try await eventually("event \(number) is told") { counts.told.load(ordering: .relaxed) >= number }
         }
         #expect(counts.others.load(ordering: .relaxed) == 0)
-        news.stop()
+        events.stop()
         other.stop()
     }
 

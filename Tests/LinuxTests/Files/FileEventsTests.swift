@@ -23,11 +23,11 @@ struct FileEventsTests {
     private let folder = TemporaryFolder()
     private let reports = Reports()
 
-    private func news(of name: FilePath, limit: Int = .max) async throws -> FileEvents {
+    private func listen(to name: FilePath, limit: Int = .max) async throws -> FileEvents {
         let path = folder.path.appending(name)
-        let news = try FileEvents(limit: limit) { [reports] in reports.add(path) }
-        try await isTold("it watches") { news.watch([path]) }
-        return news
+        let events = try FileEvents(limit: limit) { [reports] in reports.add(path) }
+        try await isTold("it watches") { events.watch([path]) }
+        return events
     }
 
     private func isTold(_ what: String, _ change: () throws -> Void) async throws {
@@ -38,8 +38,8 @@ struct FileEventsTests {
 
     @Test("a file that appears or disappears is reported at once, even if no folder of its path existed")
     func appears() async throws {
-        let news = try await news(of: "run/camera/recording")
-        #expect(news.unheard.isEmpty)
+        let events = try await listen(to: "run/camera/recording")
+        #expect(events.unheard.isEmpty)
         let (run, camera) = (folder.path.appending("run"), folder.path.appending("run/camera"))
         try await isTold("a folder of the way") { try Files.makeFolders(run) }
         try await isTold("the next one") { try Files.makeFolders(camera) }
@@ -52,28 +52,28 @@ struct FileEventsTests {
         try await isTold("a folder above is moved away") { try Files.rename(run, to: folder.path.appending("away")) }
         try await isTold("and comes back") { try Files.rename(folder.path.appending("away"), to: run) }
         try await isTold("the way is heard as before") { try Files.remove(camera.appending("recording")) }
-        news.stop()
+        events.stop()
     }
 
     @Test("a path created in one step is not missed")
     func race() async throws {
-        let news = try await news(of: "a/b/c/d/recording")
+        let events = try await listen(to: "a/b/c/d/recording")
         let path = folder.path.appending("a/b/c/d/recording")
         for _ in 0..<50 {
             try folder.write("a/b/c/d/recording", [])
-            try await eventually("the last news came when it was there") { reports.isThere }
+            try await eventually("the last event came when it was there") { reports.isThere }
             try Files.remove(path)
             try Files.rename(folder.path.appending("a/b"), to: folder.path.appending("b"))
-            try await eventually("the last news came when it was gone") { !reports.isThere }
+            try await eventually("the last event came when it was gone") { !reports.isThere }
             for gone in ["b/c/d", "b/c", "b", "a"] as [FilePath] { rmdir(folder.path.appending(gone).display) }
         }
-        news.stop()
+        events.stop()
     }
 
     @Test("other events in the folders wake no listener")
     func others() async throws {
         try folder.write("run/other", [])
-        let news = try await news(of: "run/recording")
+        let events = try await listen(to: "run/recording")
         // A disk that another test mounts is an event as well: then the round proves nothing.
         let mounts = try MountEvents()
         try await eventually("a round in which nothing was mounted") {
@@ -85,13 +85,13 @@ struct FileEventsTests {
                 try Files.remove(folder.path.appending(FilePath("run/\(number)")))
             }
             try await isTold("the file") { try folder.write("run/recording", []) }
-            let news = reports.count - before
+            let count = reports.count - before
             try await isTold("it goes") { try Files.remove(folder.path.appending("run/recording")) }
             if mounts.hasCome() { return false }
-            #expect(news == 1)
+            #expect(count == 1)
             return true
         }
-        news.stop()
+        events.stop()
     }
 
     @Test(
@@ -99,31 +99,31 @@ struct FileEventsTests {
         .enabled(if: DeadDisk.isPossible))
     func mounts() async throws {
         try folder.write("run/other", [])
-        let news = try FileEvents { [reports] in reports.raise() }
-        news.watch([folder.path.appending("run/recording")])
+        let events = try FileEvents { [reports] in reports.raise() }
+        events.watch([folder.path.appending("run/recording")])
         try await eventually("it watches") { reports.count == 1 }
         let before = reports.count
         let elsewhere = try DeadDisk()
         try await isTold("the file") { try folder.write("run/recording", []) }
         #expect(reports.count == before + 1)
         let here = try DeadDisk(at: folder.path.appending("run"))
-        try await eventually("it is told") { news.unheard.values.contains { $0.contains("mounted from elsewhere") } }
+        try await eventually("it is told") { events.unheard.values.contains { $0.contains("mounted from elsewhere") } }
         try await isTold("it is taken away") { here.release() }
-        try await eventually("it is heard of again") { news.unheard.isEmpty }
+        try await eventually("it is heard of again") { events.unheard.isEmpty }
         elsewhere.release()
-        news.stop()
+        events.stop()
     }
 
     @Test("missing events are reported: no watches left, or a file system without events")
     func unheard() async throws {
-        let few = try await news(of: "run/recording", limit: 1)
+        let few = try await listen(to: "run/recording", limit: 1)
         #expect(few.unheard.values.contains { $0.contains("inotify_add_watch") })
         few.stop()
-        let news = try await news(of: "run/recording")
-        news.watch(["/proc/self/nothing"])
-        try await eventually("it is said") { news.unheard["/proc/self/nothing"]?.contains("does not report") == true }
-        news.watch([])
-        try await eventually("nothing is left to hear of") { news.unheard.isEmpty }
-        news.stop()
+        let events = try await listen(to: "run/recording")
+        events.watch(["/proc/self/nothing"])
+        try await eventually("it is said") { events.unheard["/proc/self/nothing"]?.contains("does not report") == true }
+        events.watch([])
+        try await eventually("nothing is left to hear of") { events.unheard.isEmpty }
+        events.stop()
     }
 }

@@ -19,7 +19,7 @@ struct LeaseTests {
         let path = try folder.write("a", noise(10))
         let reader = try Descriptor.open(path, for: .reading)
         let (status, writer) = try lease(path)
-        #expect(writer == .nobody)
+        #expect(writer == .absent)
         #expect(try status == FileStatus(of: reader, named: path))
     }
 
@@ -28,10 +28,10 @@ struct LeaseTests {
         let path = folder.path.appending("a")
         do {
             let file = try Descriptor.open(path, for: .creating)
-            #expect(try lease(path).writer == .somebody)
+            #expect(try lease(path).writer == .present)
             try file.close(named: path)
         }
-        #expect(try lease(path).writer == .nobody)
+        #expect(try lease(path).writer == .absent)
     }
 
     @Test("a lease is returned at once: a writer can open the file right after")
@@ -73,11 +73,11 @@ struct WriterSearchTests {
     @Test("the answer is certain for a file of the own user, open or not")
     func own() throws {
         let path = try folder.write("a", noise(10))
-        #expect(try answer(search, path) == .nobody)
+        #expect(try answer(search, path) == .absent)
         let writer = try Descriptor.open(path, for: .updating)
-        #expect(try answer(search, path) == .somebody)
+        #expect(try answer(search, path) == .present)
         try writer.close(named: path)
-        #expect(try answer(search, path) == .nobody)
+        #expect(try answer(search, path) == .absent)
     }
 
     @Test(
@@ -93,7 +93,7 @@ struct WriterSearchTests {
         let path = remote.path.appending("a")
         #expect(try answer(search, path) == .unknown(.elsewhere))
         let writer = try Descriptor.open(path, for: .updating)
-        #expect(try answer(search, path) == .somebody)
+        #expect(try answer(search, path) == .present)
         try writer.close(named: path)
     }
 

@@ -120,9 +120,9 @@ struct OpenFilesTests {
         // Other users' processes are not readable unless the test runs as root.
         #expect(before.writer == (before.closed == 0 && ProcessSight.listsAll() ? .unseen : .unknown))
         let writer = try Descriptor.open(path, for: .updating)
-        #expect(try answer(path).writer == .somebody)
+        #expect(try answer(path).writer == .present)
         try writer.close(named: path)
-        #expect(try answer(path).writer != .somebody)
+        #expect(try answer(path).writer != .present)
         try reader.close(named: path)
     }
 
@@ -134,9 +134,9 @@ struct OpenFilesTests {
         let number = open(path.display, O_RDWR)
         let memory = mmap(nil, 10, rights, MAP_SHARED, number, 0)
         close(number)
-        #expect((try answer(path).writer == .somebody) == (rights & PROT_WRITE != 0))
+        #expect((try answer(path).writer == .present) == (rights & PROT_WRITE != 0))
         munmap(memory, 10)
-        #expect(try answer(path).writer != .somebody)
+        #expect(try answer(path).writer != .present)
     }
 
     @Test(
@@ -171,7 +171,7 @@ struct OpenFilesTests {
         for text in ["", "flags:\t0100001\n"] {
             _ = try folder.write("proc/12/fdinfo/3", Array(text.utf8))
             let answer = try answer(path, root: folder.path.appending("proc"))
-            #expect(answer.closed == (text.isEmpty ? 1 : 0) && answer.writer == (text.isEmpty ? .unknown : .somebody))
+            #expect(answer.closed == (text.isEmpty ? 1 : 0) && answer.writer == (text.isEmpty ? .unknown : .present))
         }
         try Files.removeIfPresent(process.appending("fdinfo/3"))
         // A folder cannot be read as a file, like a forbidden file.

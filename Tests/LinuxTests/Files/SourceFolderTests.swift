@@ -78,8 +78,8 @@ struct SourceFolderTests {
 
     @Test("another directory of the same owner is accepted and reported; one of another user is not, until accepted")
     func replaced() throws {
-        let news = Mutex<[SourceFolders.News]>([])
-        let folders = SourceFolders { item in news.withLock { $0.append(item) } }
+        let changes = Mutex<[SourceFolders.Change]>([])
+        let folders = SourceFolders { item in changes.withLock { $0.append(item) } }
         let path = try directory("drop", of: alice)
         let folder = folders[path]
         #expect(refusal(folder) == nil)
@@ -101,8 +101,8 @@ struct SourceFolderTests {
         #expect(refusal(folder) != nil)
         folders.accept(path)
         #expect(refusal(folder) == nil)
-        let kinds = news.withLock { news in
-            news.map { item in if case .replaced = item { "replaced" } else { "remembered" } }
+        let kinds = changes.withLock { changes in
+            changes.map { item in if case .replaced = item { "replaced" } else { "remembered" } }
         }
         #expect(kinds == ["remembered", "replaced", "remembered"])
     }

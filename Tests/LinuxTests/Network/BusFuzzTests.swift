@@ -91,7 +91,7 @@ struct BusFuzzTests {
             stream = BusStream()
             var found: [BusMessage] = []
             for start in stride(from: 0, to: bytes.count, by: size) {
-                found += try stream.take(bytes[start..<min(bytes.count, start + size)])
+                found += try stream.parse(bytes[start..<min(bytes.count, start + size)])
             }
             let message = try #require(found.first)
             #expect(found.count == 1)
@@ -110,16 +110,16 @@ struct BusFuzzTests {
     @Test("too long a message is skipped, and the next is read")
     func tooLong() throws {
         var stream = BusStream()
-        _ = try stream.take(Array("OK 1\r\n".utf8))
+        _ = try stream.parse(Array("OK 1\r\n".utf8))
         let long = Self.message(4, isBigEndian: false, "ay", Array(repeating: 0, count: BusStream.longest))
         var found: [BusMessage] = []
         let bytes = long + Self.answer(isBigEndian: false)
         for start in stride(from: 0, to: bytes.count, by: 8192) {
-            found += try stream.take(bytes[start..<min(bytes.count, start + 8192)])
+            found += try stream.parse(bytes[start..<min(bytes.count, start + 8192)])
         }
         #expect(found.map(\.kind) == [.reply])
         #expect(throws: BusError.self) {
-            _ = try stream.take([UInt8(ascii: "l"), 4, 0, 1, 255, 255, 255, 255, 1, 0, 0, 0, 255, 255, 255, 255])
+            _ = try stream.parse([UInt8(ascii: "l"), 4, 0, 1, 255, 255, 255, 255, 1, 0, 0, 0, 255, 255, 255, 255])
         }
     }
 
@@ -152,21 +152,21 @@ struct BusFuzzTests {
         let seeds = [false, true].map { Self.answer(isBigEndian: $0) + signal + Self.answer(isBigEndian: $0) }
         let mutator = Mutator(
             seeds, words: ["a{sv}", "a{oa{sa{sv}}}", "(((", "))", "v", "l\u{4}", "OK\r\n", "\0\0\0\u{7F}"])
-        let service = BusService.networkManager(hearsWiFi: true)
+        let service = BusService.networkManager(listsWiFi: true)
         try Fuzz("bus", rounds: 3000).each(mutator) { round in
             var stream = BusStream()
-            _ = try stream.take(Array("OK 1\r\n".utf8))
+            _ = try stream.parse(Array("OK 1\r\n".utf8))
             var mirror = ServiceMirror(service)
             mirror.change(owner: ":1.5")
             var rest = round.input[...]
             do throws(BusError) {
                 while !rest.isEmpty {
                     let size = Int.random(in: 1...200, using: &round.dice)
-                    for message in try stream.take(rest.prefix(size)) {
+                    for message in try stream.parse(rest.prefix(size)) {
                         guard let value = message.values?.first else { continue }
                         // Every question gets this answer.
-                        for question in mirror.takeQuestions() { mirror.take(.value(value), to: question) }
-                        mirror.hear(about: message.path ?? "/")
+                        for question in mirror.nextQuestions() { mirror.apply(.value(value), to: question) }
+                        mirror.invalidate(about: message.path ?? "/")
                     }
                     rest = rest.dropFirst(size)
                 }
@@ -176,7 +176,7 @@ struct BusFuzzTests {
             var modems = ServiceMirror(.modemManager)
             modems.change(owner: ":1.5")
             for (_, answer) in mirror.known {
-                for question in modems.takeQuestions() { modems.take(answer, to: question) }
+                for question in modems.nextQuestions() { modems.apply(answer, to: question) }
             }
             _ = BusService.readModemManager(modems)
         }
@@ -189,7 +189,7 @@ struct BusFuzzTests {
             words: ["OK", "DATA", "ERROR", "\r\n", "\r", "\n", "\0", " "])
         try Fuzz("bus greeting", rounds: 3000).each(mutator) { round in
             var stream = BusStream()
-            do throws(BusError) { _ = try stream.take(round.input) } catch {
+            do throws(BusError) { _ = try stream.parse(round.input) } catch {
                 try round.expect(error.description.utf8.count < 20_000, "a long complaint")
             }
         }

@@ -8,7 +8,7 @@ import Testing
 
 /// A running ``NetworkManagerEvents``, with its reports.
 final class Listening: Sendable {
-    let news: NetworkManagerEvents
+    let events: NetworkManagerEvents
     private let heard = Received()
     private let task: Task<Void, any Error>
 
@@ -19,15 +19,15 @@ final class Listening: Sendable {
 
     init(
         _ address: String, backoff: Backoff = Backoff(first: .milliseconds(20), ceiling: .milliseconds(200)),
-        patience: Duration = .seconds(60), hearsWiFi: Bool = false
+        patience: Duration = .seconds(60), listsWiFi: Bool = false
     ) throws {
-        let (news, heard) = (
-            try NetworkManagerEvents(address: address, backoff: backoff, patience: patience, hearsWiFi: hearsWiFi),
+        let (events, heard) = (
+            try NetworkManagerEvents(address: address, backoff: backoff, patience: patience, listsWiFi: listsWiFi),
             heard
         )
-        self.news = news
+        self.events = events
         task = Task {
-            try await news.run { report in
+            try await events.run { report in
                 heard.thread.store(Self.current, ordering: .relaxed)
                 heard.reports.withLock { $0.append(report) }
             }
@@ -39,7 +39,7 @@ final class Listening: Sendable {
         Files.linkTarget("/proc/thread-self").flatMap { Int32($0.name.display) } ?? 0
     }
 
-    deinit { news.stop() }
+    deinit { events.stop() }
 
     /// The last report.
     var report: NetworkReport? { heard.reports.withLock { $0.last } }
@@ -74,7 +74,7 @@ final class Listening: Sendable {
 
     /// Returns when it has ended.
     func stop() async throws {
-        news.stop()
+        events.stop()
         try await task.value
     }
 }

@@ -80,13 +80,13 @@ struct ModemManagerTests {
         try await listening.until("two modems") { $0.modemManager.bearers.count == 2 }
         let first = "MODEMS + '/Modem/0'"
         try await modems.tell("change(\(first), MOBILE, RegistrationState=String('home'), OperatorCode=UInt32(1))")
-        try await listening.until("nobody knows") { $0.modemManager.bearers["wwan0"] == NetworkReport.Bearer() }
+        try await listening.until("it is unknown") { $0.modemManager.bearers["wwan0"] == NetworkReport.Bearer() }
         // The bearers are reported together with the strength of the signal, to which there is no subscription.
         try await modems.tell("change(\(first), MODEM, Bearers=Paths(['/', '/nowhere']))")
-        listening.news.lookAgain()
+        listening.events.checkAgain()
         try await listening.until("one modem") { $0.modemManager.bearers.keys.sorted() == ["wwan1"] }
         try await modems.tell("change(MODEMS + '/Bearer/1', BEARER, Connected=String('yes'))")
-        listening.news.lookAgain()
+        listening.events.checkAgain()
         try await listening.until("no modem") { $0.modemManager.bearers.isEmpty }
         try await listening.stop()
     }

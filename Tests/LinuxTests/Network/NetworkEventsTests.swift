@@ -37,7 +37,7 @@ struct NetworkEventsTests {
         try network.ip("route", "add", "default", "via", "10.1.0.1", "dev", "left0")
     }
 
-    private func news() throws -> NetworkEvents {
+    private func listen() throws -> NetworkEvents {
         try network.run { [reports] in try NetworkEvents { reports.add($0) } }
     }
 
@@ -76,25 +76,25 @@ struct NetworkEventsTests {
 
     @Test("each change is reported, and at once if it may forbid", arguments: changes)
     func change(_ change: Change) async throws {
-        let news = try news()
+        let events = try listen()
         for words in change.words { try network.run(words) }
         try await eventually("\(change.what) is told") { reports.all.contains { $0 >= change.kind } }
-        news.stop()
+        events.stop()
     }
 
     @Test("a reconnected cable is reported as an improvement that may wait")
     func carrier() async throws {
         try network.ip("link", "set", "left1", "down")
-        let news = try news()
+        let events = try listen()
         try network.ip("link", "set", "left1", "up")
         try await eventually("it is told") { reports.all.contains(.other) }
-        news.stop()
+        events.stop()
     }
 
     @Test("events come only from the own namespace, and none without a change")
     func quiet() async throws {
         let other = try NetworkNamespace()
-        let mine = try news()
+        let mine = try listen()
         let theirs = Reports()
         let others = try other.run { try NetworkEvents { theirs.add($0) } }
         try other.addCable("one", "two")
@@ -118,8 +118,8 @@ struct NetworkEventsTests {
         let route = try #require(try network.run { try Routes.route(to: address) })
         let router = Neighbour(link: route.link, address: address)
         let found = try #require(HardwareAddress(known))
-        let news = try news()
-        try network.run { try news.follow([router: found]) }
+        let events = try listen()
+        try network.run { try events.follow([router: found]) }
         // All earlier events come before an unrelated change.
         var mtu = 1300
         func end(_ what: String) async throws {
@@ -136,21 +136,21 @@ struct NetworkEventsTests {
         // A change may be reported in several pieces, the last of them only now.
         try await eventually("it is told") { reports.all.contains(.mayForbid) }
         reports.forget()
-        try network.run { try news.follow([:]) }
+        try network.run { try events.follow([:]) }
         try answers(known)
-        try await end("nobody is followed any more")
+        try await end("no router is followed any more")
         #expect(!reports.all.contains(.mayForbid))
         reports.forget()
         try answers(other)
-        try network.run { try news.follow([router: found]) }
+        try network.run { try events.follow([router: found]) }
         try await eventually("it has changed already") { reports.all.contains(.mayForbid) }
-        news.stop()
+        events.stop()
     }
 
     @Test("lost events count as any event at once, and later ones are reported again")
     func overflow() async throws {
         let gate = ConditionLock(false)
-        let news = try network.run { [reports] in
+        let events = try network.run { [reports] in
             try NetworkEvents {
                 reports.add($0)
                 _ = gate.wait { $0 ? true : nil }
@@ -167,16 +167,16 @@ struct NetworkEventsTests {
         reports.forget()
         try network.ip("link", "set", "left0", "mtu", "1400")
         try await eventually("the next change is told") { !reports.all.isEmpty }
-        news.stop()
+        events.stop()
     }
 
     @Test("stopped listeners leave no thread and no descriptor, also from inside or when released")
     func stopped() async throws {
-        let name = "stopped-news"
+        let name = "stopped-events"
         let sockets = try network.run { try socketsOfNetwork() }
         for round in 0..<10 {
             let own = Mutex<NetworkEvents?>(nil)
-            let news = try network.run { [reports] in
+            let events = try network.run { [reports] in
                 try NetworkEvents(threadName: name) {
                     reports.add($0)
                     own.withLock { $0?.stop() }
@@ -184,9 +184,9 @@ struct NetworkEventsTests {
             }
             try await eventually("its thread is there") { try threads(named: name) > 0 }
             switch round % 3 {
-            case 0: news.stop()
+            case 0: events.stop()
             case 1:
-                own.withLock { $0 = news }
+                own.withLock { $0 = events }
                 reports.forget()
                 try network.ip("link", "set", "left0", "mtu", "\(1300 + round)")
                 try await eventually("it is told") { !reports.all.isEmpty }

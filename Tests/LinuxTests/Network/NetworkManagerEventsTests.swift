@@ -103,7 +103,7 @@ struct NetworkManagerEventsTests {
         let listening = try Listening(bus.address)
         let report = try await listening.until("there is nothing") { _ in true }
         #expect(report == NetworkReport())
-        listening.news.lookAgain()
+        listening.events.checkAgain()
         let modems = try await bus.play(.modemManager)
         try await listening.until("modems") { $0.modemManager.isRunning }
         let manager = try await bus.play(.networkManager)
@@ -199,7 +199,7 @@ private final class OtherEnd {
     /// Accepts the next client, and drops the earlier one.
     func accept() async throws {
         if connection >= 0 { close(connection) }
-        connection = try await eventually("somebody connects") {
+        connection = try await eventually("a client connects") {
             let number = Glibc.accept(listening, nil, nil)
             return number >= 0 ? number : nil
         }

@@ -146,7 +146,7 @@ struct NetworkManagerTests {
         let (bus, manager, plain) = try await scene()
         try await manager.tell("add_device('wlan0', 4, kind=2, ip_name='wlan0')")
         try await manager.tell("see('wlan0', 1, b'Harbour Guest'); see('wlan0', 2, b'Home'); see('wlan0', 3, b'')")
-        let listening = try Listening(bus.address, hearsWiFi: true)
+        let listening = try Listening(bus.address, listsWiFi: true)
         let report = try await listening.until("both are told") { $0.networkManager.heard.count == 2 }
         #expect(report.networkManager.heard == [Array("Harbour Guest".utf8), Array("Home".utf8)])
         #expect(report.networkManager.devices["wlan0"]?.ssid == nil)
@@ -164,7 +164,7 @@ struct NetworkManagerTests {
             try await listening.until("\(state)") { $0.networkManager.connectivity == state }
         }
         try await manager.tell("main.SetConnectivity(UInt32(9))")
-        try await listening.until("one that nobody knows") { $0.networkManager.connectivity == .unknown }
+        try await listening.until("an unknown value") { $0.networkManager.connectivity == .unknown }
         try await listening.stop()
         withExtendedLifetime(bus) {}
     }

@@ -75,7 +75,7 @@ struct NetworkTests {
         let route = try #require(try ways.route(to: far))
         #expect(route.link == left)
         #expect(route.gateway == IPAddress("10.1.0.1"))
-        #expect(route.gatewayHardware == nil, "nobody has asked for it")
+        #expect(route.gatewayHardware == nil, "no query was sent")
         #expect(route.source == IPAddress("10.1.0.2"))
         #expect(!route.isDead)
         try ways.network.ip("neigh", "add", "10.1.0.1", "lladdr", "02:00:00:00:00:07", "dev", "left0", "nud", "stale")

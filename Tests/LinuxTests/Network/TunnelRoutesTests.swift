@@ -102,12 +102,12 @@ struct TunnelRoutesTests {
                 + ["10.1.0.1"])
         try network.ip("link", "set", "vx0", "up")
         let told = Atomic(0)
-        let news = try network.run {
-            let news = try NetworkEvents { if $0 == .mayForbid { told.add(1, ordering: .relaxed) } }
-            try news.follow([:], hasOverlay: true)
-            return news
+        let events = try network.run {
+            let events = try NetworkEvents { if $0 == .mayForbid { told.add(1, ordering: .relaxed) } }
+            try events.follow([:], hasOverlay: true)
+            return events
         }
-        defer { news.stop() }
+        defer { events.stop() }
         let folder = TemporaryFolder()
         let child = try network.start(
             "/usr/sbin/bridge", ["fdb", "append", "00:00:00:00:00:00", "dst", "10.2.0.1", "dev", "vx0"],

@@ -43,7 +43,7 @@ struct ExpiryTests {
         #expect(try await scene.store.read { try $0.uploads.row(old.uploads[0]) }?.isExpired == true)
         #expect(try await scene.store.read { try $0.uploads.find(old.uploads[1]) }?.state == .queued)
         #expect(try await scene.store.read { try $0.uploads.find(young.uploads[0]) }?.state == .queued)
-        #expect(try await scene.store.read { try $0.assets.find(bare) }?.state == .dropped, "nobody needs its copy")
+        #expect(try await scene.store.read { try $0.assets.find(bare) }?.state == .dropped, "no upload needs its copy")
         #expect(try await scene.store.read { try $0.failures.of(copying[0]) }.last?.failure.code == Expiry.code)
         let events = try await scene.store.read { try $0.events.list(after: seq, limit: 200) }.filter {
             $0.type == "cancelled"

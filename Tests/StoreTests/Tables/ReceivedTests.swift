@@ -78,7 +78,7 @@ struct ReceivedTests {
         var marks = try await store.read { try $0.settings.quotaMarks() }
         #expect(marks == QuotaMarks())
         let before = await store.seq
-        let reached = marks.take(book)
+        let reached = marks.update(book)
         try await store.write { [marks] tx in try tx.settings.announce(reached, marks) }
         await store.close()
         store = try await open()

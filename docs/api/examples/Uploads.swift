@@ -164,7 +164,7 @@ func add(_ file: String, to destination: String?) throws -> String {
     print(id, "added")
     var end: String?
     while end == nil {
-        // When the stream breaks off, as when the daemon starts anew, ask again behind the last event.
+        // When the stream breaks off, as when the daemon restarts, ask again after the last event.
         do {
             try sluice.events(of: id, since: seq) { number, type in
                 seq = max(seq, number)

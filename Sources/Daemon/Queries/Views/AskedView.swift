@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The input of a program that is asked before an upload, as JSON with snake_case names.
+/// The input of a `before_upload` program, as JSON with snake_case names.
 struct AskedView: Encodable, Sendable {
     var id: String
     var key: String?

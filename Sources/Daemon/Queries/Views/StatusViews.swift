@@ -169,7 +169,7 @@ package struct DestinationView: Codable, Sendable, Hashable {
     package var receivedToday: Int64
     /// Present limit in bytes a second for all transfers to it together; absent for no limit.
     package var limit: Int64?
-    /// Its report of its free space; absent when it has not been asked, or reported none.
+    /// Its report of its free space; absent if it has not been queried, or reported none.
     package var space: SpaceView?
 }
 

@@ -4,7 +4,7 @@ package import Core
 // and read by the command line. Times are RFC 3339 in UTC with milliseconds; sizes and offsets bytes; rates bytes a
 // second; durations seconds. Secrets and upload URLs never appear in them.
 
-/// One upload: an asset on its way to one destination.
+/// One upload: an asset and one destination.
 package struct UploadView: Codable, Sendable, Hashable {
     package var id: String
     package var key: String?
@@ -21,7 +21,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var sha256: String?
     /// The rung of the settling ladder that accepted the file.
     package var settledBy: String
-    /// `staging`, `queued`, `opening`, `uploading`, `finishing`, `waiting`, `completed`, `failed`, `cancelled`, `expired`.
+    /// `staging`, `queued`, `opening`, `uploading`, `finishing`, `waiting`, `completed`, `failed`, `cancelled`,
+    /// `expired`.
     package var state: String
     /// `ongoing`, `completed`, `failed`, `cancelled`, or `history` for uploads that have left these.
     package var list: String
@@ -132,7 +133,7 @@ package struct UploadDetail: Codable, Sendable, Hashable {
     package var attempts: [AttemptView]
     /// Once staged, where the recording has metadata.
     package var media: MediaView?
-    /// Bytes of it that were sent in vain: the destination has none of them. Absent where there are none.
+    /// Wasted bytes of it: they were sent, and the destination has none of them. Absent if there are none.
     package var wasted: Int64?
 }
 
@@ -300,7 +301,7 @@ package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConverti
         case badRequest = "bad_request"
         /// 403: this user may read but not change anything. Exit 75.
         case forbidden
-        /// 502: the destination that was asked refused, or could not be reached. Exit 76.
+        /// 502: the destination refused the request, or could not be reached. Exit 76.
         case destination
         /// 507: no space for the bytes that are handed over. Exit 75.
         case noRoom = "no_room"
@@ -366,7 +367,7 @@ package protocol Operations: Sendable {
     func rescan(_ request: RescanRequest) async throws -> RescanReply
     /// Accepts the present directory at a folder's path as the right one, and scans it.
     func accept(folder name: String) async throws -> RescanReply
-    /// Checks everything that the running configuration names, and asks the destinations that policy leaves open.
+    /// Checks everything that the running configuration names, and contacts the destinations that policy permits.
     func check(_ request: CheckRequest) async throws -> CheckReport
     /// Sends a made-up event to a hook.
     func tryHook(_ name: String) async throws -> HookTrial

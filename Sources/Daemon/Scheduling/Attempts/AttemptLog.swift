@@ -2,13 +2,15 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// What the log says of uploads: how attempts ended, and which classes of uploads are held.
+/// Logs how attempts ended, and which classes of uploads are held.
 struct AttemptLog {
     let log: Log
 
     /// Logs which holds begin, and when uploads continue.
-    func report(_ news: [UploadClass: HoldLog<UploadClass>.News]) {
-        for (one, what) in news.sorted(by: { ($0.key.folder, $0.key.destination) < ($1.key.folder, $1.key.destination) }
+    func report(_ changes: [UploadClass: HoldLog<UploadClass>.Change]) {
+        for (one, what) in changes.sorted(by: {
+            ($0.key.folder, $0.key.destination) < ($1.key.folder, $1.key.destination)
+        }
         ) {
             switch what {
             case .held(let hold, let times):
@@ -35,7 +37,7 @@ struct AttemptLog {
             ])
     }
 
-    /// Logs that an upload waits alone, and others may go on.
+    /// Logs that one upload waits alone, and others may continue.
     func reportAlone(_ text: String, _ upload: UploadRecord, _ failure: Failure, wait: Duration) {
         log.warning(
             text,

@@ -65,7 +65,7 @@ struct AttemptRecords: Sendable {
                     ["ids": endings.map(\.id).joined(separator: " "), "reason": "\(error)"])
             }
         }
-        // Only the transfer was told to stop: without this its uploads would stay leased until the next start.
+        // Only the transfer was stopped: without this its uploads would stay leased until the next start.
         if !house.live.isStopping { await Task { await self.putBack(endings) }.value }
     }
 }

@@ -9,8 +9,8 @@ struct CapacityQuery: Sendable {
     let house: House
 
     /// - Parameter permit: Pays for the question; its account is closed at the end.
-    /// - Returns: No space when the destination reports none, or cannot be asked: then it is not asked for a while, and
-    ///   uploads are tried as if there were space.
+    /// - Returns: No space when the destination reports none, or cannot be queried: then it is not queried for a while,
+    ///   and uploads are tried as if there were space.
     func run(
         _ destination: any Destination, _ name: String, _ permit: TransferPermit
     ) async -> (space: RemoteSpace?, error: UploadError?) {

@@ -2,7 +2,7 @@ internal import Config
 internal import Core
 internal import Linux
 
-/// What the scheduler knows of each destination besides its configuration: whether it answers, whether it takes the
+/// The scheduler's facts about each destination besides its configuration: whether it responds, whether it accepts the
 /// key, how much space it has, and how fast it is.
 struct DestinationTracker: Sendable {
     private struct Entry: Sendable {
@@ -32,7 +32,7 @@ struct DestinationTracker: Sendable {
 
     func generation(of name: String) -> Int { entries[name]?.generation ?? 0 }
 
-    /// Forgets what was found out about destinations whose settings have changed, and all about those that are gone.
+    /// Drops the facts about destinations whose settings have changed, and all about removed ones.
     mutating func apply(changed: Set<String>, present: some Collection<String>) {
         for name in changed {
             entries[name, default: Entry()].generation += 1
@@ -100,7 +100,7 @@ struct DestinationTracker: Sendable {
     ///   the upload is at fault.
     mutating func hold(
         _ name: String, _ fault: Fault, by rule: String? = nil, now: WallTime, monotonic: MonotonicTime
-    ) -> (kind: Hold.Kind, wait: Duration, isNews: Bool)? {
+    ) -> (kind: Hold.Kind, wait: Duration, isNew: Bool)? {
         var health = health(of: name)
         let isFull = if case .noRoom = fault.remedy { true } else { false }
         guard
@@ -113,12 +113,12 @@ struct DestinationTracker: Sendable {
         if fault.isUp { health.succeeded() }
         // Compared by code: the text may name another file each time.
         let code = fault.failure.code
-        let isNews = health.trouble?.kind != hold.kind || entries[name]?.lastLoggedCode != code
+        let isNew = health.trouble?.kind != hold.kind || entries[name]?.lastLoggedCode != code
         health.failed(
             hold.kind, text: fault.failure.message, by: rule, wait: hold.wait, now: now, monotonic: monotonic)
         entries[name, default: Entry()].health = health
         entries[name]?.lastLoggedCode = code
-        return (hold.kind, hold.wait, isNews)
+        return (hold.kind, hold.wait, isNew)
     }
 
     // MARK: Keys
@@ -155,7 +155,7 @@ struct DestinationTracker: Sendable {
         (entries[name]?.capacity ?? RemoteCapacity()).isDue(at: now)
     }
 
-    /// Whether the destination is being asked for its free space.
+    /// Whether a query for the destination's free space is running.
     func asksForCapacity(_ name: String) -> Bool { entries[name]?.capacityQuery != nil }
     var capacityQueries: [Task<Void, Never>] { entries.values.compactMap(\.capacityQuery) }
 
@@ -169,7 +169,7 @@ struct DestinationTracker: Sendable {
         lasting: Duration
     ) {
         var capacity = capacity(of: name) ?? RemoteCapacity()
-        capacity.told(space, underWay: underWay, now: now, monotonic: monotonic, lasting: lasting)
+        capacity.update(space, underWay: underWay, now: now, monotonic: monotonic, lasting: lasting)
         entries[name, default: Entry()].capacity = capacity
     }
 
@@ -187,7 +187,7 @@ struct DestinationTracker: Sendable {
 
     /// A file was removed there.
     ///
-    /// - Returns: Whether uploads may go on because of it.
+    /// - Returns: Whether uploads may continue because of it.
     mutating func freedSpace(_ name: String) -> Bool {
         guard entries[name]?.capacity != nil || trouble(of: name)?.kind == .quota else { return false }
         entries[name]?.capacity?.changed()

@@ -3,8 +3,8 @@ internal import Destinations
 internal import Linux
 internal import Store
 
-/// What a run learns of destinations and stores for later runs: their speed, and the size of request that they take. A
-/// state that cannot be written loses them, and no upload.
+/// Facts about destinations that a run learns and stores for later runs: their speed, and the request size that they
+/// accept. A state that cannot be written loses them, and no upload.
 struct LearnedFacts {
     let house: House
 

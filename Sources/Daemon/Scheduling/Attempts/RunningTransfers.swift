@@ -3,7 +3,7 @@ internal import Store
 
 /// The transfers that run now, and the uploads that each of them carries.
 struct RunningTransfers: Sendable {
-    /// One file, or a bundle of small files, on its way to a destination.
+    /// A running transfer to a destination: one file, or a bundle of small files.
     struct Transfer: Sendable {
         let destination: String
         /// The route that it uses.
@@ -64,6 +64,6 @@ struct RunningTransfers: Sendable {
             })
     }
 
-    /// The interfaces of transfers that were not told to stop.
+    /// The interfaces of transfers that are not being stopped.
     var interfaces: Set<String> { Set(byNumber.values.filter { !$0.task.isCancelled }.compactMap(\.route.interface)) }
 }

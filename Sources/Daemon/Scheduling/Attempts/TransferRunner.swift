@@ -95,7 +95,8 @@ struct TransferRunner: Sendable {
         }
     }
 
-    /// An upload that keeps failing waits longer the more of it was sent in vain, and ends after `retry.give_up_after`.
+    /// An upload that keeps failing waits longer the more bytes of it were wasted, and ends after
+    /// `retry.give_up_after`.
     private func limitFailing(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
         guard verdict.failure != nil else { return }
         let waste: Waste

@@ -2,7 +2,7 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// What the scheduler remembers of uploads that met failures, until they are over. It is lost at the end of the
+/// The scheduler's facts about failing uploads, until these have ended. They are lost at the end of the
 /// process: the store keeps what has to survive.
 struct UploadTracker: Sendable {
     private struct Entry: Sendable {
@@ -10,11 +10,11 @@ struct UploadTracker: Sendable {
         var failures = 0
         /// Consecutive attempts that failed because of the upload alone.
         var setbacks = 0
-        /// The bytes sent in vain that were logged.
+        /// The wasted bytes that were logged.
         var loggedWaste: Int64 = 0
         /// The uploads that its destination had accepted when this one was last refused for lack of space.
         var acceptedBefore: Int?
-        /// The upload, where it waits for an unmetered network, since so many of its bytes were sent in vain.
+        /// The upload, where it waits for an unmetered network, because many of its bytes were wasted.
         var waitsForUnmetered: UploadRecord?
     }
 
@@ -72,7 +72,7 @@ struct UploadTracker: Sendable {
         return retry.wait(afterFailures: before + 1, jitter: jitter)
     }
 
-    /// - Returns: Whether this number of bytes sent in vain is to be logged.
+    /// - Returns: Whether this number of wasted bytes has to be logged.
     mutating func isToLog(waste: Int64, of id: String) -> Bool {
         guard waste > entries[id]?.loggedWaste ?? 0 else { return false }
         entries[id, default: Entry()].loggedWaste = waste

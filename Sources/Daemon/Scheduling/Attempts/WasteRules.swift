@@ -2,7 +2,7 @@ internal import Config
 internal import Core
 internal import Store
 
-/// What follows for an upload that keeps failing, and for one of which many bytes were sent in vain.
+/// The consequences for an upload that keeps failing, and for one that wasted many bytes.
 enum WasteRules {
     /// An upload that has kept failing for `retry.give_up_after` ends.
     ///
@@ -23,7 +23,7 @@ enum WasteRules {
         return true
     }
 
-    /// An upload waits longer the more of it was sent in vain. The first time may be an accident.
+    /// An upload waits longer the more bytes of it were wasted. The first time may be an accident.
     static func delay(
         _ verdict: inout UploadAttempt.Verdict, _ waste: Waste, of upload: UploadRecord, _ retry: Backoff,
         now: MonotonicTime
@@ -40,7 +40,7 @@ enum WasteRules {
         }
     }
 
-    /// The wait of an upload that was sent in vain over a metered network twice within a day.
+    /// The wait of an upload that was wasted over a metered network twice within a day.
     static func wait(
         _ upload: UploadRecord, _ waste: Waste, _ now: (wall: WallTime, monotonic: MonotonicTime)
     ) -> AttemptOutcome {

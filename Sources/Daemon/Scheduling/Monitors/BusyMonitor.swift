@@ -49,8 +49,8 @@ struct BusyMonitor: Sendable {
 
     /// - Returns: The sources to ask, each with the time that it may take.
     mutating func filesChanged(_ unwatched: [FilePath: String], _ log: Log) -> [BusySource: Duration] {
-        let (questions, news) = states.filesChanged(unheard: unwatched)
-        for (path, reason) in news {
+        let (questions, failures) = states.filesChanged(unheard: unwatched)
+        for (path, reason) in failures {
             log.notice(
                 "cannot watch a file that `busy` names for changes: Sluice checks it every 30 s while an upload waits",
                 ["path": path.display, "reason": reason])
@@ -63,7 +63,7 @@ struct BusyMonitor: Sendable {
         states.due(wanted, at: now)
     }
 
-    /// Files that have not been inspected yet, which are asked now.
+    /// Files that have not been checked yet, and are due now.
     mutating func newFiles() -> [BusySource: Duration] { states.newFiles() }
 
     mutating func asked(_ source: BusySource, _ task: Task<Void, Never>) { questions[source] = task }
@@ -74,11 +74,11 @@ struct BusyMonitor: Sendable {
 
     /// Records the answer of a source.
     ///
-    /// - Returns: `isNews`: the answer is another one than before. `again`: how long the source may take when it has to
-    ///   be asked again at once.
+    /// - Returns: `isNew`: the answer is another one than before. `again`: how long the source may take when it has to
+    ///   be checked again at once.
     mutating func answered(
         _ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime, at now: WallTime, _ log: Log
-    ) -> (isNews: Bool, again: Duration?) {
+    ) -> (isNew: Bool, again: Duration?) {
         questions[source] = nil
         let (change, again) = states.heard(answer, of: source, asked: askedAt, at: now)
         guard let answer, case .another(let before) = change else { return (false, again) }
@@ -95,7 +95,7 @@ struct BusyMonitor: Sendable {
                 "cannot determine whether the machine is busy; it counts as busy",
                 ["busy": source.name, "reason": problem, "remedy": remedy])
         case (.unknown?, _): log.notice("the check whether the machine is busy works again", ["busy": source.name])
-        // A camera may record a thousand times a day; a transfer that is stopped for it is reported by itself.
+        // A camera may record a thousand times a day; a transfer that is stopped for it has its own log line.
         case (_, .busy): log.debug("the machine is busy", ["busy": source.name])
         case (_, .free): log.debug("the machine is not busy", ["busy": source.name])
         }

@@ -3,9 +3,9 @@ package import Core
 internal import Linux
 internal import Synchronization
 
-/// Asks the sources of `busy` for their present state.
+/// Checks the present state of the sources of `busy`.
 package struct BusyProbe: Sendable {
-    /// Asks a source, with a time limit. `nil` when the task was cancelled.
+    /// Checks a source, with a time limit. `nil` if the task was cancelled.
     let ask: @Sendable (BusySource, Duration) async -> BusyAnswer.Answer?
 
     /// For tests, which supply the answers.

@@ -1,19 +1,19 @@
 internal import Core
 
-/// The state of each source of `busy`, and which source to ask when. A value: the dispatcher tells it of each event.
+/// The state of each source of `busy`, and which source to check when. A value: the scheduler passes each event to it.
 ///
 /// The state of a file whose changes the kernel reports is known at all times. A command, and a file without such
-/// reports, are asked repeatedly while uploads wait for the answer, and an earlier answer expires.
+/// reports, are checked repeatedly while uploads wait for the answer, and an earlier answer expires.
 struct BusyStates: Sendable {
     private struct Entry {
         var rule: BusyRule
         var word: BusyAnswer?
-        /// When it was asked for its latest answer.
+        /// When the check with its latest answer started.
         var askedAt: MonotonicTime?
         var isAsking = false
-        /// Whether something happened since it was asked.
+        /// Whether an event arrived since that check started.
         var isStale = false
-        /// Whether uploads wait for its answer, and have waited since it was asked last.
+        /// Whether uploads wait for its answer, and have waited since its last check.
         var isFollowed = false
         /// Why changes of a file are not reported; `nil` while the kernel reports them.
         var silence: String?
@@ -36,7 +36,7 @@ struct BusyStates: Sendable {
     }
 
     var isAsking: Bool { entries.values.contains(where: \.isAsking) }
-    /// Whether some source has to be asked repeatedly.
+    /// Whether some source has to be checked repeatedly.
     var hasPolled: Bool { entries.values.contains(where: \.isPolled) }
 
     /// Adds the sources of these rules. If two rules ask the same source, the shorter times count.
@@ -53,7 +53,7 @@ struct BusyStates: Sendable {
         for (source, rule) in named { entries[source, default: Entry(rule: rule)].rule = rule }
     }
 
-    /// Removes all sources that no rule names; a source that is being asked stays until it has answered.
+    /// Removes all sources that no rule names; a source with a running check stays until the check has ended.
     mutating func keep(_ rules: [PolicyRules]) {
         let named = Set(rules.compactMap { $0.busy?.source })
         entries = entries.filter { named.contains($0.key) || $0.value.isAsking }
@@ -64,7 +64,7 @@ struct BusyStates: Sendable {
         entries.compactMapValues { entry in
             guard entry.isPolled else { return entry.word }
             guard let asked = entry.askedAt, let word = entry.word else { return nil }
-            // The answer of a source that is asked again counts until the next answer arrives.
+            // The answer of a source that is checked again counts until the next answer arrives.
             let longest = entry.isFollowed ? entry.rule.every * 2 + entry.rule.timeout : entry.rule.every
             return now.since(asked) < longest ? word : nil
         }
@@ -87,7 +87,7 @@ struct BusyStates: Sendable {
         return due
     }
 
-    /// Files that have not been inspected yet, which are asked now.
+    /// Files that have not been checked yet, and are due now.
     mutating func newFiles() -> [BusySource: Duration] {
         var new: [BusySource: Duration] = [:]
         for (source, entry) in entries where source.isFile && entry.word == nil && !entry.isAsking {
@@ -101,20 +101,22 @@ struct BusyStates: Sendable {
         entries[source].map { $0.isFollowed || $0.isAsking || !$0.isPolled } ?? false
     }
 
-    /// Handles the news that a file may have appeared at a path or disappeared from it.
+    /// Handles the report that a file may have appeared at a path or disappeared from it.
     ///
     /// - Parameter unheard: The paths whose changes are not reported, with the reason.
     /// - Returns: The sources to ask, and the reasons for missing reports that are new.
-    mutating func filesChanged(unheard: [FilePath: String]) -> (ask: [BusySource: Duration], news: [FilePath: String]) {
+    mutating func filesChanged(unheard: [FilePath: String]) -> (
+        ask: [BusySource: Duration], failures: [FilePath: String]
+    ) {
         var ask: [BusySource: Duration] = [:]
-        var news: [FilePath: String] = [:]
+        var failures: [FilePath: String] = [:]
         for (source, entry) in entries {
             guard case .file(let path) = source else { continue }
-            if let reason = unheard[path], reason != entry.silence { news[path] = reason }
+            if let reason = unheard[path], reason != entry.silence { failures[path] = reason }
             entries[source]?.silence = unheard[path]
             if entry.isAsking { entries[source]?.isStale = true } else { ask[source] = begin(source) }
         }
-        return (ask, news)
+        return (ask, failures)
     }
 
     private mutating func begin(_ source: BusySource) -> Duration? {
@@ -125,9 +127,9 @@ struct BusyStates: Sendable {
     enum Change: Hashable { case none, another(before: BusyAnswer?) }
 
     /// - Parameters:
-    ///   - asked: When it was asked.
+    ///   - asked: When the check started.
     ///   - answer: `nil` when the question was cancelled.
-    /// - Returns: The change, and how long the source may take when it has to be asked again at once.
+    /// - Returns: The change, and how long the source may take if it has to be checked again at once.
     mutating func heard(
         _ answer: BusyAnswer.Answer?, of source: BusySource, asked: MonotonicTime, at now: WallTime
     ) -> (change: Change, again: Duration?) {
@@ -137,15 +139,15 @@ struct BusyStates: Sendable {
         var change = Change.none
         if let answer {
             entries[source]?.askedAt = asked
-            let isNews = entry.word?.answer != answer
+            let isNew = entry.word?.answer != answer
             // An answer from before a pause in the questions says nothing about the time since.
-            if isNews || entry.askedAt == nil { entries[source]?.word = BusyAnswer(answer, since: now) }
-            if isNews { change = .another(before: entry.word) }
+            if isNew || entry.askedAt == nil { entries[source]?.word = BusyAnswer(answer, since: now) }
+            if isNew { change = .another(before: entry.word) }
         }
         return (change, entry.isStale ? begin(source) : nil)
     }
 
-    /// When a source has to be asked again; `nil` while no upload waits for any.
+    /// When a source has to be checked again; `nil` while no upload waits for any.
     func nextCheck(at now: MonotonicTime) -> Duration? {
         entries.values.filter { $0.isFollowed && $0.isPolled && !$0.isAsking }
             .map { entry in entry.askedAt.map { entry.rule.every - now.since($0) } ?? .zero }.min()

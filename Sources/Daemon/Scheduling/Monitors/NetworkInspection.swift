@@ -2,7 +2,8 @@ internal import Core
 internal import Linux
 internal import Names
 
-/// One inspection of the routes: finds the ways to a destination. Asks the kernel, which may take a few milliseconds.
+/// One inspection of the routes: finds the routes to a destination. Queries the kernel, which may take a few
+/// milliseconds.
 struct NetworkInspection {
     let metering: Metering
     /// Whether rules identify networks by the hardware addresses of their gateways.
@@ -114,7 +115,7 @@ struct NetworkInspection {
         if gatewaysMatter, route.gateway != nil, route.gatewayHardware == nil,
             metering.links[route.link]?.medium == .ethernet
         {
-            // Without the hardware address it is unknown which network this is. A gateway that cannot be asked stays
+            // Without the hardware address it is unknown which network this is. A gateway that cannot be queried stays
             // unknown, and so closed.
             try? Routes.askGateway(of: route)
             isUnfinished = true

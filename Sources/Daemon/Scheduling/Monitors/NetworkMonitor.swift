@@ -83,8 +83,8 @@ struct NetworkMonitor: Sendable {
             let now = Reached(
                 reachability: reachability, route: snapshot.admission.way(to: state, in: snapshot.inputs),
                 since: snapshot.inputs.now)
-            let (isChange, isNews, before) = record(now, for: name)
-            if isNews { report(name, now, after: before, log) }
+            let (isChange, isNew, before) = record(now, for: name)
+            if isNew { report(name, now, after: before, log) }
             if isChange { changed.insert(name) }
         }
         let names = Set(names)
@@ -95,7 +95,7 @@ struct NetworkMonitor: Sendable {
     /// Records the route to a destination.
     ///
     /// - Returns: Whether there was another route before, and whether this is to be logged.
-    mutating func record(_ now: Reached, for name: String) -> (isChange: Bool, isNews: Bool, before: Reached?) {
+    mutating func record(_ now: Reached, for name: String) -> (isChange: Bool, isNew: Bool, before: Reached?) {
         let before = routes[name]
         if let before, before.route == now.route {
             routes[name]?.reachability = now.reachability
@@ -146,7 +146,7 @@ struct NetworkMonitor: Sendable {
 
     /// Logs a route that opens or closes.
     private func report(_ name: String, _ now: Reached, after before: Reached?, _ log: Log) {
-        // Before the first answer there is no news, and the first answer is no news either.
+        // Neither a state before the first answer nor the first answer is logged.
         if now.isUnseen, before == nil { return }
         switch now.route {
         case .open(let route):

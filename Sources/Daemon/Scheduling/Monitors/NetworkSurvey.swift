@@ -3,7 +3,7 @@ package import Core
 package import Linux
 internal import Names
 
-/// The cost of this machine's networks and the ways to each destination, for a person who asks before anything is sent.
+/// The cost of this machine's networks and the routes to each destination, for a command, before any byte is sent.
 package struct NetworkSurvey: Sendable {
     package struct Interface: Hashable, Sendable {
         package var name: String
@@ -107,7 +107,7 @@ package struct NetworkSurvey: Sendable {
         return survey
     }
 
-    /// The DNS servers that may be asked on behalf of a destination.
+    /// The permitted DNS servers for a destination.
     private static func nameServers(
         for remote: Admission.DestinationState, _ settings: Settings, _ report: NetworkReport
     ) async throws -> NameServers {
@@ -156,16 +156,16 @@ package struct NetworkSurvey: Sendable {
     /// - Parameter hearingWiFi: Whether to include the Wi-Fi networks within reach.
     /// - Throws: When there is no thread or descriptor to ask with.
     package static func managers(hearingWiFi: Bool = false) async throws -> NetworkReport {
-        let news = try NetworkManagerEvents(hearsWiFi: hearingWiFi)
+        let events = try NetworkManagerEvents(listsWiFi: hearingWiFi)
         let (reports, told) = AsyncStream<NetworkReport>.makeStream()
-        let listening = Task { try await news.run { told.yield($0) } }
-        defer { news.stop() }
+        let listening = Task { try await events.run { told.yield($0) } }
+        defer { events.stop() }
         var first = NetworkReport()
         for await report in reports {
             first = report
             break
         }
-        news.stop()
+        events.stop()
         try await listening.value
         return first
     }

@@ -10,33 +10,33 @@ struct PowerMonitor: Sendable {
     /// `nil` without a battery, and while no rule depends on power.
     private(set) var power: Power?
     private(set) var supplies: PowerSupplies
-    /// The class of devices whose events are heard.
+    /// The class of devices whose events are received.
     private let subsystem: String
     /// `nil` while no rule depends on power.
     private var events: DeviceEvents?
-    /// The logged reasons why nothing is known, and why no events are heard.
+    /// The logged reasons why the state is unknown, and why no events are received.
     private var readingTrouble: String?
     private var eventsTrouble: String?
 
     /// - Parameters:
     ///   - supplies: Where the power supplies are read.
-    ///   - subsystem: The class of devices whose events tell of a change.
+    ///   - subsystem: The class of devices whose events report a change.
     init(_ supplies: PowerSupplies = PowerSupplies(), eventsOf subsystem: String = "power_supply") {
         self.supplies = supplies
         self.subsystem = subsystem
     }
 
-    /// Forgets what is known, and hears no events: no rule depends on power any more.
+    /// Drops the known state and stops receiving events, because no rule depends on power any more.
     mutating func rest() {
         power = nil
         events = nil
     }
 
-    /// Hears the events of power supplies from now on. Called before the first reading, so that no change is missed.
+    /// Receives the events of power supplies from now on. Called before the first reading, so that no change is missed.
     mutating func listen(_ log: Log, onEvent: @escaping @Sendable () -> Void) {
         if events != nil { return }
         do {
-            events = try DeviceEvents(of: subsystem, threadName: "power-news") { onEvent() }
+            events = try DeviceEvents(of: subsystem, threadName: "power-events") { onEvent() }
             eventsTrouble = nil
         } catch {
             if eventsTrouble != "\(error)" {

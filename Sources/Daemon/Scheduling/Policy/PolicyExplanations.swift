@@ -3,7 +3,7 @@ internal import Core
 internal import Destinations
 internal import Store
 
-// What people are told of a policy decision: the hold, the turn, the limit and the quota of an upload.
+// Explanations of policy decisions for people: the hold, the turn, the limit and the quota of an upload.
 
 extension PolicySnapshot {
     /// The holds on all uploads of a class.

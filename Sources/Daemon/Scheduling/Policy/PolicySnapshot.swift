@@ -47,7 +47,7 @@ struct PolicySnapshot: Sendable {
 
     // MARK: Other readings of the same moment
 
-    /// For views: a source of `busy` that no upload waits for was not asked, and blocks nothing.
+    /// For views: a source of `busy` that no upload waits for was not checked, and blocks no upload.
     var shown: PolicySnapshot { leavingOpen { busy.isAwaited($0) } }
 
     /// For a plan: a source of `busy` that has not answered yet is no reason to wait for ever.
@@ -187,7 +187,7 @@ struct PolicySnapshot: Sendable {
         return best.countsAsMetered
     }
 
-    /// Whether DNS servers may be asked for a destination by one of these routes.
+    /// Whether DNS queries for a destination are permitted over one of these routes.
     @Sendable func allowsQuestions(_ name: String, _ metering: Metering, _ paths: [NetworkPath]) -> Bool {
         var (state, inputs) = (destination(name), inputs)
         inputs.network = metering

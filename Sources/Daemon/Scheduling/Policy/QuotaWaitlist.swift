@@ -29,7 +29,7 @@ struct QuotaWaitlist: Sendable {
 
     /// Records the end of an attempt.
     ///
-    /// - Parameter wait: What the upload lacked; `nil` where no quota stopped it.
+    /// - Parameter wait: The quota and amount that the upload lacked; `nil` if no quota stopped it.
     mutating func ended(_ id: String, lacking wait: QuotaWait?) {
         exempted.remove(id)
         waits?[id] = wait
@@ -39,7 +39,8 @@ struct QuotaWaitlist: Sendable {
     /// wait no longer.
     ///
     /// - Parameters:
-    ///   - most: No more than can run now: the bytes that the first of them use are not available to the rest.
+    ///   - most: At most the number that can run now: the bytes that the first of them use are not available to the
+    ///     rest.
     ///   - isFolderExempt: Whether the files of a folder are exempt from quotas.
     ///   - isExempt: Whether an upload is exempt from quotas itself.
     mutating func takeReady(

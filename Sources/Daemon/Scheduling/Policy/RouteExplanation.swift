@@ -11,8 +11,8 @@ extension PolicySnapshot {
         admission.choice(to: self.destination(destination), from: self.folder(folder, of: id), in: inputs)
     }
 
-    /// The same for a destination and all folders, with every other route and the reason why it is not used. Asks the
-    /// kernel.
+    /// The same for a destination and all folders, with every other route and the reason why it is not used. Queries
+    /// the kernel.
     func explainedRoute(to name: String, at site: DestinationSite?) async -> Admission.RouteChoice? {
         let state = destination(name)
         guard var choice = admission.choice(to: state, in: inputs) else { return nil }
@@ -43,7 +43,7 @@ extension PolicySnapshot {
         try? await blocking { try Links.all().first { $0.index == link }?.name }
     }
 
-    /// The kernel's route to a name that no rule asks about.
+    /// The kernel's route to a name without a network rule.
     private static func kernelsRoute(to host: String, _ port: UInt16) async -> Admission.RouteChoice? {
         guard let addresses = try? await HostNames.addresses(of: host) else { return nil }
         let found = try? await blocking { () -> (name: String, path: NetworkPath)? in

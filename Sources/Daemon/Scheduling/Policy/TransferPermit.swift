@@ -93,7 +93,7 @@ struct TransferPermit: RequestPermit {
 
     func allowance(for count: Int64) -> Int64 { account?.allowance(for: count) ?? count }
     func reserve(for count: Int64) -> Shortage? { account?.reserve(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) { account?.returnPledge(for: count, sent: sent) }
+    func returnReservation(for count: Int64, sent: Int64) { account?.returnReservation(for: count, sent: sent) }
 }
 
 // MARK: Decisions of a daemon

@@ -95,7 +95,7 @@ final class ChunkSize: Sendable {
     }
 }
 
-// What a checkpoint records about cut requests.
+// Facts about interrupted requests in a checkpoint.
 
 extension ChunkSize {
     /// A cut request that carried less does not show whether the path keeps partial bodies.

@@ -17,7 +17,7 @@ protocol OffsetDialect: Sendable {
     /// The reason why no request may go to the upload of a checkpoint until a person has allowed it; `nil` for none.
     func objection(to checkpoint: OffsetCheckpoint) -> UploadError?
 
-    /// Asks for the remote's offset. Follows a permanent redirect and keeps the new address in the checkpoint.
+    /// Queries the remote's offset. Follows a permanent redirect and keeps the new address in the checkpoint.
     func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position
 
     /// How many of the remaining `count` bytes one request may carry.
@@ -32,7 +32,7 @@ protocol OffsetDialect: Sendable {
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending
 
-    /// The checkpoint that names what has to be removed at the remote when an upload starts again; `nil` for nothing.
+    /// The checkpoint of the object to remove at the remote when an upload starts again; `nil` for none.
     func remains(of checkpoint: OffsetCheckpoint) -> OffsetCheckpoint?
 
     /// Whether the account lists its uploads with their addresses, so that another user of the account may send to one
@@ -55,8 +55,8 @@ protocol OffsetDialect: Sendable {
         _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion
 
-    /// Whether the remote answers as itself at another address than the upload's. This tells a lost upload from a proxy
-    /// that lost its backend.
+    /// Whether the remote answers as itself at another address than the upload's. This distinguishes a lost upload from
+    /// a proxy that lost its backend.
     func isThere() async throws -> Bool
 
     /// Makes a failure that the engine found, in this destination's name.
@@ -129,7 +129,7 @@ struct Sending: Sendable {
     enum Answer: Sendable {
         /// The new offset; `nil` when the remote did not name it.
         case accepted(Int64?)
-        /// Unclear until the remote was asked for its offset. When that has not changed, bytes may be sent again
+        /// Unclear until the remote's offset was queried. If that has not changed, bytes may be sent again
         /// `again` times, and then `error` is thrown.
         case status(UploadError, again: Int)
         /// Too many bytes for one request.

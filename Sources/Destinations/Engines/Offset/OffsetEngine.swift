@@ -1,7 +1,7 @@
 internal import Core
 internal import Linux
 
-/// Uploads a file to a remote that counts bytes: asks for the offset, sends the missing bytes, and trusts only the
+/// Uploads a file to a remote that counts bytes: queries the offset, sends the missing bytes, and trusts only the
 /// remote.
 ///
 /// Contains nothing that is particular to a vendor. Does not wait: an error that needs time or a person is thrown with

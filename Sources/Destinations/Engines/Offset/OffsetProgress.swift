@@ -49,7 +49,7 @@ final class OffsetProgress {
     /// Forgets the upload. Durable when it returns.
     ///
     /// - Parameters:
-    ///   - remains: What has to be removed at the remote.
+    ///   - remains: The object to remove at the remote.
     ///   - name: The remote's name for the forgotten upload, if that is no secret.
     func renew(leaving remains: OffsetCheckpoint?, name: String?) async throws {
         var fresh = OffsetCheckpoint(checkpoint.stored.keeping(OffsetCheckpoint.lasting))

@@ -4,7 +4,7 @@ internal import Transport
 // Handling of answers without progress, and of refusals.
 
 extension OffsetUpload {
-    /// Asks for the remote's offset. Unusable answers are counted.
+    /// Queries the remote's offset. Unusable answers are counted.
     func position() async throws -> Position {
         do {
             let position = try await dialect.locate(order, &progress.checkpoint)
@@ -33,7 +33,7 @@ extension OffsetUpload {
         return status == 409 || sending.mentionsOffset || sending.delivery.atMost < range.upperBound - range.lowerBound
     }
 
-    /// Records the remote's answer to the last byte before it is asked anything else.
+    /// Records the remote's answer to the last byte before any further request.
     func note(_ error: UploadError, _ sending: Sending, _ end: Int64) async throws {
         guard end == size, progress.note(end: error, isOfState: sending.isOfState) else { return }
         try await progress.record()
@@ -75,19 +75,19 @@ extension OffsetUpload {
         return contradiction
     }
 
-    /// Asks for the offset, which shows whether the whole file was refused.
+    /// Queries the offset, which shows whether the whole file was refused.
     ///
     /// - Throws: `error` if it was not the whole file, or if nothing was refused.
     func locateAfterRefusal(_ error: UploadError) async throws -> Int64 {
         guard checkpoint.has(\.refusedStatus) else { throw error }
         let earlier = renewals
         let now = try await locate()
-        // Every byte is there, and the refusal of the file is accepted: the rest is reported as a warning.
+        // The remote has every byte, and the refusal of the file is accepted: it is reported as a warning.
         if renewals == earlier, now < size || engine.finalError == .fail { throw error }
         return now
     }
 
-    /// Handles a success without growth, or with an impossible offset: the remote is asked again, three times.
+    /// Handles a success without growth, or with an impossible offset: the remote is queried again, three times.
     func afterUnexpectedOffset(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
         unexpectedAnswers += 1
         // The request was a success nevertheless.

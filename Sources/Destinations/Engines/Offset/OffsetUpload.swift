@@ -9,7 +9,7 @@ final class OffsetUpload {
     let progress: OffsetProgress
     private(set) var warnings: [String] = []
 
-    /// The remote's offset when it was asked last; `nil` once bytes were sent after that.
+    /// The remote's offset at the last query; `nil` once bytes were sent after that.
     private var located: Int64?
     /// Number of answers in this attempt without progress at one offset.
     var standstills = 0
@@ -93,7 +93,7 @@ final class OffsetUpload {
         return isKnown ? try await locate() : 0
     }
 
-    /// Asks for the remote's offset, and uses its answer.
+    /// Queries the remote's offset, and uses its answer.
     @discardableResult
     func locate() async throws -> Int64 {
         switch try await position() {

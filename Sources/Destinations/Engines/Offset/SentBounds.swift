@@ -49,7 +49,7 @@ struct SentBounds: Sendable {
 
     /// Withdraws the request that was entered and not sent.
     ///
-    /// - Returns: Whether that changes what is stored.
+    /// - Returns: Whether that changes the stored bounds.
     mutating func withdraw() -> Bool {
         guard let before else { return false }
         let old = (reach, mayBeWhole)

@@ -4,7 +4,7 @@ internal import Core
 /// remote's message.
 ///
 /// Where the remote's list shows the missing parts, they go again at once, and the second time after a wait. Where
-/// nothing shows them, the remote is asked once more after a wait before a part goes again.
+/// nothing shows them, the remote is queried once more after a wait before a part is sent again.
 struct CompletionPatience: Sendable {
     /// Number of refusals, including this one.
     let times: Int64

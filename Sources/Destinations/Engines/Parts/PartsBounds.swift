@@ -53,7 +53,7 @@ struct PartsBounds: Sendable {
     ///   - isRefused: The remote has said that it did not accept it, so there may be no complete file. Some remotes
     ///     keep parts that they refuse, so the part may be there nevertheless.
     ///   - missing: Number of parts that the remote has not acknowledged, including this one.
-    /// - Returns: Whether that changes what is stored.
+    /// - Returns: Whether that changes the stored bounds.
     mutating func ended(_ part: PartPlan.Part, _ delivery: Delivery, isRefused: Bool, missing: [Int]) -> Bool {
         let old = (reach, mayBeWhole, isDelivered)
         let wasNew = entered.remove(part.index) != nil

@@ -41,15 +41,15 @@ struct PartsCheckpoint: EngineCheckpoint {
 
         /// Where a part must not be sent twice: the index of the part that may have left.
         let partInDoubt = CheckpointField<Int?>("sending")
-        /// The remote may have been asked to assemble the file.
+        /// The remote may have received the request to assemble the file.
         let isCompleting = CheckpointField<Bool>("completing")
-        /// The index of the part whose answer said that the file is there.
+        /// The index of the part whose answer reported the complete file.
         let finishedPart = CheckpointField<Int?>("done")
         /// ``RemoteObject/url`` of that answer.
         let finishedURL = CheckpointField<String?>("done_url")
         /// ``RemoteObject/verifiedBy`` of that answer.
         let finishedVerifiedBy = CheckpointField<String?>("done_by")
-        /// The last part was sent again, because no answer said that the file is there.
+        /// The last part was sent again, because no answer reported the complete file.
         let isReconfirmed = CheckpointField<Bool>("reconfirmed")
         /// The part with the highest index may have left: answers about it are about this upload.
         let mayEndHaveLeft = CheckpointField<Bool>("last_left")

@@ -8,7 +8,7 @@ internal import Transport
 protocol PartsDialect: Sendable {
     /// Whether the upload is created with a request. If so, a lost answer leaves an orphan.
     var opensByRequest: Bool { get }
-    /// Whether a request tells the remote that all parts are there.
+    /// Whether a request tells the remote that all parts were sent.
     var completesByRequest: Bool { get }
     /// Whether a part that is sent again replaces itself. If not, a part with an unknown outcome ends the upload at the
     /// remote.
@@ -40,12 +40,12 @@ protocol PartsDialect: Sendable {
     /// The same dialect for one upload of a bundle, whose account its requests are charged to.
     func charging(upload id: String) -> Self
 
-    /// Reserves the quota for a part of this size; ``returnPledge(for:sent:)`` gives back the rest. See
+    /// Reserves the quota for a part of this size; ``returnReservation(for:sent:)`` gives back the rest. See
     /// ``RequestPermit/reserve(for:)``.
     func reserve(for count: Int64) -> Shortage?
-    func returnPledge(for count: Int64, sent: Int64)
+    func returnReservation(for count: Int64, sent: Int64)
 
-    /// Chooses the file's name at the remote. Only asks questions: it leaves nothing at the remote, regardless of the
+    /// Chooses the file's name at the remote. Makes only queries: it leaves nothing at the remote, regardless of the
     /// outcome.
     ///
     /// - Parameter restarts: How often the upload was begun before, for any reason: each time needs another name.
@@ -67,7 +67,7 @@ protocol PartsDialect: Sendable {
     /// Whether the checkpoint was made with the server that is configured now.
     func isOurs(_ checkpoint: PartsCheckpoint) -> Bool
 
-    /// Asks which of these parts the remote holds as they are. Where it gives a list, returns all that it holds.
+    /// Queries which of these parts the remote has unchanged. If it gives a list, returns all that it has.
     func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts
 
     /// Whether a part that the remote says it holds, and for which there is no acknowledgement here, has the content
@@ -86,25 +86,25 @@ protocol PartsDialect: Sendable {
     /// Completes the file when every part is acknowledged. May be called again when its answer was lost.
     func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion
 
-    /// Asks whether an upload that was begun can be continued.
+    /// Queries whether a started upload can be continued.
     ///
-    /// - Parameter isPerhapsThere: Perhaps only the answer that the file is there was lost.
+    /// - Parameter isPerhapsThere: Perhaps the file is complete, and only the answer was lost.
     func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption
 
-    /// Looks for the whole file, after losing an answer that may have said that it is there.
+    /// Looks for the whole file, after the loss of an answer that may have reported it.
     ///
-    /// - Returns: `nil` when it is not there, or when the remote cannot tell.
+    /// - Returns: `nil` if it does not exist, or if the remote cannot report it.
     func found(_ piece: PartsPiece) async throws -> RemoteObject?
 
-    /// Whether the remote, asked under the file's own name, says that nothing is there.
+    /// Whether the remote reports that nothing exists under the file's own name.
     ///
-    /// - Returns: `false` also where the remote cannot tell.
+    /// - Returns: `false` also if the remote cannot report it.
     func isAbsent(_ piece: PartsPiece) async throws -> Bool
 
     /// Whether an unfinished upload can be removed at the remote.
     var canAbort: Bool { get }
 
-    /// Removes an unfinished upload at the remote. "Not there" is success.
+    /// Removes an unfinished upload at the remote. A missing object is success.
     ///
     /// - Returns: `false` when the remote offers no removal.
     func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool
@@ -169,9 +169,9 @@ enum PartsResumption: Sendable {
     case lost(String)
 }
 
-/// How a remote can be asked which parts it holds.
+/// How to query which parts a remote has.
 enum PartsInquiry: Sendable {
-    /// The remote cannot be asked: its acknowledgements are trusted.
+    /// The remote has no such query: its acknowledgements are trusted.
     case none
     /// One request returns all of them.
     case list
@@ -181,7 +181,7 @@ enum PartsInquiry: Sendable {
 
 enum HeldParts: Sendable {
     case parts([AcknowledgedPart])
-    /// This server cannot be asked after all: its acknowledgements are trusted.
+    /// This server has no such query after all: its acknowledgements are trusted.
     case unknown
     /// The remote does not know the upload.
     case gone(UploadError)
@@ -245,7 +245,7 @@ enum PartsCompletion: Sendable {
     case missing([Int], isListed: Bool, UploadError)
     case gone(UploadError)
     case startOver(UploadError)
-    /// Every part is there, and the remote has not said that the file is.
+    /// The remote has every part, and has not reported the complete file.
     case unconfirmed(UploadError)
     case failed(any Error)
 }

@@ -3,7 +3,7 @@ internal import Linux
 
 extension PartsEngine {
     /// Uploads small files that one request each takes whole, one after the other. All other files are left to
-    /// ``upload(_:_:)``. It finds what was begun here in the checkpoint, and meets and reports the same errors.
+    /// ``upload(_:_:)``. It finds uploads that this function started in the checkpoint, and reports the same errors.
     func upload(together orders: [UploadOrder], _ reporter: any BundleReporter) async throws -> [String: RemoteObject] {
         reporter.entered(.opening)
         var verified: [String: RemoteObject] = [:]
@@ -13,7 +13,7 @@ extension PartsEngine {
             for order in orders where names.insert(order.name).inserted {
                 try Task.checkCancellation()
                 guard let plan = plan(order) else { continue }
-                // A file for which the quota does not suffice waits alone, and says so.
+                // A file for which the quota does not suffice waits alone, with the reason.
                 let dialect = dialect.charging(upload: order.id)
                 if dialect.reserve(for: plan[0].length) != nil { continue }
                 var checkpoint = PartsCheckpoint()
@@ -32,7 +32,7 @@ extension PartsEngine {
                     continue
                 }
                 checkpoint.isBegun = true
-                // The next attempt for this file alone asks whether it is there before sending it again.
+                // The next attempt for this file alone queries whether it exists before sending it again.
                 checkpoint.mayBeWhole = true
                 pieces.append(PartsPiece(order: order, plan: plan, checkpoint: checkpoint))
             }
@@ -44,7 +44,7 @@ extension PartsEngine {
                 let id = piece.order.id
                 let dialect = dialect.charging(upload: id)
                 let sending = await dialect.send(piece.plan[0], piece) { reporter.sending(id, $0) }
-                dialect.returnPledge(for: piece.plan[0].length, sent: sending.bytesSent)
+                dialect.returnReservation(for: piece.plan[0].length, sent: sending.bytesSent)
                 // Its name belongs to another file: only this file is affected.
                 if case .startOver = sending.answer { continue }
                 // The next file would meet the same error.

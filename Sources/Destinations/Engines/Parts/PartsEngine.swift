@@ -5,7 +5,7 @@ internal import Linux
 /// and has the remote assemble the file.
 ///
 /// Contains nothing that is particular to a vendor. Does not wait: an error that needs time or a person is thrown with
-/// its remedy. Acknowledgements are recorded part by part. Where the remote can be asked what it has, its answer
+/// its remedy. Acknowledgements are recorded part by part. If the remote's content can be queried, its answer
 /// counts.
 struct PartsEngine: Sendable {
     let dialect: any PartsDialect
@@ -46,7 +46,7 @@ struct PartsEngine: Sendable {
         guard checkpoint.isBegun else {
             return !checkpoint.has(\.orphans) && !checkpoint.isCreating
         }
-        // The server that has the upload is no longer configured, and no other server is asked to remove it.
+        // The server that has the upload is no longer configured, and no other server gets a request to remove it.
         guard dialect.isOurs(checkpoint) else { return false }
         return try await dialect.abort(checkpoint)
     }

@@ -19,7 +19,7 @@ extension PartsUpload {
         }
     }
 
-    /// - Parameter isRest: Nothing is missing when these are there.
+    /// - Parameter isRest: With these parts, none is missing.
     private func send(_ indices: [Int], _ plan: PartPlan, isRest: Bool) async throws {
         guard !indices.isEmpty else { return }
         var waiting = indices[...]
@@ -44,7 +44,7 @@ extension PartsUpload {
                 guard running > 0, let next = try await group.next() else { break }
                 guard let sent = next else { continue }
                 running -= 1
-                dialect.returnPledge(for: sent.part.length, sent: sent.sending.bytesSent)
+                dialect.returnReservation(for: sent.part.length, sent: sent.sending.bytesSent)
                 do {
                     try await judge(sent)
                     digestAlong(in: &group)
@@ -82,7 +82,7 @@ extension PartsUpload {
         if let shortage = dialect.reserve(for: plan[next].length) { throw short(shortage) }
         // The reservation is made again when the part leaves: the answer to a question may have changed which parts are
         // sent.
-        dialect.returnPledge(for: plan[next].length, sent: 0)
+        dialect.returnReservation(for: plan[next].length, sent: 0)
     }
 
     /// Records what must be durable before a part leaves.
@@ -110,7 +110,7 @@ extension PartsUpload {
         if isNew { try await record() }
     }
 
-    /// Whether the remote assembles the file only on request, so that the copy can be checked when all parts are there.
+    /// Whether the remote assembles the file only on request, so that the copy can be checked when all parts were sent.
     private var isCheckedAtEnd: Bool {
         dialect.completesByRequest && !dialect.lastGoesAlone && !dialect.comparesContent
     }
@@ -270,7 +270,7 @@ extension PartsUpload {
         let isDenied = sending.refusesInBody && !dialect.repeatsSafely && checkpoint.increment(\.denials) >= 3
         try await record()
         guard let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else { return nil }
-        // The remote cannot be asked: the answer decides.
+        // The remote's content cannot be queried: the answer decides.
         if dialect.inquiry == .none {
             if isDenied { return refusal }
             return FinalAnswer.isFinal(error, isKnownPlace: !accepted.isEmpty || wasPerhapsWhole) ? refusal : nil
@@ -309,7 +309,7 @@ extension PartsUpload {
             if along.digest(of: plan.size) != order.file.sha256 { try await checkContent() }
         }
         let before = checkpoint
-        // The remote may have completed a file when it was asked before, and a second one now.
+        // The remote may have completed a file at an earlier request, and a second one now.
         let isRepeated = checkpoint.isCompleting && dialect.onlyCounts && dialect.endsByRequest(plan)
         if isRepeated { checkpoint.mayBeDoubled = true }
         if dialect.completesByRequest { checkpoint.isCompleting = true }
@@ -326,7 +326,7 @@ extension PartsUpload {
         case .unconfirmed(let error):
             // The remote's answer may have been lost, with its description of the file.
             guard dialect.repeatsSafely, !checkpoint.isReconfirmed else {
-                // When a person tries it again, the remote is asked again.
+                // A retry queries the remote again.
                 checkpoint.isReconfirmed = false
                 try await record()
                 throw error
@@ -378,7 +378,7 @@ extension PartsUpload {
         guard !dialect.onlyCounts, let error = error as? UploadError, let status = error.failure.http,
             FinalAnswer.isRefusal(status)
         else { return nil }
-        // A failed look gives no information: the answer stands, and the next attempt looks again.
+        // A failed query gives no information: the answer counts, and the next attempt queries again.
         guard var object = try? await dialect.found(piece(plan)) else { return nil }
         object.warnings += [
             "the end was answered with an error (\(error.failure.message)); the file is there, and was compared"

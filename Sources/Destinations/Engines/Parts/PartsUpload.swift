@@ -180,7 +180,7 @@ final class PartsUpload {
             let known = accepted.keys.sorted()
             let ends = Set([known.first, known.last].compactMap { $0 }).sorted()
             if !ends.isEmpty, try await believe(ends, plan) < ends.count { try await believe(known, plan) }
-            // Asks beyond the known parts for as long as the remote has more.
+            // Queries beyond the known parts while the remote has more.
             var next = 0
             while true {
                 let batch = Array(missing(of: plan).filter { $0 >= next }.prefix(engine.parallel))
@@ -190,7 +190,7 @@ final class PartsUpload {
         }
     }
 
-    /// Asks for these parts, and uses the remote's answer.
+    /// Queries these parts, and uses the remote's answer.
     ///
     /// - Returns: How many of them it has.
     @discardableResult
@@ -277,7 +277,7 @@ final class PartsUpload {
             let words = "the upload with \(acked) bytes is not found; asking again"
             return dialect.error(.transient, "upload_missing", words, .pending(after: .seconds(15)))
         }
-        // When the remote was asked to assemble the file, it has all parts.
+        // If the remote got the request to assemble the file, it has all parts.
         let isCompleting = checkpoint.isCompleting
         let isAbsent = isPerhapsWhole ? try await dialect.isAbsent(piece(plan)) : false
         if isAbsent, renewals == 0, order.partsCheckpoint.isCompleting { checkpoint.wasReuploaded = true }
@@ -336,7 +336,7 @@ final class PartsUpload {
         checkpoint.increment(\.beginnings)
         let lost = isGone && isWanted ? checkpoint.increment(\.losses) : checkpoint.losses ?? 0
         let wasBegun = old.isBegun
-        // Also where the server said that it knows of none: it may be wrong, and "not there" is success.
+        // Also where the server said that it knows of none: it may be wrong, and a missing object is success.
         let isOthers = old.isOfAnotherWriter
         let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) && !isOthers ? old : nil
         if wasBegun, !isGone, remains == nil { checkpoint.increment(\.remains) }

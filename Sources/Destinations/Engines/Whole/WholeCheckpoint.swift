@@ -13,7 +13,7 @@ struct WholeCheckpoint: TypedCheckpoint {
         let part = CheckpointField<FilePath?>("part")
         /// The digest of the file, in hexadecimal digits: other content is not appended to its bytes.
         let sha256 = CheckpointField<String?>("sha256")
-        /// The bytes below this offset are durable at the remote, as far as the remote can tell.
+        /// The bytes below this offset are durable at the remote, as far as the remote can report it.
         let offset = CheckpointField<Int64?>("offset")
     }
 }

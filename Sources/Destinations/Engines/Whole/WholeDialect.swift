@@ -33,7 +33,8 @@ protocol WholePlace: Sendable {
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async throws -> Int64
 
-    /// Whether the remote itself holds the staged content under the temporary name. The remote is asked again for this.
+    /// Whether the remote itself holds the staged content under the temporary name. The remote is queried again for
+    /// this.
     func holds(_ file: StagedFile, as part: FilePath) async throws -> Bool
 
     /// Renames the temporary file to its name. Durable when this returns.
@@ -45,7 +46,7 @@ protocol WholePlace: Sendable {
     /// Uploads small files, each under its temporary name, checks them like ``holds(_:as:)`` does, and gives them their
     /// names where those are free. Durable when this returns.
     ///
-    /// - Parameter isWanted: Asked for each id before the first byte of that file.
+    /// - Parameter isWanted: Called for each id before the first byte of that file.
     /// - Returns: The ids of the files that have their name. A file with an error is left out, and a stop leaves out
     ///   the files that have no name yet.
     func bring(

@@ -2,7 +2,7 @@ internal import Core
 
 extension WholeEngine {
     /// Uploads small files together, where each is new and its name is free. All other files are left to
-    /// ``upload(_:_:)``. It finds what was begun here in the checkpoint, and meets and reports the same errors.
+    /// ``upload(_:_:)``. It finds uploads that this function started in the checkpoint, and reports the same errors.
     func upload(together orders: [UploadOrder], _ reporter: any BundleReporter) async throws -> [String: RemoteObject] {
         reporter.entered(.opening)
         var verified: [String: RemoteObject] = [:]

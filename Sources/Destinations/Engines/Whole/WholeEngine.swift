@@ -187,7 +187,7 @@ final class WholeUpload {
         }
     }
 
-    /// The offset at which to continue: after the durable bytes, as far as they are there.
+    /// The offset at which to continue: after the durable bytes, as far as they exist.
     private func resumption() async throws -> Int64 {
         let durable = checkpoint.offset ?? 0
         guard durable > 0 else { return 0 }

@@ -20,7 +20,7 @@ struct S3Checkpoint: TypedCheckpoint {
         let upload = CheckpointField<String?>("upload")
         /// The checksum with which it was begun; a later setting counts for later uploads.
         let checksum = CheckpointField<S3Preset.Checksum?>("checksum")
-        /// When the service was first asked to begin it, in ms since 1970.
+        /// The time of the first request to start it, in ms since 1970.
         let askedAt = CheckpointField<Int64?>("asked_at")
     }
 }

@@ -101,7 +101,7 @@ struct S3Completion: Sendable {
             limits: settings.limits.ending, what: "the request to complete the upload")
     }
 
-    /// The service says that it has the object. The object is looked at, unless the answer already describes the
+    /// The service reports that it has the object. The object is queried, unless the answer already describes the
     /// content that we know.
     private func confirmed(
         _ response: Response, _ body: XMLValue?, _ parts: [AcknowledgedPart], _ piece: PartsPiece, _ whole: String?
@@ -170,7 +170,7 @@ struct S3Completion: Sendable {
         return .done(object(piece, "parts"))
     }
 
-    // MARK: A key that may not look at the object
+    // MARK: Keys without permission to read the object
 
     /// The request to complete the object was answered: an object with the key exists.
     private func unseenTaken(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
@@ -201,7 +201,7 @@ struct S3Completion: Sendable {
 
     /// Handles a service that does not know the upload. Its completion was requested before, and that answer was lost.
     ///
-    /// - Returns: `nil` where the object can be looked at, or where a rule of the bucket may have removed the upload,
+    /// - Returns: `nil` if the object can be queried, or if a rule of the bucket may have removed the upload,
     ///   which takes a day at least.
     private func unseenEnd(_ piece: PartsPiece) async throws -> PartsCompletion? {
         guard settings.assignedObject == nil, wasAskedFor(piece),

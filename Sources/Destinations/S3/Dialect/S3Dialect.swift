@@ -50,7 +50,7 @@ struct S3Dialect: PartsDialect {
     }
 
     func reserve(for count: Int64) -> Shortage? { api.context.permit.reserve(for: count) }
-    func returnPledge(for count: Int64, sent: Int64) { api.context.permit.returnPledge(for: count, sent: sent) }
+    func returnReservation(for count: Int64, sent: Int64) { api.context.permit.returnReservation(for: count, sent: sent) }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = partition.plan(forSize: order.file.size) else {
@@ -123,7 +123,7 @@ struct S3Dialect: PartsDialect {
         case notAllowed
     }
 
-    /// Looks for an upload of this key that was created since we asked for one, and has no part: the creation that got
+    /// Looks for an upload of this key that was created since our request, and has no part: the creation that got
     /// no answer.
     ///
     /// - Parameter asked: ms since 1970. The service's clock may differ a little, and its times may be whole seconds.
@@ -230,7 +230,7 @@ struct S3Dialect: PartsDialect {
         case .damaged(let error): throw error
         case .other: break
         case .same:
-            // The parts were never asked to be assembled, so they did not become this object. They are removed.
+            // No request to assemble the parts was sent, so they did not become this object. They are removed.
             return isSingle || isPerhapsThere
                 ? .finished(object(piece, "held")) : .lost("\(api.address(of: key)) exists by now")
         }

@@ -15,7 +15,7 @@ struct S3Naming: Sendable {
 
     enum Name {
         case free(FilePath)
-        /// The same content is there.
+        /// The same content exists there.
         case held(RemoteObject)
     }
 
@@ -85,7 +85,7 @@ struct S3Naming: Sendable {
     }
 
     private static let mostNames = 10_000
-    /// Number of names that one attempt looks at; the next attempt continues after them.
+    /// Number of names that one attempt queries; the next attempt continues after them.
     private static let mostNamesOfAttempt = 30
     /// After this many taken names in a row, the code tests whether the service calls every name taken.
     private static let namesBeforeTest = 8
@@ -121,7 +121,7 @@ struct S3Naming: Sendable {
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
 
-    // MARK: Names that may not be looked at
+    // MARK: Names that the key may not query
 
     /// A request that would overwrite an object is refused.
     var isGuarded: Bool { isSingle ? settings.preset.conditions != .none : settings.preset.conditions == .all }
@@ -129,7 +129,7 @@ struct S3Naming: Sendable {
     /// Each further name could cost sending the file again. So this name contains the digest of the content.
     static let namedByContent = 3
 
-    /// The key of an order with the digest of its content: if it is taken, this content is there.
+    /// The key of an order with the digest of its content: if it exists, this content is there.
     func contentKey(_ order: UploadOrder) throws(UploadError) -> FilePath {
         let digest = String(hexadecimal(order.file.sha256).prefix(16))
         let name = order.name.name
@@ -160,7 +160,7 @@ struct S3Naming: Sendable {
             "name_taken", "\(api.address(of: key)) exists already with other content, and `taken: fail` is set")
     }
 
-    /// The error when neither a look nor a condition protects existing objects from being overwritten.
+    /// The error if neither a query nor a condition protects existing objects from being overwritten.
     func unguarded() async throws -> UploadError {
         // A key without any right gets its own error.
         _ = try await api.hasUpload("sluice-check", "sluice-check")

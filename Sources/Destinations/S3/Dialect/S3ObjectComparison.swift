@@ -73,7 +73,7 @@ struct S3ObjectComparison: Sendable {
             if let theirs = object.checksum { return try await theirs == checksum(of: file, plan) ? .same : .other }
             return try await hasTag(of: file, plan, object) ? .same : .other
         }
-        // Our own digest says what was to be sent. The service's checksum may say what it received.
+        // Our own digest describes the bytes to send. The service's checksum may describe the bytes that it received.
         guard sha256 == hexadecimal(file.sha256) else { return .other }
         guard object.size == file.size else {
             return .damaged(damaged(key, "it has \(object.size) bytes, and the file has \(file.size)"))

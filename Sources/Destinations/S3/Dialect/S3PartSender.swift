@@ -23,7 +23,7 @@ struct S3PartSender: Sendable {
             if isSingle, proof.sha256 != piece.order.file.sha256 {
                 throw piece.order.file.changed("no longer has the content that was staged", api.failure)
             }
-            // For a part the digest is computed when all are there.
+            // For a part the digest is computed when all bytes are known.
             let digest = isSingle ? SentDigest(of: piece.order.file) : nil
             var request = S3Request(
                 method: "PUT", key: piece.checkpoint.s3.objectKey, headers: proof.headers,
@@ -150,7 +150,7 @@ struct S3PartSender: Sendable {
         }
     }
 
-    /// An object with the key exists that may not be looked at, and this single request has not made it.
+    /// An object with the key exists that may not be queried, and this single request has not created it.
     private func unseenTaken(_ piece: PartsPiece, _ error: UploadError) throws -> PartSending.Answer {
         let key = piece.checkpoint.s3.objectKey
         if try key == naming.contentKey(piece.order) {

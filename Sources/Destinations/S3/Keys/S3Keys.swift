@@ -83,7 +83,7 @@ actor S3Keys: S3KeySource {
             await provider.refused(first.reading)
             throw error
         }
-        // A key that has already ended is used all the same: the service refuses it, and the person is told.
+        // A key that has already expired is used anyway: the service refuses it, which is reported.
         guard let end, end < now().advanced(by: Self.margin) else { return (key, first.reading) }
         await provider.refused(first.reading)
         let second = try await provider.current()

@@ -5,7 +5,7 @@ internal import Transport
 /// The key that a cloud service gives to a machine or container that it runs.
 ///
 /// Sources: Amazon EC2 user guide, "Use the Instance Metadata Service" and "Retrieve security credentials from instance
-/// metadata" (version 2, with a token; version 1 is not asked); AWS SDKs and tools reference guide, "Container
+/// metadata" (version 2, with a token; version 1 is not used); AWS SDKs and tools reference guide, "Container
 /// credential provider".
 actor S3Metadata: S3KeySource {
     enum Kind: String, Sendable, CaseIterable { case instance, container }
@@ -43,7 +43,7 @@ actor S3Metadata: S3KeySource {
     private var isRefused = false
     private var askedAt: WallTime?
 
-    /// A service that gives the same key until its end is not asked again for each part.
+    /// A service that gives the same key until its end is not queried again for each part.
     private static let pause: Int64 = 60_000
     private static let sessionLength = 21_600
 

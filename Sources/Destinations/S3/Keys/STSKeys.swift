@@ -13,7 +13,7 @@ actor STSKeys: S3KeySource {
     private var isRefused = false
     private var askedAt: WallTime?
 
-    /// A service that gives the same key until its end is not asked again for each part. (ms)
+    /// A service that gives the same key until its end is not queried again for each part. (ms)
     private static let pause: Int64 = 60_000
 
     init(_ service: OwnService, _ client: AuthorizedClient) {

@@ -6,7 +6,7 @@ internal import Transport
 /// goes to an address that the signer gave (a presigned URL), and no key is stored here.
 actor S3Presigner: S3Signing {
     /// The kind of key is unknown here.
-    nonisolated var isLent: Bool { false }
+    nonisolated var isTemporary: Bool { false }
     private struct Kept {
         var given: S3Given
         var end: MonotonicTime
@@ -62,7 +62,7 @@ actor S3Presigner: S3Signing {
         conceal(given)
         return S3Signed(url: given.url, headers: given.headers(over: request.headers)) { answer, corrected in
             guard [400, 401, 403].contains(answer.status), !corrected.contains(.key) else { return nil }
-            let verdict = S3Verdict(answer, isLent: false, now: self.client.clocks.wall())
+            let verdict = S3Verdict(answer, isTemporary: false, now: self.client.clocks.wall())
             // All services answer "Request has expired" for an address that has ended. A request that is refused for
             // another reason would be refused again, with all its bytes.
             let hasEnded =

@@ -9,7 +9,7 @@ protocol S3Signing: Sendable {
     /// - Throws: ``UploadError``; `CancellationError`.
     func signed(_ request: S3Request, _ context: RequestContext) async throws -> S3Signed
     /// The key in use is known to be a temporary one.
-    var isLent: Bool { get }
+    var isTemporary: Bool { get }
     /// Reports that bytes of a file were in flight for this long.
     func carried(for time: Duration) async
 }
@@ -65,7 +65,7 @@ final class S3KeySigner: S3Signing {
     /// Facts learned from answers, for all uploads of the destination.
     private struct State {
         var region: String
-        var isLent = false
+        var isTemporary = false
     }
 
     private let keys: any S3KeySource
@@ -83,12 +83,12 @@ final class S3KeySigner: S3Signing {
         state = Mutex(State(region: settings.region))
     }
 
-    var isLent: Bool { state.withLock { $0.isLent } }
+    var isTemporary: Bool { state.withLock { $0.isTemporary } }
 
     func signed(_ request: S3Request, _ context: RequestContext) async throws -> S3Signed {
         let (key, reading) = try await client.key(of: keys, context)
         let region = state.withLock { state in
-            state.isLent = key.token != nil
+            state.isTemporary = key.token != nil
             return state.region
         }
         let place = settings.place(of: request.key, in: region)
@@ -109,7 +109,7 @@ final class S3KeySigner: S3Signing {
         }.first
         return S3Signed(url: place.url + (query.isEmpty ? "" : "?" + query), headers: headers, proof: proof) {
             answer, corrected in
-            let verdict = S3Verdict(answer, isLent: key.token != nil, now: self.client.clocks.wall())
+            let verdict = S3Verdict(answer, isTemporary: key.token != nil, now: self.client.clocks.wall())
             if let right = verdict.region, right != region, verdict.isOfRegion, !corrected.contains(.region) {
                 self.state.withLock { $0.region = right }
                 return .region

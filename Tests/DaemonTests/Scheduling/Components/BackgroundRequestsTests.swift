@@ -31,7 +31,7 @@ struct BackgroundRequestsTests {
         #expect(isStillClosed)
         #expect(requests.open { $0 == "nas" })
         #expect(requests.closed.isEmpty)
-        let isNews = requests.open { _ in true }
-        #expect(!isNews)
+        let isNew = requests.open { _ in true }
+        #expect(!isNew)
     }
 }

@@ -19,12 +19,12 @@ struct DestinationTrackerTests {
     func held() {
         var destinations = DestinationTracker()
         let first = destinations.hold("nas", fault(.holdDestination(after: .seconds(30))), now: wall, monotonic: now)
-        #expect(first?.kind == .destination && first?.wait == .seconds(30) && first?.isNews == true)
+        #expect(first?.kind == .destination && first?.wait == .seconds(30) && first?.isNew == true)
         let again = destinations.hold("nas", fault(.holdDestination(after: .seconds(30))), now: wall, monotonic: now)
-        #expect(again?.isNews == false)
+        #expect(again?.isNew == false)
         let other = destinations.hold(
             "nas", fault(.holdDestination(after: .seconds(30)), code: "slow"), now: wall, monotonic: now)
-        #expect(other?.isNews == true)
+        #expect(other?.isNew == true)
         #expect(destinations.probes == [now.advanced(by: .seconds(30))])
         destinations.succeeded("nas")
         #expect(destinations.trouble(of: "nas") == nil)

@@ -42,12 +42,12 @@ struct NetworkMonitorTests {
     func changes() {
         var network = NetworkMonitor()
         let first = network.record(reached(.any, .open(route("eth0"))), for: "nas")
-        #expect(first.isNews && !first.isChange)
+        #expect(first.isNew && !first.isChange)
         let same = network.record(reached(.local, .open(route("eth0"))), for: "nas")
-        #expect(!same.isNews && !same.isChange)
+        #expect(!same.isNew && !same.isChange)
         #expect(network.routes["nas"]?.reachability == .local)
         let other = network.record(reached(.any, .open(route("wwan0"))), for: "nas")
-        #expect(other.isNews && other.isChange)
+        #expect(other.isNew && other.isChange)
     }
 
     @Test("an interface that was used and no longer has a route is closed once")

@@ -133,7 +133,7 @@ struct S3SignerTests {
             await scene.destination.check()
                 == CheckResult(.ok, "the signer's addresses work, and the bucket has 0 object(s)"))
         scene.signer.change { $0.refused = ["list", "uploads"] }
-        // Begun, and nobody heard of it: it cannot be found, and is begun anew.
+        // Started without a received answer: it cannot be found, and is started again.
         scene.emulator.script(.create, .loseReply)
         let parcel = try Parcel(S3PresignTests.size)
         let object = try await scene.bring(parcel)
