@@ -126,7 +126,7 @@ actor FileGrouper {
             if grouping.wait(key, for: reason, isExpected: true, at: house.clocks.monotonic()) { log(key, reason) }
         } else if !isNew, leader == nil {
             let reason =
-                "is a sidecar file that waits for its \(key.stem.display).*: `group.sidecars: [\(rule.sidecars.joined(separator: ", "))]`"
+                "a sidecar file that waits for its \(key.stem.display).*: `group.sidecars: [\(rule.sidecars.joined(separator: ", "))]`"
             if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { log(key, reason) }
         } else {
             for one in others { expected[SourcePath(root: first.root, relative: one)] = nil }

@@ -82,7 +82,7 @@ struct RetentionTests {
         let shelf = scene.folder.path.appending("staging/rescued")
         let note = try await eventually("it is told where the copy is") {
             let state = try await scene.daemon.show(id).upload.sourceState
-            return state.hasPrefix("kept: it was sent nowhere") ? state : nil
+            return state.hasPrefix("kept: it was uploaded to no destination") ? state : nil
         }
         let names = try Files.names(in: shelf)
         #expect(names.count == 1 && names.first?.display.hasSuffix("-clip.mp4") == true)

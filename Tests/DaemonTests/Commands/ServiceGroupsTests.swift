@@ -18,7 +18,7 @@ struct ServiceGroupsTests {
         let service = try unit("User=4242\nGroup=4242\nSupplementaryGroups=5001 5002")
         let found = try #require(ServiceGroups.finding(service, user: 4242, groups: [4242, 5001]))
         #expect(found.verdict == .warning)
-        #expect(found.detail.hasPrefix("this check runs without the group `5002` that sluice.service has"), "\(found)")
+        #expect(found.detail.hasPrefix("this check runs without the group `5002` of sluice.service"), "\(found)")
         #expect(found.detail.contains("`sudo setpriv --reuid=4242 --regid=4242 --groups=4242,5001,5002 sluice check`"))
         #expect(ServiceGroups.finding(service, user: 4242, groups: [4242, 5001, 5002]) == nil)
         #expect(ServiceGroups.finding(service, user: 1, groups: []) == nil)

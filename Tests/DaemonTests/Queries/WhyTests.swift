@@ -38,7 +38,7 @@ struct WhyTests {
         let report = try await scene.daemon.check(CheckRequest(folder: "cam"))
         let found = report.checks.filter { $0.about == "folder" }
         #expect(found.map(\.verdict) == [.warning])
-        #expect(found.first?.detail.contains("has not answered") == true)
+        #expect(found.first?.detail.contains("has not responded") == true)
         dead.release()
         try await scene.stop()
     }

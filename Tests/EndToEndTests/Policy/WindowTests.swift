@@ -176,7 +176,7 @@ struct WindowEndToEndTests {
         #expect(answer.text == "it matches none of `include: [*.mp4]`")
         let text = try #require(try await fixture.ask("why", [fixture.drop.appending("notes.txt").display]))
         #expect(text.contains("left alone"))
-        #expect(text.contains("it is taken by none of"))
+        #expect(text.contains("it matches none of"))
         #expect(try await why(fixture, "/etc/hostname")?.state == "outside")
     }
 }
