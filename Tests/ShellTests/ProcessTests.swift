@@ -209,7 +209,7 @@ struct ProcessTests {
         let found = report.checks.filter { $0.about == "metrics" }
         #expect(found.map(\.name) == ["\(root)/none/a.prom", "\(root)/run/status.json"])
         #expect(found.map(\.verdict) == ["failed", "ok"])
-        #expect(found.first?.detail.contains("make it") == true)
+        #expect(found.first?.detail.contains("create it") == true)
     }
 
     @Test("check names problems and exits with the status of the worst")

@@ -214,8 +214,8 @@ actor Hooks {
         for (name, line) in lines {
             let all = line.hopeless(at: house.clocks.monotonic())
             if all.isEmpty { continue }
-            try await house.store.write { tx in try tx.notices.remove(all.map { NoticeRecord.Key(hook: name, seq: $0) })
-            }
+            let keys = all.map { NoticeRecord.Key(hook: name, seq: $0) }
+            try await house.store.write { try $0.notices.remove(keys) }
             lines[name]?.forget(all)
             givenUp(all.count, by: name, line.trouble?.text ?? "")
         }
@@ -281,9 +281,8 @@ actor Hooks {
 
     private func deliver(_ notice: HookQueue.Waiting, _ hook: Hook, by delivery: HookDelivery) async {
         let body: String?
-        do {
-            body = try await house.store.read { try $0.notices.body(of: .init(hook: hook.name, seq: notice.seq)) }
-        } catch {
+        let key = NoticeRecord.Key(hook: hook.name, seq: notice.seq)
+        do { body = try await house.store.read { try $0.notices.body(of: key) } } catch {
             if let error = error as? StoreError { house.stateFailed(error) }
             lines[hook.name]?.stopped()
             return
@@ -332,13 +331,10 @@ actor Hooks {
             }
             guard let tried else { return }
             do {
-                try await house.store.write {
-                    try $0.notices.recordFailure(
-                        NoticeRecord(
-                            key: .init(hook: name, seq: tried.seq), at: tried.at, upload: tried.upload,
-                            tries: tried.tries,
-                            waited: now.since(tried.queuedAt)))
-                }
+                let record = NoticeRecord(
+                    key: .init(hook: name, seq: tried.seq), at: tried.at, upload: tried.upload, tries: tried.tries,
+                    waited: now.since(tried.queuedAt))
+                try await house.store.write { try $0.notices.recordFailure(record) }
             } catch { if let error = error as? StoreError { house.stateFailed(error) } }
         }
     }

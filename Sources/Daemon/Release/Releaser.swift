@@ -70,9 +70,8 @@ actor Releaser {
         var cursor: Int64 = 0
         var seen: Set<Int64> = []
         while !Task.isCancelled {
-            let found = try await house.store.read { [cursor] tx in
-                try tx.releases.dueAssets(limit: Self.page, after: cursor)
-            }
+            let after = cursor
+            let found = try await house.store.read { try $0.releases.dueAssets(limit: Self.page, after: after) }
             guard let last = found.last else {
                 deferred = deferred.filter { seen.contains($0.key) }
                 return
@@ -146,9 +145,7 @@ actor Releaser {
         }
     }
 
-    private func dropCopies(
-        _ ends: [(asset: AssetRecord, source: SourceState?)], note: String? = nil
-    ) async throws {
+    private func dropCopies(_ ends: [(asset: AssetRecord, source: SourceState?)], note: String? = nil) async throws {
         if ends.isEmpty { return }
         let (staging, names) = (house.staging, ends.map(\.asset.stagedName))
         try await blocking { for name in names { try staging.remove(name) } }
@@ -330,10 +327,8 @@ actor Releaser {
             // Its uploads are verified: the copy would only fill the cache until then.
             try await removeCopy(asset)
             try await house.store.write { try $0.releases.recordDroppedCopy(asset.id) }
-            let note = "\(reason): it is released when it has not changed for a while (release_unsure: after)"
-            if asset.sourceNote != note {
-                try await house.store.write { try $0.releases.recordFailure(asset.id, note: note) }
-            }
+            try await note(
+                "\(reason): it is released when it has not changed for a while (release_unsure: after)", asset)
         }
         return .waits
     }
@@ -359,9 +354,7 @@ actor Releaser {
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
             afterFailures: failures, jitter: Random.jitter())
         deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures, asset.folder)
-        if asset.sourceNote != reason {
-            try await house.store.write { try $0.releases.recordFailure(asset.id, note: reason) }
-        }
+        try await note(reason, asset)
         if !isReported, failures & (failures - 1) == 0 {
             house.log.warning(
                 "source not released yet", ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
@@ -377,9 +370,8 @@ actor Releaser {
             if error.subject.contains(place) { folder = place }
         }
         if error.isNotPermitted {
-            return
-                "\(error); \(folder) or the file forbids it to the daemon's user in spite of its permissions: look for a "
-                + "sticky bit (ls -ld) and for the attributes i and a (lsattr)"
+            return "\(error); \(folder) or the file forbids it to the daemon's user in spite of its permissions: "
+                + "look for a sticky bit (ls -ld) and for the attributes i and a (lsattr)"
         }
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
         if error.isReadOnly {
@@ -399,5 +391,10 @@ actor Releaser {
     func nextDeadline() -> Duration? {
         // Never at once: an asset may have left the list meanwhile.
         deferred.values.map(\.until).min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
+    }
+
+    private func note(_ reason: String, _ asset: AssetRecord) async throws {
+        guard asset.sourceNote != reason else { return }
+        try await house.store.write { try $0.releases.recordFailure(asset.id, note: reason) }
     }
 }

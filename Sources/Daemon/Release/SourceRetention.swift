@@ -78,13 +78,13 @@ actor SourceRetention {
         if let wait = untrusted(now) { return wait }
         while !Task.isCancelled {
             let due = try await house.store.read {
-                try $0.keptSources.oldest(
-                    in: folder, until: now.advanced(by: .zero - time), limit: Self.together)
+                try $0.keptSources.oldest(in: folder, until: now.advanced(by: .zero - time), limit: Self.together)
             }
             if due.isEmpty { break }
             let unset = due.filter { $0.since < Self.firstMoment }
             try await house.store.write { try $0.keptSources.renew(unset.map(\.asset)) }
-            try await release(due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its retention time has ended")
+            try await release(
+                due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its retention time has ended")
         }
         let oldest = try await house.store.read { try $0.keptSources.oldest(in: folder, limit: 1) }.first
         // At least a second: milliseconds are cut off on the way.

@@ -50,7 +50,9 @@ struct S3Dialect: PartsDialect {
     }
 
     func reserve(for count: Int64) -> Shortage? { api.context.permit.reserve(for: count) }
-    func returnReservation(for count: Int64, sent: Int64) { api.context.permit.returnReservation(for: count, sent: sent) }
+    func returnReservation(for count: Int64, sent: Int64) {
+        api.context.permit.returnReservation(for: count, sent: sent)
+    }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = partition.plan(forSize: order.file.size) else {
