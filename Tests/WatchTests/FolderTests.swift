@@ -215,14 +215,14 @@ struct FolderTests {
         let gate = Gate()
         try Files.makeFolders(folder.path.appending("card"))
         try await scene.watch(
-            [rule(), rule("card", at: "card")], onLog: { if $0.contains("card is there") { gate.pass() } }
+            [rule(), rule("card", at: "card")], onLog: { if $0.contains("card is available again") { gate.pass() } }
         ) { watcher in
             try Files.makeFolders(folder.path.appending("gone"))
             try Files.rename(folder.path.appending("card"), to: folder.path.appending("gone/card"))
             try await state(watcher, 1) { if case .absent = $0 { true } else { false } }
             gate.shut()
             try Files.makeFolders(folder.path.appending("card"))
-            gate.waitForArrival()
+            try await eventually("the watching thread is blocked") { gate.hasArrived }
             for name in 0..<count { try folder.write(FilePath("in/f\(name)"), [1]) }
             gate.open()
             try await scene.wait("\(count) files") { $0.settled.count >= count }
@@ -273,16 +273,16 @@ extension FolderTests {
 /// Blocks the watching thread on request.
 private final class Gate: Sendable {
     private let isShut = Mutex(false)
-    private let arrived = DispatchSemaphore(value: 0)
+    private let arrived = Mutex(false)
     private let opened = DispatchSemaphore(value: 0)
 
     func shut() { isShut.withLock { $0 = true } }
     func open() { opened.signal() }
-    func waitForArrival() { arrived.wait() }
+    var hasArrived: Bool { arrived.withLock { $0 } }
 
     func pass() {
         guard isShut.withLock({ $0 }) else { return }
-        arrived.signal()
+        arrived.withLock { $0 = true }
         opened.wait()
     }
 }

@@ -113,7 +113,7 @@ struct FullTests {
             try await finish(fixture, camera)
         }
         let complaints = try #require(fixture.daemon).complained().split(separator: "\n").filter {
-            $0.contains("error the state cannot be written")
+            $0.contains("error cannot write the state")
         }
         #expect(complaints.count < 8, "\(complaints)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))

@@ -77,7 +77,7 @@ struct ReceivingTests {
             ("$S add - a.mp4 --name x --config $C < /dev/null", 64, "must be the only argument"),
             ("$S add a.mp4 --name x --config $C < /dev/null", 64, "--name is for `-`"),
             ("$S add - --again --name x --config $C < /dev/null", 64, "always new"),
-            ("$S add - --name a/b --config $C < /dev/null", 64, "nothing was added: `name` is a file's name alone"),
+            ("$S add - --name a/b --config $C < /dev/null", 64, "nothing was added: `name` must be a file name without a folder"),
             ("$S add - --name x --to nos --config $C < /dev/null", 64, "did you mean `nas`"),
             ("head -c 9M /dev/zero | $S add - --name x --to nos --config $C", 64, "did you mean `nas`"),
             ("script -qec '$S add - --name x --config $C' /dev/null", 64, "standard input is a terminal"),
@@ -109,7 +109,7 @@ struct ReceivingTests {
         #expect(grown < 32 << 20, "\(grown) bytes more")
         let (full, why) = try await run(fixture, "head -c 300M /dev/zero | $S add - --config $C --name more.bin")
         #expect(full != .status(0))
-        #expect(why.contains("nothing was added: more.bin does not fit into the cache"), "\(why)")
+        #expect(why.contains("nothing was added: more.bin does not fit into the staging folder"), "\(why)")
         #expect(try staged(fixture).count == 1)
         // Without a broken pipe, the status is the program's own.
         let (own, _) = try await run(
