@@ -187,12 +187,12 @@ struct MountTests {
             try await scene.settled("a.mp4")
             try await eventually("its folder is said not to answer") {
                 if case .failed(let text) = watcher.states()[1].condition {
-                    text.contains("has not answered")
+                    text.contains("has not responded")
                 } else {
                     false
                 }
             }
-            try await scene.wait("it is said") { $0.log.contains { $0.contains("has not answered") } }
+            try await scene.wait("it is said") { $0.log.contains { $0.contains("has not responded") } }
             // It does not count for being at rest either.
             try await eventually("everything is at rest") { watcher.isAtRest }
             watcher.change([rules[0], rules[1], rule("more", at: "more")])
@@ -202,7 +202,7 @@ struct MountTests {
             try await scene.wait("it answers again") { $0.log.contains { $0.contains("responds again") } }
             try folder.write("nas/cam/c.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4", "c.mp4")
-            #expect(scene.reports.log.count { $0.contains("has not answered") } == 1)
+            #expect(scene.reports.log.count { $0.contains("has not responded") } == 1)
         }
     }
 

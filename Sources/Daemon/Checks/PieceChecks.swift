@@ -43,8 +43,7 @@ enum PieceChecks {
                 about: "folder", name: one.folder,
                 CheckResult(
                     .warning,
-                    "\(one.files) \(one.files == 1 ? "file waits" : "files wait") for \(one.destination) and "
-                        + "\(one.files == 1 ? "is" : "are") sent \(one.text)"))
+                    "\(one.files) \(one.files == 1 ? "file waits" : "files wait") for \(one.destination): \(one.text)"))
         }
     }
 }

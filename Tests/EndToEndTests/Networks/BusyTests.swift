@@ -236,7 +236,7 @@ struct BusyEndToEndTests {
         #expect(try FileStatus.ifPresent(at: asked) == nil)
         try fixture.folder.write("run/recording", [])
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "b.mp4"))
-        #expect(try await scene.waits("b.mp4").text.contains("`\(scene.mark.display)` is there"))
+        #expect(try await scene.waits("b.mp4").text.contains("`\(scene.mark.display)` exists"))
         try Files.remove(scene.mark)
         try await scene.arrives()
     }

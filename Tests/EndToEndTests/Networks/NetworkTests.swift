@@ -261,7 +261,7 @@ struct NetworkEndToEndTests {
         try await eventually("it goes by the metered one") { try await scene.bytes("lte") > 300_000 }
         #expect(
             try await scene.fixture.ask("why", [scene.fixture.drop.appending("clip.mp4").display])?
-                .contains("; `metered` of policy lets 200 kB/s go") == true)
+                .contains("; `metered` of policy limits it to 200 kB/s") == true)
         let start = clock.now
         let before = try await scene.bytes("lte")
         try await eventually("more goes") { try await scene.bytes("lte") > 900_000 }

@@ -169,9 +169,9 @@ struct RouteEndToEndTests {
         let why = try await said("why", ["clip.mp4"])
         #expect(why.contains("route: by wan0, from 10.1.0.2, \(own)"), "\(why)")
         let check = try await said("check", ["--running"])
-        #expect(check.contains("by wan0 from 10.1.0.2: \(own)"), "\(check)")
-        #expect(check.contains("not by lte0: `metered` of policy says pause"), "\(check)")
-        #expect(check.contains("not by eth0: no route over it leads to \(TwoRoads.server)"), "\(check)")
+        #expect(check.contains("over wan0 from 10.1.0.2: \(own)"), "\(check)")
+        #expect(check.contains("not over lte0: `metered` of policy says pause"), "\(check)")
+        #expect(check.contains("not over eth0: no route over it leads to \(TwoRoads.server)"), "\(check)")
         try await blocking {
             try roads.removeRoute("lte", metric: 100)
             try roads.addRoute("lte", metric: 1)

@@ -140,7 +140,7 @@ struct BeforeUploadTests {
         let hold = try await eventually("it waits") {
             try await uploads(scene).compactMap { $0.holds.first }.first
         }
-        #expect(hold.text == "`before_upload` of policy says wait: all wait")
+        #expect(hold.text == "`before_upload` of policy delays it: all wait")
         scene.fixture.policyKeys = []
         scene.fixture.folderKeys = []
         try scene.fixture.writeConfiguration()
@@ -165,7 +165,7 @@ struct BeforeUploadTests {
         let hold = try await eventually("the first waits") {
             try await uploads(scene).first { $0.name == "1.mp4" }?.holds.first
         }
-        #expect((hold.kind, hold.text) == ("busy", "`before_upload` of folder camera says wait: the tide is out"))
+        #expect((hold.kind, hold.text) == ("busy", "`before_upload` of folder camera delays it: the tide is out"))
         let path = scene.fixture.drop.appending("1.mp4").display
         // After each question it is not waiting for a moment.
         try await eventually("`why` says so") {

@@ -146,7 +146,7 @@ struct WindowEndToEndTests {
         let slow = try await eventually("it is being sent") {
             try await why(fixture, path).flatMap { $0.state == "uploading" ? $0 : nil }
         }
-        #expect(slow.text.hasSuffix("; the bandwidth of policy lets 20.0 kB/s go"))
+        #expect(slow.text.hasSuffix("; the bandwidth of policy limits it to 20.0 kB/s"))
         fixture.policyKeys = ["bandwidth: 0"]
         try fixture.writeConfiguration()
         #expect(try await fixture.ask("reload")?.contains("policy changed (bandwidth)") == true)

@@ -32,7 +32,9 @@ struct ChangeSetTests {
             case .staged, .waitEnded, .retriedFromCopy: [.queued]
             case .claimed, .yielded, .failedAttempt, .paused, .unsettled, .checkpointStored: []
             case .resumed: [.queued, .copies]
-            case .completed, .failed, .cancelled, .skipped: [.due, .lists]
+            case .completed, .cancelled, .skipped: [.due, .lists]
+            // It keeps its source and its copy.
+            case .failed: [.lists]
             case .cancelledWithRemains: [.due, .lists, .leftovers]
             case .sourceChanged: [.due, .lists]
             case .copyLost, .retriedFromSource: [.copies]
