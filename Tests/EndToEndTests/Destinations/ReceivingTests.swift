@@ -77,7 +77,10 @@ struct ReceivingTests {
             ("$S add - a.mp4 --name x --config $C < /dev/null", 64, "must be the only argument"),
             ("$S add a.mp4 --name x --config $C < /dev/null", 64, "--name is for `-`"),
             ("$S add - --again --name x --config $C < /dev/null", 64, "always new"),
-            ("$S add - --name a/b --config $C < /dev/null", 64, "nothing was added: `name` must be a file name without a folder"),
+            (
+                "$S add - --name a/b --config $C < /dev/null", 64,
+                "nothing was added: `name` must be a file name without a folder"
+            ),
             ("$S add - --name x --to nos --config $C < /dev/null", 64, "did you mean `nas`"),
             ("head -c 9M /dev/zero | $S add - --name x --to nos --config $C", 64, "did you mean `nas`"),
             ("script -qec '$S add - --name x --config $C' /dev/null", 64, "standard input is a terminal"),

@@ -102,7 +102,7 @@ struct CardTests {
         // Data that is not in memory cannot be read any more; then the system removes the mount.
         try await card.shutDown()
         try await eventually("it says so") {
-            try fixture.daemon?.complained().contains(/the disk of folder|wait for its disk/) == true
+            try fixture.daemon?.complained().contains(/the disk of folder|the disk of their folder/) == true
         }
         try await card.unmount()
         try await status(fixture, says: "absent")

@@ -76,7 +76,7 @@ struct OpenFileTests {
         let content = noise(400_000)
         let file = try create(path, Array(content[..<200_000]))
         try await says("does not report whether it is open for writing", fixture, "show", [path.display])
-        try await says("its source is kept: the kernel does not say", fixture, "why", [path.display])
+        try await says("its source is kept: the kernel does not report", fixture, "why", [path.display])
         #expect(try FileStatus(at: path).size == 200_000)
         #expect(try received(fixture) == [Array(content[..<200_000])])
         try await says("folder camera: verified sources stay", fixture, "status")
