@@ -101,7 +101,7 @@ struct House: Sendable {
     func diskIsAway(_ folder: String, _ reason: String) {
         guard away.set(folder, Hold(.absent, since: clocks.wall(), text: reason), changeKey: "") else { return }
         log.notice(
-            "files wait because the disk of their folder is absent", ["folder": folder, "reason": reason])
+            "files wait for the disk of their folder", ["folder": folder, "reason": reason])
     }
 
     func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = away.clear(folder) } }

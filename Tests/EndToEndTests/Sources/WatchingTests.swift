@@ -141,7 +141,7 @@ struct WatchingTests {
         try await fixture.startReceiver()
         try await arrives(fixture, "staged.mp4", noise(1000))
         try await eventually("its release waits") {
-            try fixture.daemon?.complained().contains("because the disk of their folder does not respond") == true
+            try fixture.daemon?.complained().contains("files wait for the disk of their folder") == true
         }
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("staged.mp4")) != nil)
         #expect(try FileStatus.ifPresent(at: fixture.received.appending("settling.mp4")) == nil)
