@@ -79,10 +79,10 @@ struct OpenFileTests {
         try await says("its source is kept: the kernel does not report", fixture, "why", [path.display])
         #expect(try FileStatus(at: path).size == 200_000)
         #expect(try received(fixture) == [Array(content[..<200_000])])
-        try await says("folder camera: verified sources stay", fixture, "status")
+        try await says("folder camera: verified sources are kept", fixture, "status")
         try await says("CAP_LEASE", fixture, "status")
         for verb in ["check", "doctor"] {
-            try await says("folder camera: verified sources stay", fixture, verb, ["--json"])
+            try await says("folder camera: verified sources are kept", fixture, verb, ["--json"])
         }
         try file.write(Array(content[200_000...]), named: path)
         try file.close(named: path)
