@@ -218,7 +218,7 @@ struct FullTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try drop(10, camera)
-        let words = ["\"disk\"", "\(fixture.staging)", " free, room for"]
+        let words = ["\"disk\"", "\(fixture.staging)", " free, "]
         try await says(words, fixture)
         try await says(words, fixture, "list")
         #expect(try Outcome.files(in: fixture.drop, hidden: true).count == 10)
