@@ -156,7 +156,8 @@ struct ReceivedEndToEndTests {
         }
         try fixture.startDaemon()
         try camera.drop(Clip(number: 0, size: 9_000_000, relative: "clip.mp4"))
-        try await eventually("80 percent are told", within: .seconds(30)) { try told().count == 1 }
+        // On a loaded machine the other one is told before this looks.
+        try await eventually("80 percent are told", within: .seconds(30)) { try !told().isEmpty }
         let first = try #require(try told().first)
         #expect(first.type == "quota_reached" && first.detail.threshold == "80" && first.detail.place == "policy")
         #expect(first.detail.quota == "4 MB a month" && first.detail.limit == "4000000")
