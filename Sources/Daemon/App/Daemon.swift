@@ -109,8 +109,10 @@ package final class Daemon: Sendable {
         let watcher = Self.watcher(house)
         let stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         let scheduler = Scheduler(
-            house: house, closeInterface: { [transport] in await transport.close(interface: $0) },
-            loseAddresses: { [transport] in transport.lose(addresses: $0) },
+            house: house,
+            connections: Scheduler.Connections(
+                closeInterface: { [transport] in await transport.close(interface: $0) },
+                loseAddresses: { [transport] in transport.lose(addresses: $0) }),
             reconsiderSource: { watcher.reconsider(folder: $0, relative: $1) })
         let releaser = Releaser(house: house, writers: WriterSearch(clocks: house.clocks)) {
             watcher.reconsider(folder: $0, relative: $1)

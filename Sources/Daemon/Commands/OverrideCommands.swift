@@ -162,7 +162,7 @@ struct OverrideCommands: Sendable {
                     "until": isOver ? nil : record.until.description, "by": record.who,
                 ])
         }
-        try await scheduler.reloadExceptions()
+        try await scheduler.reloadOverrides()
         return OverridesReply(
             exceptions: try await context.store.read { try $0.overrides.all() }.map { OverrideView($0) },
             ended: ended.map { $0.map { OverrideView($0) } })

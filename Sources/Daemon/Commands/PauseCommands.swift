@@ -20,14 +20,14 @@ struct PauseCommands: Sendable {
             let now = context.clocks.wall()
             let until = selection.duration.map { now.advanced(by: .seconds($0)) }
             // Before the pause is set: no transfer may be cut in between.
-            if selection.afterPart { await scheduler.spare(scopes) }
+            if selection.afterPart { await scheduler.drain(scopes) }
             for place in scopes {
                 try await context.store.write {
                     try $0.pauses.set(
                         PauseRecord(scope: place.scope, name: place.name, since: now, until: until))
                 }
             }
-            if !selection.afterPart { await scheduler.spareNoMore(scopes) }
+            if !selection.afterPart { await scheduler.stopDraining(scopes) }
             try await scheduler.reloadPauses()
             await stop(afterPart: selection.afterPart) { _, destination, folder in
                 scopes.contains { $0.scope == .all || $0.name == ($0.scope == .folder ? folder : destination) }
@@ -73,8 +73,8 @@ struct PauseCommands: Sendable {
             // The pauses are removed first: a pause that is no longer gentle for a moment would cut the transfers that
             // it has spared.
             try await scheduler.reloadPauses()
-            await scheduler.spareNoMore(scopes)
-            try await scheduler.takeBackWishes()
+            await scheduler.stopDraining(scopes)
+            try await scheduler.continueUnpaused()
             try await scheduler.reconsider(selection.destination.map { [$0] }, isWanted: true)
             return UploadsReply()
         }
@@ -84,7 +84,7 @@ struct PauseCommands: Sendable {
             throw Refusal(.conflict, "\(row.upload.id) is \(row.upload.state.rawValue): \(verb)", id: row.upload.id)
         }
         try await context.store.write { try $0.transitions.pause(rows.map(\.upload.id), false) }
-        try await scheduler.takeBackWishes()
+        try await scheduler.continueUnpaused()
         try await scheduler.reconsider(Set(rows.map(\.upload.destination)), isWanted: true)
         return try await views.reply(rows.map(\.upload.id))
     }

@@ -36,7 +36,7 @@ struct CheckCommands: Sendable {
         survey.withoutEffect = await ineffectiveRules.all()
         // A question to a disk that does not answer never returns, and each check would add another one.
         let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
-        let waiting = await scheduler.neverGoing(try await context.store.read { try $0.backlog.classes() })
+        let waiting = await scheduler.snapshot.neverGoing(try await context.store.read { try $0.backlog.classes() })
         return CheckReport(
             await Checks.local(setup.settings, request, survey, silent: silent)
                 + PieceChecks.findings(setup.settings, destinations, request)

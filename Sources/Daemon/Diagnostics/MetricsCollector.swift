@@ -53,7 +53,7 @@ struct MetricsCollector: Sendable {
         enterFolders(&view)
         await enterRoom(&view, setup)
         try await enterQuotas(&view)
-        view.set(.paused, [], await scheduler.pause(.all, "") != nil)
+        view.set(.paused, [], await scheduler.pauseSet.pause(.all, "") != nil)
         view.set(.troubles, [], troubles.all.count + reportTroubles.all.count)
         enterProcess(&view, setup)
         return view
@@ -86,12 +86,14 @@ struct MetricsCollector: Sendable {
 
     private func enterDestinations(_ view: inout MetricsView, _ destinations: [String]) async {
         for name in destinations {
-            view.set(.destinationOpen, [name], await scheduler.isOpen(name))
-            if let space = await scheduler.rooms[name]?.space, space.unit == .bytes, let left = space.left {
+            view.set(.destinationOpen, [name], await scheduler.shown().isOpen(name))
+            if let space = await scheduler.destinations.capacities[name]?.space, space.unit == .bytes,
+                let left = space.left
+            {
                 view.set(.remoteFree, [name], left)
             }
             // Without an interface, either the cost was not determined, or no network is involved.
-            guard case .open(let route)? = await scheduler.reached[name]?.way, let interface = route.interface
+            guard case .open(let route)? = await scheduler.network.routes[name]?.route, let interface = route.interface
             else {
                 continue
             }

@@ -21,7 +21,7 @@ struct PlanQueries: Sendable {
         let backlog = try await context.store.read { try $0.backlog.classes() }
         let rates = try await rates(query, Set(backlog.map(\.destination)))
         var question = try await scheduler.question()
-        let (grants, short) = (await scheduler.grants(), await scheduler.short ?? [:])
+        let (grants, short) = (await scheduler.grants(), await scheduler.quotaWaits.all)
         var exempt: [Plan.Queue] = []
         var missing = Set(grants.uploads.keys)
         question.queues = backlog.map { waiting in
@@ -114,7 +114,7 @@ extension Scheduler {
     fileprivate func grants() -> (folders: [String: [Plan.OverrideGrant]], uploads: [String: [Plan.OverrideGrant]]) {
         var folders: [String: [Plan.OverrideGrant]] = [:]
         var uploads: [String: [Plan.OverrideGrant]] = [:]
-        for exception in overrides {
+        for exception in overrideSet.active(at: house.clocks.wall()) {
             guard case .exemption(let exemption) = exception.kind else { continue }
             let grant = Plan.OverrideGrant(exemption, until: exception.until)
             switch exception.scope {
@@ -132,15 +132,18 @@ extension Scheduler {
         let settings = house.settings
         // Paused folders may have been removed from the configuration while uploads of them still wait.
         let names = settings.folders.map(\.watch.name)
-        let gone = pauses.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
+        let gone = pauseSet.records.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
         let slots = settings.folders.compactMap { folder in folder.policy.concurrency.map { (folder.watch.name, $0) } }
+        let snapshot = snapshot
         var question = Plan.Question(
-            admission: admission, inputs: plannedWorld, remotes: settings.destinations.map { remote($0.name) },
-            origins: (names + gone).map { origin($0) }, folderSlots: Dictionary(slots, uniquingKeysWith: { $1 }),
+            admission: snapshot.admission, inputs: snapshot.planned.inputs,
+            remotes: settings.destinations.map { snapshot.destination($0.name) },
+            origins: (names + gone).map { snapshot.folder($0) },
+            folderSlots: Dictionary(slots, uniquingKeysWith: { $1 }),
             queues: [], rates: Plan.Rates())
         // The result of the check in a minute is unknown; a clock that was set is trusted by then.
-        if !trust.isWatching { question.inputs.clockTrouble?.until = nil }
-        question.limits = overrides.compactMap { exception in
+        if !clock.isWatching { question.inputs.clockTrouble?.until = nil }
+        question.limits = overrideSet.active(at: house.clocks.wall()).compactMap { exception in
             if case .rate(let rate) = exception.kind { Plan.Limit(rate: rate, until: exception.until) } else { nil }
         }
         return question

@@ -71,7 +71,7 @@ struct StatusCollector: Sendable {
                 + (await ineffectiveRules.all().map { "destinations.\($0): \($1)" }),
             seq: await context.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
-            limit: bandwidth.rate, exceptions: await scheduler.exceptions.map { OverrideView($0) },
+            limit: bandwidth.rate, exceptions: await scheduler.overrideSet.records.map { OverrideView($0) },
             classes: try await classViews(), hooks: await hookViews())
     }
 
@@ -119,7 +119,7 @@ struct StatusCollector: Sendable {
                 GatheringView(path: $0.file.path.display, reason: $0.reason)
             }
             view.card = await media.view(state.folder)
-            view.hold = await scheduler.hold(ofFolder: state.folder).map(HoldView.init)
+            view.hold = await scheduler.snapshot.shown.hold(ofFolder: state.folder).map(HoldView.init)
             view.limit = bandwidth.rate(ofFolder: state.folder)
             if let folder = context.configuration.folder(state.folder) {
                 view.retention = try await retention.view(folder)
@@ -134,7 +134,7 @@ struct StatusCollector: Sendable {
         var views: [DestinationView] = []
         for destination in context.settings.destinations {
             let hold = await scheduler.hold(of: destination.name)
-            let room = await scheduler.rooms[destination.name]
+            let room = await scheduler.destinations.capacities[destination.name]
             let waiting = tallies.filter {
                 $0.destination == destination.name && ($0.state == .queued || $0.state == .staging)
             }

@@ -15,7 +15,7 @@ struct UploadViews: Sendable {
     func views(_ rows: ArraySlice<UploadRow>) async -> [UploadView] {
         var views: [UploadView] = []
         var known: [String: [Hold]] = [:]
-        let exempt = Set(await scheduler.excusedUploads.map(\.id))
+        let exempt = Set(await scheduler.snapshot.exemptUploads.map(\.id))
         for row in rows {
             if exempt.contains(row.upload.id) {
                 views.append(await view(row))
@@ -84,16 +84,15 @@ struct UploadViews: Sendable {
     /// The hold of an upload that can never be sent under its present quotas: other holds may end.
     private func neverHold(_ row: UploadRow) async -> Hold? {
         guard row.upload.state == .queued else { return nil }
-        return await scheduler.neverHold(of: row.upload, size: row.asset.stagedSize)
+        return await scheduler.snapshot.neverHold(of: row.upload, size: row.asset.stagedSize)
     }
 
     /// The hold of an upload that its destination has no space for.
     private func roomHold(_ row: UploadRow) async -> [Hold] {
         let upload = row.upload
         guard upload.state == .queued,
-            let hold = await scheduler.roomHold(
-                of: upload.destination, missing: upload.missing,
-                name: row.asset.path.name.display),
+            let hold = await scheduler.destinations.capacity(of: upload.destination)?.hold(
+                at: upload.destination, missing: upload.missing, name: row.asset.path.name.display),
             // An upload that has begun there is not held for it.
             !upload.isBegun
         else { return [] }

@@ -115,7 +115,7 @@ struct UsageQueries: Sendable {
         for name in context.settings.destinations.map(\.name) where destination ?? name == name {
             var query = UsageQuery()
             query.destination = name
-            let room = await scheduler.rooms[name]
+            let room = await scheduler.destinations.capacities[name]
             views.append(
                 AllowanceView(
                     destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) },

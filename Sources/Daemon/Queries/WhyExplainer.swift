@@ -85,14 +85,15 @@ struct WhyExplainer: Sendable {
             text: await sentence(view), holds: holds,
             exceptions: await exceptions(id: view.id, folder: view.folder),
             way: view.list == "ongoing"
-                ? RouteView(await scheduler.choice(of: view.id, to: view.destination, from: view.folder)) : nil)
+                ? RouteView(await scheduler.snapshot.routeChoice(of: view.id, to: view.destination, from: view.folder))
+                : nil)
     }
 
     private func sentence(_ view: UploadView) async -> String {
         if let text = view.explanation { return text }
-        if view.state == "queued" { return await scheduler.turn(of: view.destination, folder: view.folder) }
+        if view.state == "queued" { return await scheduler.snapshot.turn(of: view.destination, folder: view.folder) }
         let done = Int(view.progress.fraction * 100)
-        let limit = await scheduler.slowest(of: view.id, to: view.destination, from: view.folder)
+        let limit = await scheduler.snapshot.slowest(of: view.id, to: view.destination, from: view.folder)
         return "it is being sent now: \(view.state), \(done) %"
             + (limit.map { "; \($0.what) limits it to \(shownBytes($0.rate))/s" } ?? "")
     }
@@ -129,7 +130,7 @@ struct WhyExplainer: Sendable {
 
     /// The exceptions for an upload and for its folder.
     private func exceptions(id: String, folder: String?) async -> [OverrideView] {
-        await scheduler.exceptions.filter { exception in
+        await scheduler.overrideSet.records.filter { exception in
             exception.scope == .upload && exception.name == id || exception.scope == .folder && exception.name == folder
         }.map { OverrideView($0) }
     }

@@ -130,7 +130,7 @@ final class ConfigurationReloader: Sendable {
     private func apply(_ new: RuntimeConfiguration, from old: RuntimeConfiguration) async {
         secrets.renew()
         // Before the watcher gets the change: a file that settles in a new folder must find its settings.
-        await loops.scheduler.take(new, changed: PreparedReload.changedDestinations(from: old, to: new))
+        await loops.scheduler.apply(new, changed: PreparedReload.changedDestinations(from: old, to: new))
         if old.settings.folders.map(\.watch) != new.settings.folders.map(\.watch) {
             loops.watcher.change(new.settings.folders.map(\.watch), skipExisting: firstWatch.skipping(new.settings))
         }
