@@ -71,8 +71,12 @@ build: install-deps
 	swift build $(RELEASE) --product sluice
 	@scripts/check-binary .build/release/sluice
 
+# The software of others is made during the build. Without it only the tests that need it are skipped, with the command that makes it.
 build-tests: install-test-deps
-	@began=$$SECONDS; $(call run,swift build --build-tests $(STRICT)) && printf 'The build of the tests took %d s.\n' $$((SECONDS - began))
+	@mkdir -p .build; scripts/test-tools >.build/test-tools.log 2>&1 & tools=$$!; began=$$SECONDS; \
+	$(call run,swift build --build-tests $(STRICT)) || { wait $$tools; exit 1; }; \
+	wait $$tools || cat .build/test-tools.log; \
+	printf 'The build of the tests took %d s.\n' $$((SECONDS - began))
 
 # Both runs, whatever the result of the first; fails if one of them failed. With SLUICE_TIER=quick, `Tier` selects a few cases of each
 # slow test.

@@ -23,7 +23,7 @@ struct TuspyTests {
 
     @Test("tuspy uploads in chunks and resumes")
     func uploads() async throws {
-        let bin = try await blocking { try Tools.venv(["tuspy==1.1.0"]) }
+        let bin = try await blocking { try Tools.python("tus") }
         try await Inbox.open(token: "s3cret") { inbox in
             let content = noise(1_000_000)
             let source = try inbox.temporary.write("source", content)

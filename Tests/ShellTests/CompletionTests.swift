@@ -218,15 +218,15 @@ private struct OtherShell {
     /// The folder that corresponds to `/` in its package; `nil` for an installed one.
     let root: String?
 
-    static let zsh = find("zsh", packages: ["zsh-static", "zsh-common"], program: "bin/zsh-static")
-    static let fish = find("fish", packages: ["fish", "fish-common", "libpcre2-32-0"], program: "usr/bin/fish")
+    static let zsh = find("zsh", program: "bin/zsh-static")
+    static let fish = find("fish", program: "usr/bin/fish")
 
-    private static func find(_ name: String, packages: [String], program: String) -> OtherShell? {
+    private static func find(_ name: String, program: String) -> OtherShell? {
         for folder in ["/usr/bin", "/bin", "/usr/local/bin"] where access("\(folder)/\(name)", X_OK) == 0 {
             return OtherShell(program: "\(folder)/\(name)", root: nil)
         }
         // On any error the test is skipped, and says what it needs.
-        guard let tools = try? Tools.debian(packages) else { return nil }
+        guard let tools = try? Tools.debian(name) else { return nil }
         return OtherShell(program: tools.appending(FilePath(program)).display, root: tools.display)
     }
 }

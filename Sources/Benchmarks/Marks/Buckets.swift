@@ -136,7 +136,7 @@ private struct BucketClient: Sendable {
 
     static func aws() throws -> BucketClient {
         let program: FilePath
-        do { program = try Tools.venv(["awscli==1.46.3"]).appending("aws") } catch {
+        do { program = try Tools.python("awscli").appending("aws") } catch {
             throw Absent(what: "the AWS CLI", remedy: "python3 -m pip must reach awscli (\(error))")
         }
         return BucketClient(name: "aws s3 cp", program: program) { source, url, _ in

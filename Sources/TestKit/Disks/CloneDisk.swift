@@ -18,7 +18,7 @@ package final class CloneDisk: Sendable {
         switch kind {
         case .xfs: try await run("mkfs.xfs", ["-q", "-f", "-m", "reflink=1", image.display])
         case .btrfs:
-            let tools = try Tools.debian(["btrfs-progs"])
+            let tools = try Tools.debian("btrfs")
             try await run(tools.appending("sbin/mkfs.btrfs").display, ["-q", image.display])
         }
         try await run("mount", ["-t", kind.rawValue, "-o", "loop", image.display, path.display])

@@ -41,7 +41,7 @@ package final class LoopDisk: Sendable {
             {
                 return "mkfs.\(rawValue)"
             }
-            return try Tools.debian(["btrfs-progs"]).appending("sbin/mkfs.btrfs").display
+            return try Tools.debian("btrfs").appending("sbin/mkfs.btrfs").display
         }
     }
 

@@ -24,7 +24,7 @@ package final class OwnerlessDisk {
 
     /// - Parameter place: The mount point; by default in a folder of its own.
     package init(at place: FilePath? = nil) throws {
-        tools = try Tools.debian(["ntfs-3g", "libntfs-3g89"])
+        tools = try Tools.debian("ntfs-3g")
         path = place ?? folder.path.appending("disk")
         try Files.makeFolders(path)
         try Descriptor.open(image, for: .creating).setSize(16 << 20, named: image)

@@ -19,8 +19,9 @@ package final class PythonForks: Sendable {
 
         /// Ends it like a killed process: all its ports are closed.
         package func end() {
-            guard connection.withLock({ wire in (wire != nil, wire = nil).0 }) else { return }
-            // The kernel closes it with the process.
+            guard let wire = connection.withLock({ wire in (wire, wire = nil).0 }) else { return }
+            // The kernel closes the connection when the process ends, and the port at almost the same moment.
+            wire.closeAndWait()
             for _ in 0..<5000 where Loopback.answers(port) { usleep(1000) }
         }
     }
@@ -40,21 +41,20 @@ package final class PythonForks: Sendable {
     /// The interpreter of this environment, which all tests of this process share.
     ///
     /// - Parameters:
-    ///   - packages: As for ``Tools/venv(_:)``.
+    ///   - tool: As for ``Tools/python(_:)``.
     ///   - modules: Modules that are imported before the first fork, also from `Tests/Fixtures`.
-    package static func of(_ packages: [String], importing modules: [String]) async throws -> PythonForks {
-        let key = packages.joined(separator: " ")
+    package static func of(_ tool: String, importing modules: [String]) async throws -> PythonForks {
         let shared = all.withLock { all in
-            if let known = all[key] { return known }
-            let new = Task { try await PythonForks(packages, modules) }
-            all[key] = new
+            if let known = all[tool] { return known }
+            let new = Task { try await PythonForks(tool, modules) }
+            all[tool] = new
             return new
         }
         return try await shared.value
     }
 
-    private init(_ packages: [String], _ modules: [String]) async throws {
-        let bin = try await blocking { try Tools.venv(packages) }
+    private init(_ tool: String, _ modules: [String]) async throws {
+        let bin = try await blocking { try Tools.python(tool) }
         let port = try Loopback.freePort()
         let fixtures = Repository.root.appending("Tests/Fixtures")
         let server = try Child(

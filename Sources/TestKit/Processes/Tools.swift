@@ -3,24 +3,23 @@ internal import Glibc
 internal import Linux
 internal import Synchronization
 
-/// Third-party programs that tests and benchmarks use, kept under `.build/tools`. Nothing is installed.
+/// Third-party programs that tests and benchmarks use. `Tests/tools` lists them; `scripts/test-tools` makes them below
+/// `.build/tools`. Nothing is installed.
 package enum Tools {
-    /// The contents of Debian packages, unpacked on first use: none of their services is started, no file of the system
-    /// changed. Their dependencies must be installed.
+    /// The root of unpacked Debian packages: none of their services is started, no file of the system changed. Their
+    /// dependencies must be installed.
     ///
-    /// - Parameter name: Name of the folder, if the list is too long for a name; another list needs another.
+    /// Blocks its thread while it makes the tool; `make build-tests` has made those of `make test-full`.
+    ///
+    /// - Parameter name: The name in `Tests/tools`.
     /// - Returns: The folder that corresponds to `/`.
-    package static func debian(_ packages: [String], called name: String? = nil) throws -> FilePath {
-        try once(name.map { [$0] } ?? packages) { folder, log in
-            try Files.makeFolders(folder, mode: 0o755)
-            // apt-get downloads into its working directory.
-            let script = """
-                cd "$1" && shift && apt-get download -q "$@" && for package in *.deb; do
-                dpkg-deb -x "$package" . || exit 1; done
-                """
-            try run("/bin/sh", ["-c", script, "sh", folder.display] + packages, log)
-        }
-    }
+    package static func debian(_ name: String) throws -> FilePath { try folder(name) }
+
+    /// A Python environment. Blocks its thread while it makes it.
+    ///
+    /// - Parameter name: The name in `Tests/tools`.
+    /// - Returns: Its folder of programs (`…/bin`).
+    package static func python(_ name: String) throws -> FilePath { try folder(name).appending("bin") }
 
     /// The folders of the libraries of unpacked packages, on Debian's machine types.
     package static func libraries(of root: FilePath) -> [FilePath] {
@@ -28,92 +27,39 @@ package enum Tools {
             .map { root.appending(FilePath($0)) }
     }
 
-    /// A Python virtual environment with these packages.
-    ///
-    /// - Parameter packages: With versions, `name==1.2`.
-    /// - Returns: Its folder of programs (`…/bin`).
-    package static func venv(_ packages: [String]) throws -> FilePath {
-        try once(packages) { folder, log in
-            try run("/usr/bin/env", ["python3", "-m", "venv", "--clear", folder.display], log)
-            try run(
-                folder.appending("bin/pip"), ["install", "-q", "--retries", "2", "--timeout", "10"] + packages, log)
-        }.appending("bin")
-    }
-
     /// Thrown when the index of packages does not answer, so that the program is not available.
     package struct Unreachable: Error, CustomStringConvertible {
-        package let packages: [String]
-        package let reason: String
-        package var description: String {
-            "the index of packages does not answer, and \(packages.joined(separator: ", ")) is not here yet: \(reason)"
-        }
+        package let description: String
     }
 
-    /// Messages of pip and apt-get about an index that does not answer. Any other failure is a fault.
-    private static let silence = [
-        "Retrying (Retry(", "Temporary failure resolving", "Could not resolve", "Could not connect",
-        "Connection timed out",
-        "Unable to connect",
-    ]
+    /// What this process knows of each tool.
+    private static let known = Mutex<[String: Result<FilePath, Unreachable>]>([:])
 
-    /// The message about the index that did not answer, in this process.
-    private static let silent = Mutex<String?>(nil)
-
-    /// - Returns: The folder that `make` has filled, now or earlier.
-    private static func once(
-        _ packages: [String], _ make: (_ folder: FilePath, _ log: FilePath) throws -> Void
-    ) throws -> FilePath {
-        let name = packages.joined(separator: "+").map { $0.isLetter || $0.isNumber || $0 == "." ? $0 : "-" }
-        let tools: FilePath = ".build/tools"
-        try Files.makeFolders(tools, mode: 0o755)
-        let here = try tools.absolute()
-        let folder = here.appending(FilePath(String(name)))
-        let ready = folder.appending("ready")
-        // Test processes run in parallel, and only one may make it.
-        let lock = try Descriptor.open(here.appending("lock"), for: .updating)
-        try lock.withNumber { number throws in _ = try systemCall("flock", on: "tools") { flock(number, LOCK_EX) } }
-        if try FileStatus.ifPresent(at: ready) == nil {
-            // Each request to a silent index takes its time, and one was made already.
-            if let reason = silent.withLock({ $0 }) { throw Unreachable(packages: packages, reason: reason) }
-            do { try make(folder, here.appending(FilePath(String(name) + ".log"))) } catch let failure as Child.Ended {
-                let line = failure.errors.split(separator: "\n").first { line in silence.contains { line.contains($0) }
-                }
-                guard let line else { throw failure }
-                silent.withLock { $0 = String(line) }
-                throw Unreachable(packages: packages, reason: String(line))
-            }
-            try Files.replace(ready, with: [])
+    private static func folder(_ name: String) throws -> FilePath {
+        if let known = known.withLock({ $0[name] }) { return try known.get() }
+        let output = TemporaryFolder()
+        let child = try Child(
+            Repository.root.appending("scripts/test-tools"), [name], environment: environment,
+            output: output.path.appending("out"), errors: output.path.appending("err"))
+        let ending = child.wait()
+        let found: Result<FilePath, Unreachable>
+        switch ending {
+        case .status(0): found = .success(FilePath(String(try child.printed().dropLast())))
+        // sysexits(3), EX_TEMPFAIL: the script says so of an index that does not answer.
+        case .status(75): found = .failure(Unreachable(description: try child.complained()))
+        default: throw Child.Ended(how: ending, errors: try child.complained())
         }
-        return folder
-    }
-
-    private static func run(_ program: FilePath, _ arguments: [String], _ log: FilePath) throws {
-        let child = try Child(program, arguments, environment: kept, output: log, errors: log)
-        // Only while the tools are made, once on each machine; nothing else can run before they are.
-        while child.ended == nil { usleep(20_000) }
-        guard child.ended == .status(0) else {
-            throw Child.Ended(how: child.ended ?? .signal(0), errors: try child.complained())
-        }
+        known.withLock { $0[name] = found }
+        return try found.get()
     }
 
     /// On some machines pip is configured by the environment.
-    private static var kept: [String: String] {
+    private static var environment: [String: String] {
         var kept: [String: String] = [:]
         let names = ["PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_CERT", "PIP_NO_INDEX", "PIP_CONFIG_FILE", "SSL_CERT_FILE"]
         for name in names {
             if let value = getenv(name) { kept[name] = String(cString: value) }
         }
         return kept
-    }
-}
-
-extension FilePath {
-    /// As an absolute path, symbolic links resolved.
-    fileprivate func absolute() throws -> FilePath {
-        guard let resolved = withCString({ realpath($0, nil) }) else {
-            throw SystemError(call: "realpath", subject: display, code: errno)
-        }
-        defer { free(resolved) }
-        return FilePath(String(cString: resolved))
     }
 }

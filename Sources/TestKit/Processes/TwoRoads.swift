@@ -10,16 +10,11 @@ package final class TwoRoads: Sendable {
     /// The server's address, which both routes lead to.
     package static let server = "203.0.113.9"
 
-    private static let packages = [
-        "nftables", "libnftables1", "libnftnl11", "libmnl0", "libedit2", "libjansson4", "libxtables12", "libbsd0",
-        "libmd0",
-    ]
-
     /// Whether this process may have networks of its own, and the program that counts in them is installed.
     package static let isPossible: Bool = {
         guard NetworkNamespace.isPossible else { return false }
         do {
-            _ = try Tools.debian(packages)
+            _ = try Tools.debian("nftables")
             return true
         } catch { return false }
     }()
@@ -33,7 +28,7 @@ package final class TwoRoads: Sendable {
 
     package init() throws {
         (box, site) = (try NetworkNamespace(), try NetworkNamespace())
-        tools = try Tools.debian(Self.packages)
+        tools = try Tools.debian("nftables")
         for network in [box, site] { try network.ip("link", "set", "lo", "up") }
         for (name, net) in [("wan", "10.1.0"), ("lte", "10.2.0")] {
             try box.addCable("\(name)0", to: site, "\(name)1")

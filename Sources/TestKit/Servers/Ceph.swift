@@ -38,15 +38,6 @@ package final class Ceph: Sendable {
         package func stop() { _ = child.end(with: SIGKILL) }
     }
 
-    private static let packages = [
-        "radosgw", "ceph-mon", "ceph-osd", "ceph-common", "ceph-base", "librados2", "python3-rados",
-        "python3-ceph-argparse", "python3-ceph-common", "python3-prettytable", "python3-wcwidth", "libaio1",
-        "libboost-context1.74.0", "libboost-filesystem1.74.0", "libboost-iostreams1.74.0", "libboost-thread1.74.0",
-        "libcurl3-gnutls", "libdaxctl1", "libfmt9", "libfuse2", "libibverbs1", "libkmod2", "libleveldb1d",
-        "liblua5.3-0", "libndctl6", "libnl-3-200", "libnl-route-3-200", "liboath0", "libpmem1", "librabbitmq4",
-        "librdmacm1", "libsnappy1v5", "libfaketime",
-    ]
-
     private let programs: FilePath
     private let environment: [String: String]
     private let clockFaker: FilePath
@@ -60,7 +51,7 @@ package final class Ceph: Sendable {
     struct Unusable: Error, CustomStringConvertible { let description: String }
 
     private init() throws {
-        let root = try Tools.debian(Self.packages, called: "ceph")
+        let root = try Tools.debian("ceph")
         programs = root.appending("usr/bin")
         let libraries = Tools.libraries(of: root)
         guard let own = try libraries.first(where: { try FileStatus.ifPresent(at: $0.appending("ceph")) != nil }) else {

@@ -24,15 +24,11 @@ package final class OSSServer: Sendable {
     package let folder = TemporaryFolder()
     private let fork: PythonForks.Fork
 
-    package static let packages = [
-        "oss2==2.19.1", "alibabacloud-oss-v2==1.4.1", "alibabacloud-tea-openapi==0.4.6",
-        "alibabacloud-vod20170321==3.12.1", "aliyun-python-sdk-vod==2.16.32",
-    ]
     private static let scripts = Repository.root.appending("Tests/Fixtures")
 
     package init() async throws {
         let interpreter = try await PythonForks.of(
-            Self.packages,
+            "oss",
             importing: [
                 "oss_emulator", "oss2.auth", "oss2.utils", "alibabacloud_tea_openapi.utils",
                 "aliyunsdkcore.auth.composer",
@@ -53,7 +49,7 @@ package final class OSSServer: Sendable {
         try await blocking {
             let folder = TemporaryFolder()
             let child = try Child(
-                try Tools.venv(packages).appending("python"),
+                try Tools.python("oss").appending("python"),
                 ["-B", scripts.appending("test_oss_emulator.py").display],
                 output: folder.path.appending("out"), errors: folder.path.appending("err"))
             let ending = child.wait()

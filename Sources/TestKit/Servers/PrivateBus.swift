@@ -35,11 +35,7 @@ package final class PrivateBus {
 
     package init() async throws {
         tools = try await blocking {
-            try Tools.debian([
-                "python3-dbusmock", "python3-dbus", "python3-gi", "gir1.2-glib-2.0", "libgirepository-1.0-1",
-                "libglib2.0-0", "libffi8", "dbus-daemon", "libdbus-1-3", "libapparmor1", "libaudit1", "libcap-ng0",
-                "libexpat1", "libselinux1",
-            ])
+            try Tools.debian("bus")
         }
         socket = folder.path.appending("run/bus")
         services = folder.path.appending("services")

@@ -27,7 +27,7 @@ package final class RemoteFolder {
     }
 
     package init() throws {
-        let tools = try Tools.debian(["sshfs", "libfuse3-3", "libglib2.0-0", "openssh-sftp-server"])
+        let tools = try Tools.debian("sshfs")
         program = tools.appending("usr/bin/sshfs")
         libraries = tools
         (path, there) = (folder.path.appending("mounted"), folder.path.appending("there"))

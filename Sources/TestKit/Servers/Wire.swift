@@ -83,6 +83,13 @@ package final class Wire: Sendable {
     /// Closes both directions; unread bytes are lost, and the other side may see a reset.
     package func vanish() { shutdown(socket, CInt(SHUT_RDWR)) }
 
+    /// Ends the sending direction and blocks until the other side has closed; what it sends is discarded.
+    package func closeAndWait() {
+        endSending()
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        while recv(socket, &bytes, bytes.count, 0) > 0 {}
+    }
+
     /// Whether the other side has closed and nothing is left to read.
     package func isAtEnd() async throws -> Bool {
         if !unread.withLock(\.isEmpty) { return false }

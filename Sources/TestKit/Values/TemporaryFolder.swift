@@ -47,19 +47,19 @@ package func makeLink(to target: FilePath, at link: FilePath) -> Bool {
 /// `count` bytes without a pattern: the same for the same `seed`.
 package func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(count + 8)
-    while bytes.count < count {
-        // xorshift64*: enough to make every block different.
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        var word = state &* 0x2545_F491_4F6C_DD1D
-        for _ in 0..<8 {
-            bytes.append(UInt8(truncatingIfNeeded: word))
-            word >>= 8
+    // Whole words into raw memory: tests make gigabytes of it without an optimizer.
+    return [UInt8](unsafeUninitializedCapacity: count + 8) { bytes, filled in
+        let raw = UnsafeMutableRawBufferPointer(bytes)
+        var at = 0
+        while at < count {
+            // xorshift64*: enough to make every block different.
+            state ^= state >> 12
+            state ^= state << 25
+            state ^= state >> 27
+            let word = state &* 0x2545_F491_4F6C_DD1D
+            raw.storeBytes(of: word.littleEndian, toByteOffset: at, as: UInt64.self)
+            at += 8
         }
+        filled = count
     }
-    bytes.removeLast(bytes.count - count)
-    return bytes
 }

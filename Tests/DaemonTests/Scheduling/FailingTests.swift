@@ -27,13 +27,14 @@ struct FailingTests {
         arguments: Tier.sample(
             [Remedy.again(after: nil), .holdDestination(after: .zero), .rateLimit(after: .zero), .misconfigured], 2))
     func noAttempt(_ remedy: Remedy) async throws {
-        let scene = try await scene(Self.quick)
+        let clocks = ManualClocks()
+        let scene = try await scene(Self.quick, clocks: clocks)
         scene.remote.standard = .fail(remedy)
         let id = try await scene.add("a.mp4")
-        try await eventually("it is tried again and again") { scene.remote.began.count > 12 }
+        try await goOn(scene, clocks, by: .seconds(1)) { scene.remote.began.count > 12 }
         #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0)
         scene.remote.letGo()
-        try await scene.reach(.completed, [id])
+        try await goOn(scene, clocks, by: .seconds(1)) { try await scene.state(id) == .completed }
         try await scene.stop()
     }
 

@@ -181,7 +181,7 @@ struct ApsaraWordsTests {
             let here = block.replacing(right, with: "endpoint=\"127.0.0.1:\(end.server.port)\", protocol=\"http\"")
             let temporary = TemporaryFolder()
             let script = try temporary.write("ask.py", Array(here.utf8))
-            let python = try await blocking { try Tools.venv(OSSServer.packages) }.appending("python")
+            let python = try await blocking { try Tools.python("oss") }.appending("python")
             let destination = try end.again([
                 "authorisation.url": nil,
                 "authorisation.command": .texts([

@@ -10,10 +10,6 @@ import Testing
 /// Third-party servers for the forms of Flow.js, Resumable.js and Plupload.
 @Suite("Chunked forms with third-party servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct FormServersTests {
-    private static let packages = [
-        "flowjs==0.1.1", "tornado==6.*", "flask==3.*", "python-resumable==0.1.2", "plupload==1.0", "bottle==0.13.*",
-    ]
-
     struct Kind: CustomTestStringConvertible, Sendable {
         /// Its name in the script.
         let server: String
@@ -28,7 +24,7 @@ struct FormServersTests {
 
     @Test("files of all sizes arrive complete, and a stopped one resumes", arguments: kinds)
     func arrives(_ kind: Kind) async throws {
-        let tools = try await blocking { try Tools.venv(Self.packages) }
+        let tools = try await blocking { try Tools.python("forms") }
         let folder = TemporaryFolder()
         let script = Repository.root.appending("Tests/Fixtures/form_servers.py")
         let child = try Child(

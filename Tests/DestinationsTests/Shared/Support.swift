@@ -16,7 +16,7 @@ final class TusProcess: Sendable {
 
     /// `resumable-upload` behind our fault wrapper: `"PATCH=503:1,silent"`, `"--max-chunk=1000"`.
     static func faulty(_ plan: [String] = []) async throws -> TusProcess {
-        try await TusProcess(["resumable-upload==0.3.0"], "faulty_tus.py", plan, path: "/files")
+        try await TusProcess("faulty_tus.py", plan, path: "/files")
     }
 
     /// Runs the fault wrapper's own tests.
@@ -26,7 +26,7 @@ final class TusProcess: Sendable {
         try await blocking {
             let folder = TemporaryFolder()
             let child = try Child(
-                try Tools.venv(["resumable-upload==0.3.0"]).appending("python"),
+                try Tools.python("tus").appending("python"),
                 ["-B", fixture("test_faulty_tus.py").display],
                 output: folder.path.appending("out"), errors: folder.path.appending("err"))
             let ending = child.wait()
@@ -35,11 +35,11 @@ final class TusProcess: Sendable {
     }
 
     static func tussi() async throws -> TusProcess {
-        try await TusProcess(["tussi==3.1.0", "uvicorn==0.54.*"], "tussi_server.py", [], path: "/files/")
+        try await TusProcess("tussi_server.py", [], path: "/files/")
     }
 
-    private init(_ packages: [String], _ script: String, _ arguments: [String], path: String) async throws {
-        let tools = try await blocking { try Tools.venv(packages) }
+    private init(_ script: String, _ arguments: [String], path: String) async throws {
+        let tools = try await blocking { try Tools.python("tus") }
         child = try Child(
             tools.appending("python"), [fixture(script).display, folder.path.display] + arguments,
             output: folder.path.appending("out"), errors: folder.path.appending("err"))

@@ -36,7 +36,7 @@ struct VimeoOthersTests {
         defer { server.stop() }
         // The API's description says 201, and this client accepts only 200.
         server.change { $0.behaviour.created = 200 }
-        let bin = try await blocking { try Tools.venv(["PyVimeo==1.1.0", "setuptools<81"]) }
+        let bin = try await blocking { try Tools.python("vimeo") }
         let temporary = TemporaryFolder()
         let content = noise(1_000_000)
         let source = try temporary.write("source.mp4", content)

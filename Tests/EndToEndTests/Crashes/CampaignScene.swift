@@ -194,14 +194,14 @@ struct CampaignScene {
             let place = folder.path
             let (output, errors) = (place.appending("out"), place.appending("err"))
             if kind == .tuspyserver {
-                let bin = try await blocking { try Tools.venv(["tuspyserver==4.4.3", "uvicorn==0.54.*"]) }
+                let bin = try await blocking { try Tools.python("tuspyserver") }
                 let script = Repository.root.appending("Tests/Fixtures/tuspy_server.py")
                 child = try Child(
                     bin.appending("python"), ["-B", script.display, place.display], output: output, errors: errors)
                 port = Int(try await child.line(after: "ready ", within: .seconds(60))) ?? 0
                 return
             }
-            let bin = try await blocking { try Tools.venv(["resumable-upload==0.3.0"]) }
+            let bin = try await blocking { try Tools.python("tus") }
             let port = try Loopback.freePort()
             self.port = port
             let child = try Child(

@@ -202,7 +202,8 @@ struct BusyEndToEndTests {
         try await scene.oneWaits(from: 1)
         let ending = try #require(try await fixture.stopDaemon())
         #expect(ending.ending == .status(0))
-        #expect(ending.took < .seconds(2) * Patience.factor)
+        let lastLines = try #require(fixture.daemon).complained().suffix(2000)
+        #expect(ending.took < .seconds(2) * Patience.factor, "\(lastLines)")
     }
 
     @Test("an idle daemon that watches for a recording sleeps")

@@ -8,12 +8,12 @@ import Testing
 private enum Tinyproxy {
     static let need =
         "two namespaces as root, and tinyproxy of Debian, unpacked under .build/tools: apt-get update, then "
-        + "`apt-get download tinyproxy-bin` must work"
+        + "scripts/test-tools tinyproxy"
     static let address = "10.1.0.1:8888"
 
     static let program = Task { () -> FilePath? in
         guard TwoRoads.isPossible else { return nil }
-        let found = try? await blocking { try Tools.debian(["tinyproxy-bin"]).appending("usr/bin/tinyproxy") }
+        let found = try? await blocking { try Tools.debian("tinyproxy").appending("usr/bin/tinyproxy") }
         return found.flatMap { (try? FileStatus(at: $0)) == nil ? nil : $0 }
     }
 

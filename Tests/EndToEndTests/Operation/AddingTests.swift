@@ -264,7 +264,7 @@ struct AddingTests {
         )
         try Files.makeFolders(held)
         let server = try Child(
-            try Tools.venv(["tussi==3.1.0", "uvicorn==0.54.*"]).appending("python"),
+            try await blocking { try Tools.python("tus") }.appending("python"),
             [script.display, held.display, "other"],
             output: fixture.folder.path.appending("out"), errors: fixture.folder.path.appending("err"))
         let origin = "http://127.0.0.1:\(try await server.line(after: "ready "))"

@@ -9,10 +9,10 @@ import Transport
 /// Prometheus' own check of its format, from Debian's package.
 private enum Promtool {
     static let need =
-        "promtool of Debian's package prometheus, unpacked under .build/tools: apt-get update, then `apt-get download prometheus` must work"
+        "promtool of Debian's package prometheus, unpacked under .build/tools: apt-get update, then scripts/test-tools prometheus"
 
     static let path = Task { () -> FilePath? in
-        let found = try? await blocking { try Tools.debian(["prometheus"]).appending("usr/bin/promtool") }
+        let found = try? await blocking { try Tools.debian("prometheus").appending("usr/bin/promtool") }
         return found
     }
 }

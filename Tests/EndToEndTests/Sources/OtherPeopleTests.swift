@@ -114,7 +114,7 @@ struct OtherPeopleTests {
 
     /// Pinned: a test that changes overnight proves nothing. The client is the tus project's own.
     private func tool(_ name: FilePath) throws -> FilePath {
-        try Tools.venv(["resumable-upload==0.3.0", "tuspy==1.1.0"]).appending(name)
+        try Tools.python("tus").appending(name)
     }
 }
 

@@ -7,10 +7,10 @@ import Testing
 /// nginx from Debian, unpacked, as a proxy that runs for one test.
 private enum Nginx {
     static let need =
-        "nginx of Debian, unpacked under .build/tools: apt-get update, then `apt-get download nginx` must work"
+        "nginx of Debian, unpacked under .build/tools: apt-get update, then scripts/test-tools nginx"
 
     static let program = Task { () -> FilePath? in
-        let found = try? await blocking { try Tools.debian(["nginx"]).appending("usr/sbin/nginx") }
+        let found = try? await blocking { try Tools.debian("nginx").appending("usr/sbin/nginx") }
         return found.flatMap { (try? FileStatus(at: $0)) == nil ? nil : $0 }
     }
 

@@ -14,7 +14,7 @@ final class PageSigner: Sendable {
 
     /// - Parameter secretKey: The key with which it signs.
     init(for server: String, secretKey: String = S3Server.secretKey, prefix: String = "") async throws {
-        let python = try await blocking { try Tools.venv(["moto[server,s3]==5.2.5"]) }.appending("python")
+        let python = try await blocking { try Tools.python("moto") }.appending("python")
         let page = Repository.root.appending("docs/destinations/s3.md")
         let text = String(decoding: try Files.read(page), as: UTF8.self)
         let blocks = text.split(separator: "```python\n").dropFirst()
