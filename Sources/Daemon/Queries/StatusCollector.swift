@@ -67,6 +67,7 @@ struct StatusCollector: Sendable {
             warnings: alerts.troubles.all.map(\.text) + alerts.reportTroubles.all.map(\.text)
                 + alerts.unsureReleases.all.map(\.text).sorted() + StatusWarnings.ofFolders(watcher.states())
                 + StatusWarnings.ofUnknownDestinations(ongoing, known: Set(context.destinations.keys))
+                + StatusWarnings.ofUnknownStates(try await context.store.read { try $0.lists.unknownStates() })
                 + StatusWarnings.ofOverdueFiles(files)
                 + (await ineffectiveRules.all().map { "destinations.\($0): \($1)" }),
             seq: await context.store.seq,

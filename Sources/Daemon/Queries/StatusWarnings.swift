@@ -22,6 +22,14 @@ enum StatusWarnings {
         return named + (late.count > 3 ? ["\(late.count - 3) more files do not settle"] : [])
     }
 
+    /// Uploads that a newer program has left in states of its own.
+    static func ofUnknownStates(_ states: [(state: String, uploads: Int)]) -> [String] {
+        states.map {
+            "\($0.uploads) uploads have the state `\($0.state)`, which only a newer version of Sluice knows: they stay as "
+                + "they are until that version runs"
+        }
+    }
+
     /// Uploads whose destination was removed from the configuration: no other line would report them.
     static func ofUnknownDestinations(_ ongoing: [Tally], known: Set<String>) -> [String] {
         var waiting: [String: Int] = [:]

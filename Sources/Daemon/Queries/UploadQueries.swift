@@ -29,6 +29,7 @@ struct UploadQueries: Sendable {
         filter.until = query.until
         filter.after = query.after
         filter.states = try query.storedStates
+        filter.includesUnknownStates = query.list == nil && query.state == nil
         // Read before the rows: events repeat a change in between, and none is missed.
         let seq = await context.store.seq
         if let state = query.state, ShownState.stored[state] != nil {

@@ -90,6 +90,10 @@ struct WhyExplainer: Sendable {
     }
 
     private func sentence(_ view: UploadView) async -> String {
+        if UploadState(rawValue: view.state) == nil, ShownState.stored[view.state] == nil {
+            return
+                "only a newer version of Sluice knows the state `\(view.state)`: the upload stays as it is until that version runs"
+        }
         if let text = view.explanation { return text }
         if view.state == "queued" { return await scheduler.snapshot.turn(of: view.destination, folder: view.folder) }
         let done = Int(view.progress.fraction * 100)

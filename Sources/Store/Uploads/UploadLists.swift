@@ -3,6 +3,8 @@ package import Core
 /// The filter of a list. Every field that is set must match.
 package struct UploadFilter: Sendable, Hashable {
     package var states: [UploadState] = []
+    /// Besides `states`, also uploads in a state that a newer program has stored.
+    package var includesUnknownStates = false
     package var destination: String?
     package var folder: String?
     /// Only uploads of these classes.
@@ -31,8 +33,13 @@ package struct UploadFilter: Sendable, Hashable {
 
     fileprivate func takes(_ upload: UploadRecord) -> Bool {
         takes(UploadClass(folder: upload.folder, destination: upload.destination))
-            && (states.isEmpty || states.contains(upload.state)) && upload.id < above && upload.id >= floor
+            && takesState(of: upload) && upload.id < above && upload.id >= floor
             && context.allSatisfy { upload.context[$0.key] == $0.value }
+    }
+
+    private func takesState(of upload: UploadRecord) -> Bool {
+        if states.isEmpty { return true }
+        return upload.unknown.state == nil ? states.contains(upload.state) : includesUnknownStates
     }
 
     /// Ids begin with the time.
@@ -56,6 +63,8 @@ package struct UploadLists<Access> {
         func ids(_ sql: String, _ values: [Connection.Value] = []) throws -> [String] {
             try tx.connection.all(sql, range + values) { $0.text(0) }
         }
+        let unknown = filter.includesUnknownStates ? try unknownStates().map(\.state) : []
+        let states = filter.states.map(\.rawValue) + unknown
         var found: [String] = []
         if filter.isHeld {
             found = try held(filter)
@@ -63,23 +72,23 @@ package struct UploadLists<Access> {
             found = try unsettled(filter)
         } else if filter.namesClasses {
             // Each class in each state has its own range of the index, in the order of the ids.
-            for (upload, state) in try classes() where filter.takes(upload) {
-                guard filter.states.isEmpty || filter.states.contains(state) else { continue }
+            for (upload, state) in try classesByState() where filter.takes(upload) {
+                guard states.isEmpty || states.contains(state) else { continue }
                 found += try ids(
                     """
                     SELECT id FROM upload INDEXED BY upload_class
                     WHERE destination = ?4 AND folder = ?5 AND state = ?6 AND id < ?1 AND id >= ?3 ORDER BY id DESC LIMIT ?2
-                    """, [.text(upload.destination), .text(upload.folder), .text(state.rawValue)])
+                    """, [.text(upload.destination), .text(upload.folder), .text(state)])
             }
-        } else if filter.states.isEmpty {
+        } else if states.isEmpty {
             return try ids("SELECT id FROM upload WHERE id < ?1 AND id >= ?3 ORDER BY id DESC LIMIT ?2")
         } else {
-            for state in filter.states {
+            for state in states {
                 found += try ids(
                     """
                     SELECT id FROM upload INDEXED BY upload_list
                     WHERE state = ?4 AND id < ?1 AND id >= ?3 ORDER BY id DESC LIMIT ?2
-                    """, [.text(state.rawValue)])
+                    """, [.text(state)])
             }
         }
         return Array(found.sorted(by: >).prefix(filter.limit))
@@ -159,9 +168,21 @@ package struct UploadLists<Access> {
 
     /// The classes and states that have uploads.
     package func classes() throws -> [(upload: UploadClass, state: UploadState)] {
+        try classesByState().compactMap { row in UploadState(rawValue: row.state).map { (row.upload, $0) } }
+    }
+
+    private func classesByState() throws -> [(upload: UploadClass, state: String)] {
         try tx.connection.all("SELECT folder, destination, state FROM tally WHERE uploads > 0") { row in
-            (UploadClass(folder: row.text(0), destination: row.text(1)), UploadState(rawValue: row.text(2)))
-        }.compactMap { row in row.1.map { (row.0, $0) } }
+            (UploadClass(folder: row.text(0), destination: row.text(1)), row.text(2))
+        }
+    }
+
+    /// The states that a newer program has stored, each with the number of its uploads.
+    package func unknownStates() throws -> [(state: String, uploads: Int)] {
+        try tx.connection.all("SELECT state, sum(uploads) FROM tally GROUP BY state HAVING sum(uploads) > 0 ORDER BY 1")
+        {
+            (state: $0.text(0), uploads: Int($0.integer(1)))
+        }.filter { UploadState(rawValue: $0.state) == nil }
     }
 
     /// Classes with uploads that wait to be sent, also those of folders and destinations that are no longer configured.

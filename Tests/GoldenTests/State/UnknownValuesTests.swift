@@ -69,7 +69,17 @@ struct UnknownValuesTests {
         #expect(second["upload"]?["state"] == .text("levitating"))
         let completed = try JSONTree(try await scene.must("show", ["01M8ASXH4472EQFRTPZFH45M9E", "--json"]))
         #expect(completed["upload"]?["remote"]?["verified_by"] == .text("oracle"))
+        let reason = try await scene.must("why", [other])
+        #expect(reason.contains("only a newer version of Sluice knows the state `levitating`"), "\(reason)")
+        for filter in [[], ["--text", "."], ["--folder", second["upload"]?["folder"]?.text ?? ""]] {
+            let listed = try JSONTree(try await scene.must("list", filter + ["--json", "--limit", "1000"]))
+            #expect(listed["uploads"]?.items.contains { $0["id"] == .text(other) } == true, "\(filter)")
+        }
+        let failed = try JSONTree(
+            try await scene.must("list", ["--list", "failed", "--text", ".", "--json", "--limit", "1000"]))
+        #expect(failed["uploads"]?.items.contains { $0["id"] == .text(other) } == false)
         let status = try JSONTree(try await scene.must("status", ["--json"]))
+        #expect(status["warnings"]?.items.contains { $0.text?.contains("`levitating`") == true } == true)
         let pauses = status["paused"]?.items.map { "\($0["scope"]?.text ?? "") \($0["name"]?.text ?? "")" } ?? []
         #expect(pauses.contains("camera door"), "\(pauses)")
         let exceptions =
