@@ -75,6 +75,8 @@ package struct Request: Sendable {
     /// A body above 1 MiB waits for the server's invitation (`Expect: 100-continue`, RFC 9110, section 10.1.1), at most
     /// a second.
     package var asksFirst = true
+    /// Whether it is sent with `Expect: 100-continue`.
+    var expectsContinue: Bool { asksFirst && body.count ?? 0 > 1 << 20 }
     /// The maximum size of a collected body, before and after decoding; a longer one ends in `.tooLarge`.
     package var answerLimit: Int
     /// Only the status of the answer matters: of a longer body ``answerLimit`` bytes are read, and an interrupted body

@@ -55,6 +55,12 @@ package struct PermittedTransport: Sendable {
     package func send(
         _ request: Request, with permit: any RequestPermit
     ) async throws(TransportError) -> Response {
-        try await permit.send(request, over: transport)
+        let response = try await permit.send(request, over: transport)
+        // RFC 9110, section 10.1.1: the server, or a proxy before it, accepts no `Expect`. libcurl repeats the request
+        // itself unless the connection was closed.
+        guard response.status == 417, request.expectsContinue, response.bytesSent == 0 else { return response }
+        var repetition = request
+        repetition.asksFirst = false
+        return try await permit.send(repetition, over: transport)
     }
 }

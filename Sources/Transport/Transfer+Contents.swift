@@ -20,7 +20,7 @@ extension Transfer {
         if !names.contains("user-agent") { lines.append("User-Agent: sluice") }
         // Without it a server may choose any coding (RFC 9110, section 12.5.3).
         if !names.contains("accept-encoding") { lines.append("Accept-Encoding: identity") }
-        if !request.asksFirst || request.body.count ?? 0 <= 1 << 20 { lines.append("Expect:") }
+        if !request.expectsContinue { lines.append("Expect:") }
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines { list = curl_slist_append(list, line) ?? list }
         try set(easy, CURLOPT_HTTPHEADER, list)

@@ -268,16 +268,18 @@ package struct DestinationHealth: Hashable, Sendable {
         // A full destination after a long silence is a new trouble, and so is silence after a full destination.
         let same = trouble.flatMap { ($0.kind == .quota) == (kind == .quota) ? $0 : nil }
         trouble = Trouble(
-            kind: kind, text: text, rule: rule, since: same?.since ?? now, failures: (same?.failures ?? 0) + 1,
-            probeAt: monotonic.advanced(by: wait), probeAtWall: now.advanced(by: wait))
+            kind: kind, text: text, rule: rule, since: same?.since ?? now,
+            failures: failures(isFull: kind == .quota, at: monotonic), probeAt: monotonic.advanced(by: wait),
+            probeAtWall: now.advanced(by: wait))
     }
 
-    /// How many failures in a row this makes, counted from 1 with the present one.
+    /// How many failures in a row this makes, counted from 1 with the present one. A failure before the next probe is
+    /// due is of an upload that ran beside the one that failed: both are one failure of the destination.
     ///
     /// - Parameter isFull: The destination has no space.
-    package func failures(isFull: Bool) -> Int {
+    package func failures(isFull: Bool, at now: MonotonicTime) -> Int {
         guard let trouble, (trouble.kind == .quota) == isFull else { return 1 }
-        return trouble.failures + 1
+        return mayProbe(at: now) ? trouble.failures + 1 : trouble.failures
     }
 
     /// How often a full destination is queried again: after 5 minutes, and at most an hour apart; more often where

@@ -85,7 +85,7 @@ struct PauseCommands: Sendable {
         }
         try await context.store.write { try $0.transitions.pause(rows.map(\.upload.id), false) }
         try await scheduler.continueUnpaused()
-        try await scheduler.reconsider(Set(rows.map(\.upload.destination)), isWanted: true)
+        try await scheduler.reconsider(rows.map(\.upload))
         return try await views.reply(rows.map(\.upload.id))
     }
 

@@ -129,8 +129,8 @@ struct UploadCommands: Sendable {
         }
         // Waiting uploads are tried at once, as by `resume`. Uploads that were started again a moment ago need no more
         // than that.
-        let waiting = Set(rows.filter { $0.upload.ending == nil }.map(\.upload.destination))
-        if !waiting.isEmpty { try await scheduler.reconsider(waiting, isWanted: true) }
+        let waiting = rows.map(\.upload).filter { $0.ending == nil }
+        if !waiting.isEmpty { try await scheduler.reconsider(waiting) }
         return try await views.reply(rows.map(\.upload.id))
     }
 

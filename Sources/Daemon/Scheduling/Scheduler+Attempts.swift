@@ -97,8 +97,12 @@ extension Scheduler {
             // After the next probe, so that another upload makes it: this file may be the one that makes the server
             // fail.
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait + .seconds(1)))
+            if case .authenticate = remedy { destinations.waitsForKey(upload.id, of: name) }
         } else if verdict.wasAnswered {
-            if case .verified = verdict.outcome { destinations.accepted(name) }
+            if case .verified = verdict.outcome {
+                destinations.accepted(name)
+                await endWaitsForKey(of: name)
+            }
             if trouble != nil { house.log.notice("destination works again", ["destination": name]) }
             destinations.succeeded(name)
         }

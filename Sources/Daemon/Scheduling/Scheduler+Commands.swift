@@ -23,6 +23,18 @@ extension Scheduler {
         house.schedulingSignal.signal()
     }
 
+    /// A command wants these uploads to be tried at once, and not others in their place: the waits of other uploads to
+    /// the same destinations stay.
+    func reconsider(_ uploads: [UploadRecord]) async throws {
+        for (name, some) in Dictionary(grouping: uploads, by: \.destination) {
+            destinations.reconsider(name, at: house.clocks.monotonic())
+            destinations.forgetRefusals(of: Set(some.map(\.id)), at: name)
+            house.secrets.renew(of: name)
+        }
+        // The commit wakes the scheduler.
+        try await house.store.write { try $0.waits.end(of: uploads.map(\.id)) }
+    }
+
     /// Puts a new configuration in force. Transfers to destinations in `changed` are stopped and continue by
     /// themselves, to the destination as it is now; other transfers are not touched. Recorded failures of these
     /// destinations are forgotten. A destination that refused its credential is tried again: the credential may be new.

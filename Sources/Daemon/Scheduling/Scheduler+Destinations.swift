@@ -164,6 +164,16 @@ extension Scheduler {
         return claims.filter { !refusals.isOwn($0.upload.id) }
     }
 
+    /// Uploads that a wrong key has held are tried at once when the destination accepts the present one.
+    func endWaitsForKey(of name: String) async {
+        let ids = destinations.endWaitsForKey(of: name)
+        if ids.isEmpty { return }
+        do { try await house.store.write { try $0.waits.end(of: Array(ids)) } } catch {
+            house.log.warning(
+                "cannot end the waits of uploads; they stay as they are", ["destination": name, "reason": "\(error)"])
+        }
+    }
+
     /// When to try a refused key with an upload that was not refused; `nil` where there is none, or where enough
     /// uploads were refused.
     func timeToTryKey(of name: String, _ remedy: Remedy) async -> Duration? {

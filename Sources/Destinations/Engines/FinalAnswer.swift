@@ -29,10 +29,11 @@ enum FinalAnswer {
 
     /// Whether an intermediary may have answered in place of the remote (``StatusOfPath``). Where the remote can be
     /// asked, its next answer decides: if it has every byte, then the request arrived there, and the answer is its own.
-    /// Where it cannot be asked, such an answer says nothing about the file.
-    static func isOfPath(_ error: UploadError) -> Bool {
+    /// Where it cannot be asked, such an answer says nothing about the file. Neither does 507: the server has no space
+    /// for it now (RFC 4918, section 11.5).
+    static func isOfPathOrSpace(_ error: UploadError) -> Bool {
         guard let status = error.failure.http, error.remedy != .giveUp else { return false }
-        return StatusOfPath.all.contains(status)
+        return StatusOfPath.all.contains(status) || status == 507
     }
 
     /// Statuses with which servers answer bytes that they have already. As an answer to such last bytes they say
@@ -68,7 +69,8 @@ enum FinalAnswer {
     /// - Parameter isKnownPlace: The same address has accepted bytes of this file. Otherwise the address may be wrong,
     ///   and a wrong address refuses no file.
     static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
-        guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp, !isOfPath(error) else {
+        guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp, !isOfPathOrSpace(error)
+        else {
             return false
         }
         return switch error.remedy {

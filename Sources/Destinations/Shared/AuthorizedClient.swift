@@ -174,7 +174,7 @@ struct AuthorizedClient: Sendable {
             let reason: any Error = error.kind == .cancelled ? CancellationError() : problem(error, request)
             throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
         }
-        if response.status == 400, Greeting.isPlain(request.url), Greeting.refusesPlain(response.body) {
+        if response.status == 400, await greeting.requiresTLS(response, request, over: transport, with: permit) {
             throw Broken(
                 error: needsTLS(request, response.status), delivery: response.delivery, bytesSent: response.bytesSent)
         }

@@ -70,10 +70,37 @@ final class Greeting: Sendable {
         }
     }
 
-    static func isPlain(_ url: String) -> Bool { WebAddress(url).scheme == "http" }
+    /// Whether a server has answered 400 to a plain request because it requires TLS. The answer to HEAD has no body
+    /// that says so; then the server is asked once for the text, with no data of the person in the question.
+    func requiresTLS(
+        _ answer: Response, _ request: Request, over transport: PermittedTransport, with permit: any RequestPermit
+    ) async -> Bool {
+        let address = WebAddress(request.url)
+        guard address.scheme == "http", let authority = address.authority else { return false }
+        var isRefused = Self.refusesPlain(answer.body)
+        if !isRefused, request.method == "HEAD" {
+            let (wasKnown, found) = state.withLock { state in
+                defer { state.isKnown = true }
+                return (state.isKnown, state.found)
+            }
+            isRefused = found == .tls
+            if !wasKnown {
+                let question = Request("GET", "http://\(authority)/", limits: Self.limits)
+                do throws(TransportError) {
+                    let text = try await transport.send(question, with: permit)
+                    isRefused = text.status == 400 && Self.refusesPlain(text.body)
+                } catch {
+                    // No answer explains nothing: the 400 counts as it is.
+                    isRefused = false
+                }
+            }
+        }
+        if isRefused { state.withLock { $0 = State(isKnown: true, found: .tls) } }
+        return isRefused
+    }
 
     /// Texts of servers in the body of a 400 when a plain request comes to a TLS port: nginx, Apache, Go.
-    static func refusesPlain(_ body: [UInt8]) -> Bool {
+    private static func refusesPlain(_ body: [UInt8]) -> Bool {
         let text = String(decoding: body.prefix(4096), as: UTF8.self)
         return [
             "plain HTTP request was sent to HTTPS port", "speaking plain HTTP to an SSL-enabled",

@@ -255,14 +255,31 @@ struct AdmissionTests {
     func kinds() {
         var health = Self.down
         let later = Self.now.advanced(by: .seconds(60))
-        #expect(health.failures(isFull: false) == 2)
-        #expect(health.failures(isFull: true) == 1)
-        health.failed(.quota, text: "full", wait: .seconds(300), now: later, monotonic: Self.clock)
+        let due = Self.clock.advanced(by: .seconds(60))
+        #expect(health.failures(isFull: false, at: due) == 2)
+        #expect(health.failures(isFull: true, at: due) == 1)
+        health.failed(.quota, text: "full", wait: .seconds(300), now: later, monotonic: due)
         #expect(health.standing == Hold(.quota, since: later, until: later.advanced(by: .seconds(300)), text: "full"))
         #expect(health.trouble?.failures == 1)
-        #expect(health.failures(isFull: true) == 2)
-        health.failed(.rateLimit, text: "slow", wait: .seconds(1), now: later, monotonic: Self.clock)
-        health.failed(.destination, text: "gone", wait: .seconds(1), now: later, monotonic: Self.clock)
+        #expect(health.failures(isFull: true, at: due.advanced(by: .seconds(300))) == 2)
+        health.failed(.rateLimit, text: "slow", wait: .seconds(1), now: later, monotonic: due)
+        health.failed(
+            .destination, text: "gone", wait: .seconds(1), now: later, monotonic: due.advanced(by: .seconds(1)))
+        #expect(health.trouble?.failures == 2)
+    }
+
+    @Test("uploads that fail side by side are one failure of their destination")
+    func sideBySide() {
+        var health = DestinationHealth()
+        for number in 0..<8 {
+            health.failed(
+                .destination, text: "gone", wait: .seconds(4), now: Self.now,
+                monotonic: Self.clock.advanced(by: .milliseconds(number)))
+        }
+        #expect(health.trouble?.failures == 1)
+        health.failed(
+            .destination, text: "gone", wait: .seconds(4), now: Self.now,
+            monotonic: Self.clock.advanced(by: .seconds(5)))
         #expect(health.trouble?.failures == 2)
     }
 }

@@ -64,8 +64,8 @@ struct KeyRefusalSceneTests {
         scene.remote.set(.refuseKey, for: "bad")
         let bad = try await scene.add("bad")
         try await eventually("it is refused") { tried("bad") == 1 }
+        // The key may have been corrected: it is tried at once after another was accepted.
         try await scene.reach(.completed, [try await scene.add("good")])
-        _ = try await scene.daemon.retry(Selection(ids: [bad]))
         try await eventually("it is refused for its own sake") { tried("bad") == 2 }
         try await scene.reach(.queued, [bad])
         scene.remote.standard = .refuseKey
@@ -100,11 +100,13 @@ struct KeyRefusalSceneTests {
             bad.append(try await scene.add(name))
             try await eventually("it is refused") { tried(FilePath(name)) == 1 }
             try await scene.reach(.completed, [try await scene.add("good \(name)")])
+            try await eventually("it is refused again") { tried(FilePath(name)) == 2 }
+            try await scene.reach(.queued, [bad[bad.count - 1]])
         }
         // With nothing accepted in between: the key may be at fault.
         _ = try await scene.daemon.retry(Selection(ids: bad))
         try await eventually("each is refused again: \(scene.remote.began.map(\.display))") {
-            tried("bad") > 1 && tried("worse") > 1 ? await scene.isIdle : false
+            tried("bad") > 2 && tried("worse") > 2 ? await scene.isIdle : false
         }
         try await eventually("the destination is held") {
             await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
@@ -120,6 +122,42 @@ struct KeyRefusalSceneTests {
             clocks.advance(by: byHand ? .milliseconds(100) : .seconds(30))
             scene.daemon.house.schedulingSignal.signal()
         }
+        try await scene.stop()
+    }
+
+    @Test(
+        "uploads that a wrong key has held are sent at once when another upload is accepted with the corrected key",
+        arguments: [1, 2])
+    func corrected(_ count: Int) async throws {
+        let scene = try await DaemonScene()
+        scene.remote.standard = .refuseKey
+        var held: [String] = []
+        for number in 0..<count { held.append(try await scene.add("\(number)")) }
+        try await eventually("the destination is held because of its key") {
+            guard await scene.isIdle, scene.remote.began.count >= count else { return false }
+            return await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
+        }
+        scene.remote.letGo()
+        try await scene.reach(.completed, [try await scene.add("new")])
+        try await scene.reach(.completed, held)
+        try await scene.stop()
+    }
+
+    @Test("`resume` and `retry` of one refused upload try that one first", arguments: [false, true])
+    func byID(isRetry: Bool) async throws {
+        let scene = try await DaemonScene()
+        scene.remote.standard = .refuseKey
+        let held = [try await scene.add("first"), try await scene.add("second")]
+        try await eventually("both are refused") {
+            guard await scene.isIdle, Set(scene.remote.began).count == 2 else { return false }
+            return await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
+        }
+        let before = scene.remote.began.count
+        scene.remote.set(.take, for: "second")
+        let selection = Selection(ids: [held[1]])
+        _ = isRetry ? try await scene.daemon.retry(selection) : try await scene.daemon.resume(selection)
+        try await scene.reach(.completed, [held[1]])
+        #expect(scene.remote.began[before] == "second", "\(scene.remote.began)")
         try await scene.stop()
     }
 }

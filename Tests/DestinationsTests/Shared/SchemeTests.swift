@@ -57,6 +57,23 @@ struct SchemeTests {
         #expect(found.detail.contains("speaks TLS there"), "\(found.detail)")
     }
 
+    @Test(
+        "an S3 server with TLS is reported, although its 400 to the look-up of an object has no text",
+        arguments: [900, 6 << 20])
+    func mute(_ size: Int) async throws {
+        let words = "<center>The plain HTTP request was sent to HTTPS port</center>"
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.reply(400, [], exchange.method == "HEAD" ? "" : words)
+        }
+        let scene = try S3Scene(["endpoint": .text(server.url)])
+        for _ in 0..<2 {
+            let error = try await Parcel(size).failure(to: scene)
+            #expect(error.failure.code == AuthorizedClient.onlyTLS && error.remedy == .misconfigured, "\(error)")
+        }
+        #expect(server.seen.filter { $0 == "GET /" }.count <= 1)
+    }
+
     @Test("a plain server that hangs up is probed once, and blamed for that alone")
     func broken() async throws {
         let server = try FakeServer { $0.cut(reset: true) }

@@ -76,6 +76,23 @@ struct TusPathTests {
         #expect(try await Journey(closed.url + "/files").failedAttempt().remedy == .holdDestination(after: nil))
     }
 
+    @Test("a server that refuses `Expect` and closes gets the same bytes at once without it")
+    func expectation() async throws {
+        let expects = Mutex<[Bool]>([])
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let isExpected = exchange.header("expect") != nil
+            expects.withLock { $0.append(isExpected) }
+            if !isExpected { return script.serve(exchange) }
+            exchange.closeAfterwards()
+            exchange.reply(417, [("Connection", "close")])
+        }
+        let journey = try Journey(server.url + "/files", size: 3 << 20)
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content)
+        #expect(expects.withLock { $0 } == [true, false])
+    }
+
     @Test("an upload that accepted the bytes anyway is resumed")
     func taken() async throws {
         let server = try FakeServer { [script] exchange in

@@ -16,6 +16,10 @@ struct DestinationTracker: Sendable {
         var completedCount = 0
         /// The refusals of its key.
         var keyRefusals: KeyRefusals?
+        /// Uploads that wait because the key was refused.
+        var waitingForKey: Set<String> = []
+        /// Those that were tried at once when the key was accepted again.
+        var triedAgain: Set<String> = []
         /// The known space there.
         var capacity: RemoteCapacity?
         /// The question for the free space that is under way.
@@ -105,7 +109,8 @@ struct DestinationTracker: Sendable {
         let isFull = if case .noRoom = fault.remedy { true } else { false }
         guard
             var hold = DestinationHealth.hold(
-                for: fault.remedy, failures: fault.isUp ? 1 : health.failures(isFull: isFull), backoff: fault.retry,
+                for: fault.remedy, failures: fault.isUp ? 1 : health.failures(isFull: isFull, at: monotonic),
+                backoff: fault.retry,
                 jitter: Random.jitter())
         else { return nil }
         if let longest = fault.longestWait { hold.wait = min(hold.wait, longest) }
@@ -130,6 +135,26 @@ struct DestinationTracker: Sendable {
         var refusals = keyRefusals(of: name) ?? KeyRefusals()
         defer { entries[name, default: Entry()].keyRefusals = refusals }
         return refusals.refuse(upload, othersWait: othersWait)
+    }
+
+    /// Records that an upload waits because its destination refused the key.
+    mutating func waitsForKey(_ upload: String, of name: String) {
+        entries[name, default: Entry()].waitingForKey.insert(upload)
+    }
+
+    /// Ends the record of the uploads that wait because the destination had refused its key, which it now accepts. The
+    /// key may have been corrected, so each of them is tried at once; one that is refused again is not returned again.
+    mutating func endWaitsForKey(of name: String) -> Set<String> {
+        guard let waiting = entries[name]?.waitingForKey else { return [] }
+        let first = waiting.subtracting(entries[name]?.triedAgain ?? [])
+        entries[name]?.waitingForKey = []
+        entries[name]?.triedAgain.formUnion(first)
+        return first
+    }
+
+    /// Forgets that uploads were refused, because a person wants them to be tried.
+    mutating func forgetRefusals(of uploads: Set<String>, at name: String) {
+        for upload in uploads { entries[name]?.keyRefusals?.forget(upload) }
     }
 
     /// The destinations whose key is doubted after one or two refusals, and that are not tried before a while.
@@ -178,7 +203,11 @@ struct DestinationTracker: Sendable {
 
     /// Records the end of an upload; one that was not accepted may have freed space.
     mutating func ended(_ name: String, _ upload: String, isOver: Bool, hasArrived: Bool) {
-        if isOver { entries[name]?.keyRefusals?.forget(upload) }
+        if isOver {
+            entries[name]?.keyRefusals?.forget(upload)
+            entries[name]?.waitingForKey.remove(upload)
+            entries[name]?.triedAgain.remove(upload)
+        }
         entries[name]?.capacity?.ended(hasArrived: hasArrived)
     }
 

@@ -263,7 +263,7 @@ extension PartsUpload {
         guard dialect.onlyCounts, let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
             var error = error as? UploadError,
             FinalAnswer.note(
-                error, isOfState: dialect.inquiry == .none && FinalAnswer.isOfPath(error),
+                error, isOfState: dialect.inquiry == .none && FinalAnswer.isOfPathOrSpace(error),
                 refusesInBody: sending.refusesInBody, order, in: &checkpoint)
         else { return nil }
         // Where each repeat may leave a complete file, the answer is not doubted for ever.
