@@ -94,6 +94,10 @@ struct OverlapTests {
                 #"path: /a, min_size: 5 MB"#, #"path: /a, include: ["*.mp4"]"#,
                 "the files that `*.mp4` names here, of the sizes that both accept"
             ),
+            (
+                #"path: /a, recursive: false, include: ["*.mp4"]"#, #"path: /a, include: ["sub/*.mp4", "x*.mp4"]"#,
+                "the files that `x*.mp4` names here, directly in the folder"
+            ),
         ])
     func partly(_ first: String, _ second: String, _ what: String) {
         let answer = texts { () throws(ConfigErrors) in try load(first, second) }

@@ -168,24 +168,28 @@ struct Overlaps {
         let patterns = (
             mine: mine.include.isEmpty ? ["*"] : mine.include, theirs: theirs.include.isEmpty ? ["*"] : theirs.include
         )
+        // A folder that is not recursive takes only the files directly in it.
+        let isShallow = !theirs.recursive && mine.recursive
         let shadowed = patterns.mine.filter { glob in
-            patterns.theirs.contains { Globs.covers($0, glob) }
+            if isShallow, glob.contains("/") { return false }
+            return patterns.theirs.contains { Globs.covers($0, glob) }
                 && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers(glob, $0) }
         }
         let whose = "`\(theirs.name)` (\(findings.name(of: earlier.place))) watches the same folder and comes first"
-        if shadowed.count == patterns.mine.count, !bySize {
+        if shadowed.count == patterns.mine.count, !bySize, !isShallow {
             findings.error(
                 "\(whose), so no file would be left for this one; separate them by `include`, or by `min_size` and "
                     + "`max_size`", at: folder.place, key: folder.key + ".path")
             return true
         }
-        let ofSize = bySize ? ", of the sizes that both accept" : ""
+        let ofSize =
+            (isShallow ? ", directly in the folder" : "") + (bySize ? ", of the sizes that both accept" : "")
         if !shadowed.isEmpty {
             findings.warning(
                 "\(whose), so it takes the files that \(shadowed.map { "`\($0)`" }.joined(separator: ", ")) names here\(ofSize)",
                 at: folder.place, key: folder.key + ".include")
         }
-        let crossing = crossings(of: mine, theirs, besides: shadowed)
+        let crossing = crossings(of: mine, theirs, besides: shadowed, isShallow: isShallow)
         if !crossing.isEmpty {
             findings.warning(
                 "\(whose), so it takes the files that \(crossing.joined(separator: ", ")) both name\(ofSize)",
@@ -197,8 +201,10 @@ struct Overlaps {
 
     /// Pairs of patterns that match some common names: such names of `mine` go to `theirs`. A folder without `include`
     /// is meant for the files that the others leave.
-    private func crossings(of mine: WatchRule, _ theirs: WatchRule, besides shadowed: [String]) -> [String] {
-        mine.include.filter { !shadowed.contains($0) }.compactMap { glob in
+    private func crossings(
+        of mine: WatchRule, _ theirs: WatchRule, besides shadowed: [String], isShallow: Bool
+    ) -> [String] {
+        mine.include.filter { !shadowed.contains($0) && !(isShallow && $0.contains("/")) }.compactMap { glob in
             let others = theirs.include.filter { other in
                 Globs.mayMeet(other, glob)
                     && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers($0, other) }

@@ -92,6 +92,11 @@ extension Settings {
             case EFBIG: findings.error("is larger than 1 MiB, which no configuration is", at: nil, in: file)
             case ENOENT, ENOTDIR:
                 findings.error("does not exist; name another with --config FILE or $SLUICE_CONFIG", at: nil, in: file)
+            case EACCES:
+                let group = Accounts.groupToJoin(for: file, writes: false)
+                let join = group.map { ", or join the group `\($0)`, which may read it: `sudo usermod -aG \($0) USER`" }
+                findings.error(
+                    "cannot be read: \(error.reason); run this as root\(join ?? "")", at: nil, in: file)
             default: findings.error("cannot be read: \(error.reason)", at: nil, in: file)
             }
             return nil

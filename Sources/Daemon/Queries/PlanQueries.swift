@@ -95,8 +95,8 @@ struct PlanQueries: Sendable {
                     + "`sluice plan --rate '2 MB/s'`")
         }
         notes.append(
-            "networks, destinations, power, `busy` sources and pauses without an end are assumed to stay as they are now, and no new "
-                + "arrives")
+            "networks, destinations, power, `busy` sources and pauses without an end are assumed to stay as they are now, and no "
+                + "new files are assumed")
         if !leftOut.isEmpty {
             notes.append(
                 "`sluice allow` for \(leftOut.sorted().joined(separator: ", ")) is not part of this plan: the upload is paused, has ended "

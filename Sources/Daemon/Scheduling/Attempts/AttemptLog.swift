@@ -122,9 +122,12 @@ struct AttemptLog {
                     "reason": failure.message,
                 ])
         case .copyLost(let failure):
+            // `copy_lost`: it is not there. Otherwise its content is another, or cannot be read.
+            let isMissing = failure.code == "copy_lost"
             let what =
                 claim.asset.stagingMode == .inPlace
-                ? "source missing; will look for it again" : "staged copy missing; will stage it again"
+                ? "source \(isMissing ? "missing" : "changed"); will look for it again"
+                : "staged copy \(isMissing ? "missing" : "damaged"); will stage it again"
             log.warning(what, ["id": upload.id, "reason": failure.message])
         case .sourceChanged(let failure, _):
             log.warning("upload given up", ["id": upload.id, "reason": failure.message])
