@@ -34,6 +34,7 @@ struct OverlapTests {
             (#"path: /a, exclude: ["*.tmp"]"#, #"path: /a, include: ["*.tmp"]"#),
             (#"path: /a, include: ["*.mp4"]"#, #"path: /a/b, include: ["*.jpg"]"#),
             ("path: /a, recursive: false", "path: /a/b"),
+            (#"path: /a, recursive: false, include: ["*.mp4"]"#, #"path: /a, include: ["sub/*.mp4"]"#),
             (#"path: /a, exclude: ["b/*"]"#, "path: /a/b"),
             ("path: /a/cam1", "path: /a/cam10"),
             ("path: /a, max_size: 1 MB", "path: /a, min_size: 1 MB"),
