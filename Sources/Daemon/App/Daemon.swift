@@ -105,26 +105,37 @@ package final class Daemon: Sendable {
         house.ledger.set(charging: { [weak transport] in await transport?.charge() })
         let lifecycle = Lifecycle(startedAt: house.clocks.wall())
         let firstWatch = FirstWatch(store: house.store)
-        let intake = Intake(house: house)
+        let (context, signals, stateHealth) = (house.context, house.signals, house.stateHealth)
+        let assets = NewAssetBuilder(
+            configuration: context.configuration, sources: house.sources, mediaReading: house.mediaReading)
+        let intake = Intake(
+            context: context, stateHealth: stateHealth, assets: assets, counters: house.counters, live: house.live,
+            signal: signals.scheduling)
         let watcher = Self.watcher(house)
-        let stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
+        let stager = Stager(
+            context: context, stateHealth: stateHealth, locator: house.locator, mediaReading: house.mediaReading,
+            making: house.making, troubles: house.troubles, stagingHolds: house.stagingHolds, signals: signals
+        ) { watcher.reconsider(folder: $0, relative: $1) }
         let scheduler = Scheduler(
             house: house,
             connections: Scheduler.Connections(
                 closeInterface: { [transport] in await transport.close(interface: $0) },
                 loseAddresses: { [transport] in transport.lose(addresses: $0) }),
             reconsiderSource: { watcher.reconsider(folder: $0, relative: $1) })
-        let releaser = Releaser(house: house, writers: WriterSearch(clocks: house.clocks)) {
-            watcher.reconsider(folder: $0, relative: $1)
-        }
-        let retention = SourceRetention(house: house)
-        let grouping = FileGrouper(house: house, intake: intake, fileSystems: fileSystems) {
-            watcher.reconsider(folder: $0, relative: $1)
-        }
+        let releaser = Releaser(
+            context: context, stateHealth: stateHealth, locator: house.locator, unsureReleases: house.unsureReleases,
+            signal: signals.release, writers: WriterSearch(clocks: context.clocks)
+        ) { watcher.reconsider(folder: $0, relative: $1) }
+        let retention = SourceRetention(context: context, stateHealth: stateHealth, signal: signals.retention)
+        let grouping = FileGrouper(
+            context: context, sources: house.sources, intake: intake, fileSystems: fileSystems,
+            signal: signals.grouping
+        ) { watcher.reconsider(folder: $0, relative: $1) }
         let media = RemovableMedia(
-            house: house, states: { watcher.states() }, grouping: { await grouping.held },
+            context: context, stateHealth: stateHealth, signal: signals.media, states: { watcher.states() },
+            grouping: { await grouping.held },
             onReturn: {
-                house.disksAreBack($0)
+                house.locator.disksAreBack($0)
                 await stager.retry($0)
                 try await releaser.retry($0)
             })
@@ -135,7 +146,10 @@ package final class Daemon: Sendable {
         let sender = HookSender(
             transport: PermittedTransport(transport), secrets: house.secrets, clocks: house.clocks)
         let hooks = reporting.map { [scheduler] in
-            Hooks(house: house, scheduler: scheduler, sender: sender, events: events, encode: $0.event)
+            Hooks(
+                context: context, stateHealth: stateHealth, ledger: house.ledger, counters: house.counters,
+                slots: house.hookSlots, signal: signals.hook, scheduler: scheduler, sender: sender, events: events,
+                encode: $0.event)
         }
         let reloader = ConfigurationReloader(
             context: house.context, lifecycle: lifecycle, reloading: reloading, factory: factory,
@@ -144,8 +158,14 @@ package final class Daemon: Sendable {
                 watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
             signals: house.signals)
         operations = OperationHandlers(
-            house, lifecycle, reloader, views, events,
-            OperationHandlers.Loops(
+            context: context, lifecycle: lifecycle, signals: signals, stateHealth: stateHealth, sources: house.sources,
+            secrets: house.secrets, mediaReading: house.mediaReading, live: house.live, making: house.making,
+            bandwidth: house.bandwidth, ledger: house.ledger, counters: house.counters,
+            alerts: StatusCollector.StatusAlerts(
+                troubles: house.troubles, reportTroubles: house.reportTroubles,
+                unsureReleases: house.unsureReleases),
+            stagingHolds: house.stagingHolds, reloader: reloader, views: views, cache: events,
+            loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: watchChanges, fileSystems: fileSystems, intake: intake,
                 grouping: grouping, media: media, retention: retention, stager: stager, scheduler: scheduler,
                 releaser: releaser, hooks: hooks))
@@ -229,7 +249,9 @@ package final class Daemon: Sendable {
             context: context, stateHealth: house.stateHealth, signal: signals.history)
         let maintenance = Maintenance(
             context: context, sources: house.sources, fileSystems: fileSystems, signal: signals.maintenance)
-        let removals = RemoteRemovals(house: house, scheduler: scheduler)
+        let removals = RemoteRemovals(
+            context: context, stateHealth: house.stateHealth, ledger: house.ledger, secrets: house.secrets,
+            signal: signals.removal, scheduler: scheduler)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.watch(reportsRest: end != nil) }
             group.addTask { try await self.stager.run() }

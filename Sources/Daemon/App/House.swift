@@ -34,8 +34,7 @@ struct House: Sendable {
     let stagingHolds = Alerts()
     /// Folders with verified sources that stay, since it is unknown whether a program has them open for writing.
     let unsureReleases = Alerts()
-    /// Folders whose disk is absent, with files that wait for it.
-    let away = Alerts()
+    let locator: SourceLocator
 
     init(
         setup: RuntimeConfiguration, store: Store, clocks: any Clocks, log: Log,
@@ -46,6 +45,7 @@ struct House: Sendable {
         context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
         stateHealth = StateHealth(
             configuration: configuration, clocks: clocks, log: log, troubles: troubles, signals: signals)
+        locator = SourceLocator(context: context, folders: sources)
         live = LiveUploads(clocks: clocks)
         making = LiveStaging(clocks: clocks)
         bandwidth = BandwidthLimiter(clocks: clocks)
@@ -75,8 +75,6 @@ struct House: Sendable {
         context.configuration.retry(folder: folder, destination: destination)
     }
 
-    func source(of asset: AssetRecord) -> SourceFile { sources.source(asset.path) }
-
     // MARK: Signals
 
     var rest: QuiescenceCounter { signals.rest }
@@ -95,14 +93,4 @@ struct House: Sendable {
     // MARK: Alerts
 
     func stateFailed(_ error: StoreError) { stateHealth.failed(error) }
-
-    /// Reports that files wait for the disk of their folder: once, however many files wait. ``disksAreBack(_:)`` clears
-    /// it.
-    func diskIsAway(_ folder: String, _ reason: String) {
-        guard away.set(folder, Hold(.absent, since: clocks.wall(), text: reason), changeKey: "") else { return }
-        log.notice(
-            "files wait for the disk of their folder", ["folder": folder, "reason": reason])
-    }
-
-    func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = away.clear(folder) } }
 }

@@ -65,7 +65,7 @@ extension Scheduler {
 
     /// Updates the facts about the destination, and fills in when a held upload may be sent again.
     private func settle(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
-        house.refused(verdict.remedy, by: upload.destination)
+        house.secrets.refused(verdict.remedy, by: upload.destination)
         if await isForItself(&verdict, upload) { return }
         let name = upload.destination
         let trouble = destinations.trouble(of: name)

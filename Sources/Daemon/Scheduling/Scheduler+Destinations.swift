@@ -213,12 +213,12 @@ extension Scheduler {
     }
 }
 
-extension House {
+extension SecretReader {
     /// The cause of a refusal may be a secret that a person corrects, so the next try reads it again. Some destinations
     /// report a wrong key with 200, 400 or 404.
     func refused(_ remedy: Remedy?, by destination: String) {
         switch remedy {
-        case .authenticate, .misconfigured, .refused, .giveUp: secrets.renew(of: destination)
+        case .authenticate, .misconfigured, .refused, .giveUp: renew(of: destination)
         case .holdDestination, .noRoom, .rateLimit, .again, .pending, .restage, nil: break
         }
     }

@@ -60,7 +60,7 @@ extension Scheduler {
             let rules = house.settings.allRules
             let snapshot = snapshot
             let picture = await networks.inspect(
-                at: house.sites, depends: depends,
+                at: house.context.configuration.sites, depends: depends,
                 gatewaysMatter: rules.contains { $0.networks.contains { $0.gateway != nil } },
                 mayAsk: snapshot.allowsQuestions)
             await apply(picture)
@@ -81,7 +81,7 @@ extension Scheduler {
         }
         // Before the call: the snapshot reads the state that the call changes.
         let snapshot = snapshot
-        let changed = network.apply(picture, at: house.sites.keys, snapshot, house.log)
+        let changed = network.apply(picture, at: house.context.configuration.sites.keys, snapshot, house.log)
         setLimits()
         // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.
         await close(interfaces: stopForbidden().union(network.unapproved))
@@ -187,7 +187,7 @@ extension Scheduler {
     }
 
     private func knownPlaces(_ names: Set<String>) -> Set<String> {
-        let sites = house.sites
+        let sites = house.context.configuration.sites
         return names.filter { sites[$0] != nil }
     }
 

@@ -118,7 +118,7 @@ extension Scheduler {
 
     /// Whether a destination is a folder on a disk of this machine.
     func isFolderHere(_ name: String) -> Bool {
-        house.sites[name]?.isFolder == true && network.routes[name]?.reachability == .local
+        house.context.configuration.sites[name]?.isFolder == true && network.routes[name]?.reachability == .local
     }
 
     /// The interface of each destination, where it is known and fixed.
@@ -126,7 +126,7 @@ extension Scheduler {
 
     /// The route of each destination, for all folders, with every other route and the reason why it is not used.
     func choices() async -> [(destination: String, choice: Admission.RouteChoice)] {
-        let (snapshot, sites) = (snapshot, house.sites)
+        let (snapshot, sites) = (snapshot, house.context.configuration.sites)
         var found: [(destination: String, choice: Admission.RouteChoice)] = []
         for one in snapshot.settings.destinations {
             guard let choice = await snapshot.explainedRoute(to: one.name, at: sites[one.name]) else { continue }

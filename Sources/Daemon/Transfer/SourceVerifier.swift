@@ -95,8 +95,8 @@ extension UploadAttempt {
     }
 
     private func whereabouts() async throws -> SourceLocator.Whereabouts {
-        let (asset, house) = (claim.asset, house)
-        return try await blocking { try SourceLocator.whereabouts(of: asset, house) }
+        let (asset, locator) = (claim.asset, house.locator)
+        return try await blocking { try locator.whereabouts(of: asset) }
     }
 
     private func changed(_ reporter: AttemptReporter, isFinished: Bool) -> Verdict {
@@ -132,7 +132,7 @@ extension UploadAttempt {
         let asset = claim.asset
         // The closure throws nothing.
         if let error = error as? SystemError,
-            let reason = try? await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) })
+            let reason = try? await blocking({ [locator = house.locator] in locator.absence(of: asset, after: error) })
         {
             return wait(.absent, "source_absent", "\(reason), and the file is uploaded in place", reporter)
         }
@@ -153,7 +153,7 @@ extension UploadAttempt {
             afterFailures: failures + 1, jitter: Random.jitter())
         let isNew = house.stagingHolds.set(
             "\(claim.asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: text))
-        if kind == .absent { house.diskIsAway(claim.asset.folder, text) }
+        if kind == .absent { house.locator.diskIsAway(claim.asset.folder, text) }
         if isNew, kind != .absent {
             house.log.warning("upload waits for its source", ["id": claim.upload.id, "reason": text])
         }

@@ -15,7 +15,7 @@ extension UploadAttempt {
     mutating func askBefore() async throws -> Verdict? {
         let upload = claim.upload
         if upload.isApproved { return nil }
-        let rules = house.beforeUpload(folder: upload.folder, destination: upload.destination)
+        let rules = house.context.configuration.beforeUpload(folder: upload.folder, destination: upload.destination)
         if rules.isEmpty { return nil }
         guard await house.hookSlots.takeForUpload() else { return Verdict(outcome: .yielded, wasAnswered: false) }
         defer { house.hookSlots.give() }
@@ -101,7 +101,7 @@ extension UploadAttempt {
     }
 }
 
-extension House {
+extension CurrentConfiguration {
     /// The programs to ask before an upload, with their places: the folder's own first, the general one last.
     func beforeUpload(folder: String, destination: String) -> [(place: String, rule: BeforeUpload)] {
         let places = [

@@ -42,7 +42,7 @@ struct UploadAttempt: Sendable {
         house.live.begin(
             upload.id, to: upload.destination, acked: upload.acked, size: claim.asset.stagedSize)
         defer { house.live.end(upload.id) }
-        let source = SourceVerifier(claim.asset, house.source(of: claim.asset))
+        let source = SourceVerifier(claim.asset, house.locator.source(of: claim.asset))
         let reporter = AttemptReporter(
             house: house, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize,
             account: permit.accounts[upload.id], source)

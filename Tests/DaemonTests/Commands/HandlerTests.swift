@@ -14,15 +14,21 @@ import Watch
 extension ComponentScene {
     /// All components of the operations, over loops that do not run.
     func handlers() -> OperationHandlers {
-        let (house, intake, fileSystems) = (house, Intake(house: house), FileSystems())
-        let stager = Stager(house: house) { _, _ in }
-        let releaser = Releaser(house: house, writers: WriterSearch(clocks: clocks)) { _, _ in }
+        let (house, intake, fileSystems) = (house, house.intake, FileSystems())
+        let stager = house.stager()
+        let releaser = house.releaser(WriterSearch(clocks: clocks))
         let watcher = Watcher(
             rules: house.settings.folders.map(\.watch), in: house.sources, clocks: clocks, isKnown: { _ in [] },
             log: { _ in })
-        let grouping = FileGrouper(house: house, intake: intake, fileSystems: fileSystems) { _, _ in }
+        let grouping = FileGrouper(
+            context: context, sources: house.sources, intake: intake, fileSystems: fileSystems,
+            signal: house.signals.grouping
+        ) { _, _ in }
         let media = RemovableMedia(
-            house: house, states: { watcher.states() }, grouping: { await grouping.held }, onReturn: { _ in })
+            context: context, stateHealth: house.stateHealth, signal: house.signals.media, states: { watcher.states() },
+            grouping: { await grouping.held }, onReturn: { _ in })
+        let retention = SourceRetention(
+            context: context, stateHealth: house.stateHealth, signal: house.signals.retention)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: nil,
             factory: DestinationFactory(
@@ -34,10 +40,16 @@ extension ComponentScene {
             signals: house.signals)
         let cache = EventCache(context: context, views: views, live: house.live, making: house.making)
         return OperationHandlers(
-            house, lifecycle, reloader, views, cache,
-            OperationHandlers.Loops(
+            context: context, lifecycle: lifecycle, signals: house.signals, stateHealth: house.stateHealth,
+            sources: house.sources, secrets: house.secrets, mediaReading: house.mediaReading, live: house.live,
+            making: house.making, bandwidth: house.bandwidth, ledger: house.ledger, counters: house.counters,
+            alerts: StatusCollector.StatusAlerts(
+                troubles: house.troubles, reportTroubles: house.reportTroubles,
+                unsureReleases: house.unsureReleases),
+            stagingHolds: house.stagingHolds, reloader: reloader, views: views, cache: cache,
+            loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: AsyncBroadcast(), fileSystems: fileSystems, intake: intake,
-                grouping: grouping, media: media, retention: SourceRetention(house: house), stager: stager,
+                grouping: grouping, media: media, retention: retention, stager: stager,
                 scheduler: scheduler, releaser: releaser, hooks: nil))
     }
 }

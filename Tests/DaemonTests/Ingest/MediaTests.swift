@@ -41,7 +41,7 @@ struct RecordingTests {
         let template = try named
         scene.written.edit { $0.folders[0].name = template }
         _ = try await scene.daemon.reload()
-        let intake = Intake(house: scene.daemon.house)
+        let intake = scene.daemon.house.intake
         let video = try settled("a.jpg", picture(), scene)
         try await intake.record([try settled("a.xml", [1], scene), video], asUnit: true)
         try await intake.record([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")

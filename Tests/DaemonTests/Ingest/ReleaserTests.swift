@@ -133,7 +133,7 @@ struct ReleaserTests {
     }
 
     private static func releaser(_ house: House) -> Releaser {
-        Releaser(house: house, writers: WriterSearch(clocks: house.clocks)) { _, _ in }
+        house.releaser(WriterSearch(clocks: house.clocks))
     }
 
     private struct Unexpected: Error {}

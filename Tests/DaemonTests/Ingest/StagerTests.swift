@@ -63,7 +63,7 @@ private struct Scene {
     }
 
     func stage(until what: String, _ condition: () async throws -> Bool) async throws {
-        let stager = Stager(house: house) { _, _ in }
+        let stager = house.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
         try await eventually(what, holds: condition)
@@ -96,7 +96,7 @@ struct StagerTests {
         let second = try await scene.record("second", size: 6_000)
         let third = try await scene.record("third", size: 6_000)
         let here = try await scene.record("here", size: 50_000, stagingMode: .inPlace)
-        let stager = Stager(house: scene.house) { _, _ in }
+        let stager = scene.house.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
         for (done, next) in [(first, second), (second, third)] {
@@ -126,7 +126,7 @@ struct StagerTests {
         let first = try await scene.record("first", size: 6_000)
         let second = try await scene.record("second", size: 6_000)
         for number in 0..<5 { _ = try await scene.record("later-\(number)", size: 6_000) }
-        let stager = Stager(house: scene.house) { _, _ in }
+        let stager = scene.house.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
         try await eventually("one is staged") { try await scene.state(first.upload) == .queued }
@@ -147,7 +147,7 @@ struct StagerTests {
         let scene = try await Scene(cap: 10_000)
         _ = try await scene.record("first", size: 6_000)
         _ = try await scene.record("second", size: 6_000)
-        let stager = Stager(house: scene.house) { _, _ in }
+        let stager = scene.house.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
         try await eventually("it is short") { scene.house.troubles["staging"] != nil }

@@ -102,7 +102,7 @@ struct UnsureReleaseTests {
         func release(
             until what: String, in other: House? = nil, _ condition: () async throws -> Bool
         ) async throws {
-            let releaser = Releaser(house: other ?? house, writers: writers) { _, relative in
+            let releaser = (other ?? house).releaser(writers) { _, relative in
                 self.handedBack.withLock { $0.append(relative) }
             }
             let running = Task { try await releaser.run() }
@@ -146,7 +146,7 @@ struct UnsureReleaseTests {
         #expect(scene.house.unsureReleases.all.first?.text.contains("CAP_LEASE") == true)
         _ = scene.house.unsureReleases.clear("cam")
         try Files.remove(scene.path)
-        let running = Task { try await Releaser(house: scene.house, writers: scene.writers) { _, _ in }.run() }
+        let running = Task { try await scene.house.releaser(scene.writers).run() }
         try await eventually("the releaser rests") { scene.house.releaseSignal.isWaiting }
         running.cancel()
         #expect(scene.house.unsureReleases.all.isEmpty)
@@ -251,7 +251,7 @@ struct UnsureReleaseTests {
     @Test("waiting releases follow a reloaded configuration, and status drops the folder's warning")
     func reloaded() async throws {
         let scene = try await Scene(.unknown(.elsewhere))
-        let releaser = Releaser(house: scene.house, writers: scene.writers) { _, _ in }
+        let releaser = scene.house.releaser(scene.writers)
         let running = Task { try await releaser.run() }
         defer { running.cancel() }
         try await eventually("it waits") { try await scene.source().note != nil }

@@ -23,7 +23,7 @@ struct CapacityQuery: Sendable {
         of destination: any Destination, _ name: String, _ context: RequestContext
     ) async -> (RemoteSpace?, UploadError?) {
         do { return (try await destination.space(context: context), nil) } catch {
-            house.refused(error.remedy, by: name)
+            house.secrets.refused(error.remedy, by: name)
             house.log.debug(
                 "cannot read the free space of a destination", ["destination": name, "reason": error.failure.message])
             return (nil, error)
