@@ -90,7 +90,7 @@ struct OperationHandlers: Sendable {
             gate: gate, ineffectiveRules: ineffectiveRules)
         remotes = RemoteInspector(
             context: context, lifecycle: lifecycle, gate: gate,
-            onRefusal: { secrets.refused($0, by: $1) })
+            onRefusal: { if $0?.mayConcernSecret == true { secrets.renew(of: $1) } })
         events = EventStreams(context: context, cache: cache, live: live, making: making)
     }
 }

@@ -44,10 +44,7 @@ actor Hooks {
     ) {
         (self.context, self.stateHealth, self.ledger) = (context, stateHealth, ledger)
         (self.counters, self.slots, self.signal) = (counters, slots, signal)
-        self.scheduler = scheduler
-        self.sender = sender
-        self.events = events
-        self.encode = encode
+        (self.scheduler, self.sender, self.events, self.encode) = (scheduler, sender, events, encode)
     }
 
     /// Whether no notice is being sent, and none could be.
@@ -108,9 +105,7 @@ actor Hooks {
     /// Applies new settings.
     func collect() async {
         isTaken = false
-        do { try await collectNow() } catch {
-            if let error = error as? StoreError { stateHealth.failed(error) }
-        }
+        do { try await collectNow() } catch { stateHealth.noteFailure(error) }
     }
 
     private func collectNow() async throws {
@@ -291,7 +286,7 @@ actor Hooks {
         let body: String?
         let key = NoticeRecord.Key(hook: hook.name, seq: notice.seq)
         do { body = try await context.store.read { try $0.notices.body(of: key) } } catch {
-            if let error = error as? StoreError { stateHealth.failed(error) }
+            stateHealth.noteFailure(error)
             lines[hook.name]?.stopped()
             return
         }
@@ -316,16 +311,12 @@ actor Hooks {
             if lines[name]?.trouble != nil { context.log.notice("hook works again", ["hook": name]) }
             lines[name]?.succeeded(notice.seq, at: wall, now)
             counters.add(.hookNotices, [name, "told"])
-            do { try await forgetTold() } catch {
-                if let error = error as? StoreError { stateHealth.failed(error) }
-            }
+            do { try await forgetTold() } catch { stateHealth.noteFailure(error) }
         case .refused(let reason):
             lines[name]?.refused(notice.seq, reason, at: wall)
             lines[name]?.told.insert(notice.seq)
             givenUp(1, by: name, reason)
-            do { try await forgetTold() } catch {
-                if let error = error as? StoreError { stateHealth.failed(error) }
-            }
+            do { try await forgetTold() } catch { stateHealth.noteFailure(error) }
         case .again(let reason, let code, let after):
             counters.add(.hookFailures, [name])
             guard
@@ -343,7 +334,7 @@ actor Hooks {
                     key: .init(hook: name, seq: tried.seq), at: tried.at, upload: tried.upload, tries: tried.tries,
                     waited: now.since(tried.queuedAt))
                 try await context.store.write { try $0.notices.recordFailure(record) }
-            } catch { if let error = error as? StoreError { stateHealth.failed(error) } }
+            } catch { stateHealth.noteFailure(error) }
         }
     }
 

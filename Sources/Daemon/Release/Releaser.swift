@@ -148,7 +148,7 @@ actor Releaser {
             switch asset.action {
             case .keep, .leave: return .dropCopy(.kept)
             case .delete: return .release(.delete)
-            case .move(let template): return .release(.move(to: target(asset, template)))
+            case .move(let template): return .release(.move(to: asset.moveTarget(template)))
             }
         }
     }
@@ -300,7 +300,7 @@ actor Releaser {
             if let reason = try await blocking({ [locator] in locator.absence(of: asset, after: error) }) {
                 return .away(reason)
             }
-            try await postpone(asset, advice(error, asset))
+            try await postpone(asset, ReleaseAdvice.text(after: error, for: asset))
         }
         return .waits
     }
@@ -368,33 +368,6 @@ actor Releaser {
             context.log.warning(
                 "source not released yet", ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
         }
-    }
-
-    /// The kernel's error, and advice for a person.
-    private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
-        // The kernel names the place that refused: the source's folder, or the target's.
-        var folder = asset.path.shown.parent.display
-        if case .move(let template) = asset.action {
-            let place = target(asset, template).shown.parent.display
-            if error.subject.contains(place) { folder = place }
-        }
-        if error.isNotPermitted {
-            return "\(error); \(folder) or the file forbids it to the daemon's user in spite of its permissions: "
-                + "look for a sticky bit (ls -ld) and for the attributes i and a (lsattr)"
-        }
-        if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
-        if error.isReadOnly {
-            return "\(folder) is on a read-only file system: mount it writable"
-                + (Notify().isHeard ? "; if it is, add ReadWritePaths=-\(folder) to the unit" : "")
-        }
-        return error.description
-    }
-
-    private func target(_ asset: AssetRecord, _ template: Template) -> MoveTarget {
-        RemoteNaming(
-            folder: asset.folder, relative: asset.identity.relative, size: asset.size,
-            modified: asset.identity.modified, sha256: asset.sha256, id: "\(asset.id)"
-        ).target(template)
     }
 
     func nextDeadline() -> Duration? {

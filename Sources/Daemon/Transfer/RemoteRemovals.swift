@@ -75,7 +75,7 @@ actor RemoteRemovals {
             try await end(deletion, isDone ? "done" : "unsupported", nil)
             if isDone { await scheduler.freedSpace(at: deletion.destination) }
         } catch let error as UploadError {
-            secrets.refused(error.remedy, by: deletion.destination)
+            if error.remedy.mayConcernSecret { secrets.renew(of: deletion.destination) }
             // More questions would not find out more.
             if error.failure.code == Failure.removalUnknown {
                 try await end(deletion, "unknown", error.failure.message)
