@@ -13,17 +13,17 @@ struct ComponentScene {
     let folder = TemporaryFolder()
     let clocks = ManualClocks()
     let remote = ScriptedRemote()
-    let house: House
+    let parts: ComponentParts
     let scheduler: Scheduler
     let lifecycle: Lifecycle
 
-    var context: Context { house.context }
-    var store: Store { house.store }
+    var context: Context { parts.context }
+    var store: Store { parts.store }
     var finder: UploadFinder { UploadFinder(store: store) }
     var views: UploadViews {
         UploadViews(
-            context: context, scheduler: scheduler, live: house.live, making: house.making, troubles: house.troubles,
-            stagingHolds: house.stagingHolds)
+            context: context, scheduler: scheduler, live: parts.live, making: parts.making, troubles: parts.troubles,
+            stagingHolds: parts.stagingHolds)
     }
 
     /// - Parameter shape: Further settings, after the folders `cam` and `door` and the destination `nas`.
@@ -33,12 +33,12 @@ struct ComponentScene {
         try shape(&settings)
         let staging = StagingArea(settings.staging)
         try staging.prepare()
-        house = House(
+        parts = ComponentParts(
             setup: RuntimeConfiguration(
                 settings: settings, staging: staging, destinations: ["nas": remote], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: UploadSort(settings)), clocks: clocks,
             log: .silent)
-        scheduler = Scheduler(house: house)
+        scheduler = parts.scheduler()
         lifecycle = Lifecycle(startedAt: clocks.wall())
         if isReady { lifecycle.finishStart() }
     }

@@ -84,7 +84,7 @@ struct DaemonScene {
     }
 
     func state(_ id: String) async throws -> UploadState? {
-        try await daemon.house.store.read { try $0.uploads.find(id) }?.state
+        try await daemon.context.store.read { try $0.uploads.find(id) }?.state
     }
 
     /// Waits until the uploads are in this state. Those that are not running have left the scheduler then: the store

@@ -76,7 +76,7 @@ struct SchedulerTests {
         scene.remote.letGo()
         try await scene.reach(.completed, ids)
         #expect(await scene.daemon.scheduler.hold(of: "nas") == nil)
-        for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0) }
+        for id in ids { #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         try await scene.stop()
     }
 
@@ -176,7 +176,7 @@ struct SchedulerTests {
             try await scene.reach(.queued, ids)
             try await scene.isRunning(0)
             let begun = scene.remote.began.count
-            scene.daemon.house.schedulingSignal.signal()
+            scene.daemon.signals.scheduling.signal()
             ids.append(try await scene.add("\(round) paused"))
             try await scene.reach(.queued, ids)
             #expect(scene.remote.began.count == begun)
@@ -259,7 +259,7 @@ struct UploadCommandTests {
             scene.remote.standard = moment == .opening ? .waitOpening : .waitUploading
             let id = try await scene.add("meant")
             try await eventually("it is \(moment)") {
-                scene.daemon.house.live[id]?.phase == (moment == .opening ? .opening : .uploading)
+                scene.daemon.operations.plan.live[id]?.phase == (moment == .opening ? .opening : .uploading)
             }
             return id
         }

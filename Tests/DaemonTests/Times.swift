@@ -23,6 +23,6 @@ extension DaemonScene {
     /// Advances the clocks, and wakes the tasks that wait for them.
     func goOn(_ clocks: ManualClocks, to wall: WallTime) {
         clocks.advance(by: .milliseconds(wall.milliseconds - clocks.wall().milliseconds))
-        daemon.house.schedulingSignal.signal()
+        daemon.signals.scheduling.signal()
     }
 }

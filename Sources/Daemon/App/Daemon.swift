@@ -17,7 +17,9 @@ internal import Watch
 /// try await daemon.run()
 /// ```
 package final class Daemon: Sendable {
-    let house: House
+    let context: Context
+    let signals: Signals
+    private let stateHealth: StateHealth
     let lifecycle: Lifecycle
     let scheduler: Scheduler
     let watcher: Watcher
@@ -25,19 +27,15 @@ package final class Daemon: Sendable {
     let events: EventCache
     /// The components that carry out the operations of the API.
     let operations: OperationHandlers
-    private let intake: Intake
+    let intake: Intake
     private let grouping: FileGrouper
-    private let releaser: Releaser
-    private let retention: SourceRetention
-    private let media: RemovableMedia
-    /// `nil` where there is no way to encode an event.
-    private let hooks: Hooks?
     private let reports: ReportWriter
     private let once: OnceRun
     private let firstWatch: FirstWatch
     /// Signalled when the watcher reports a change of a folder.
     private let watchChanges = AsyncBroadcast()
-    private let fileSystems = FileSystems()
+    /// The loops that run until the daemon stops, besides the one of the watcher.
+    private let loops: [@Sendable () async throws -> Void]
     private let transport: Transport
 
     /// Opens the state and the staging folder, and makes the destinations. Uploads that an earlier process left running
@@ -78,94 +76,140 @@ package final class Daemon: Sendable {
             try $0.notices.keepHooks(settings.hooks.map(\.name), from: lastEvent)
         }
         if forgotten > 0 { log.notice(Hooks.forgotten, ["count": "\(forgotten)"]) }
-        let house = House(
-            setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
-            store: store,
-            clocks: clocks, log: log, sources: try await SourceFolders(recordedIn: store, log))
-        _ = await store.listen { [stateHealth = house.stateHealth] in stateHealth.committed() }
-        await store.onChange { [signals = house.signals] in signals.wake(for: $0) }
-        let transport = Transport(names: house.addresses)
+        let configuration = CurrentConfiguration(
+            RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()))
+        let context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
+        let addresses = AddressCache()
         let factory = DestinationFactory(
-            kinds: kinds, transport: transport, secrets: house.secrets, clocks: clocks, log: log)
-        let daemon = Daemon(house, factory, reloading, reporting)
-        var setup = house.setup
+            kinds: kinds, transport: Transport(names: addresses), secrets: SecretReader(), clocks: clocks, log: log)
+        let daemon = Daemon(
+            context, try await SourceFolders(recordedIn: store, log), addresses, factory, reloading, reporting)
+        _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
+        await store.onChange { [signals = daemon.signals] in signals.wake(for: $0) }
+        var setup = configuration.value
         for destination in settings.destinations {
             setup.destinations[destination.name] = try factory.make(destination)
         }
-        house.replace(setup)
+        configuration.replace(setup)
         daemon.firstWatch.replace(try await daemon.firstWatch.find(in: settings))
         daemon.watcher.change(settings.folders.map(\.watch), skipExisting: daemon.firstWatch.skipping(settings))
         return daemon
     }
 
-    private init(_ house: House, _ factory: DestinationFactory, _ reloading: Reloading?, _ reporting: Reporting?) {
-        self.house = house
-        let transport = factory.transport
-        self.transport = transport
-        house.ledger.set(charging: { [weak transport] in await transport?.charge() })
-        let lifecycle = Lifecycle(startedAt: house.clocks.wall())
-        let firstWatch = FirstWatch(store: house.store)
-        let intake = Intake(house: house)
-        let watcher = Self.watcher(house)
-        let stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
+    /// Makes all components and connects them.
+    private init(
+        _ context: Context, _ sources: SourceFolders, _ addresses: AddressCache, _ factory: DestinationFactory,
+        _ reloading: Reloading?, _ reporting: Reporting?
+    ) {
+        let (transport, secrets) = (factory.transport, factory.secrets)
+        let (signals, counters, fileSystems, mediaReading) = (Signals(), Counters(), FileSystems(), MediaReading())
+        let alerts = StatusCollector.StatusAlerts(
+            troubles: Alerts(), reportTroubles: Alerts(), unsureReleases: Alerts())
+        let stagingHolds = Alerts()
+        let stateHealth = StateHealth(
+            configuration: context.configuration, clocks: context.clocks, log: context.log, troubles: alerts.troubles,
+            signals: signals)
+        let locator = SourceLocator(context: context, folders: sources)
+        let (live, making) = (LiveUploads(clocks: context.clocks), LiveStaging(clocks: context.clocks))
+        let ledger = Ledger(
+            store: context.store, clocks: context.clocks, log: context.log, settings: context.settings,
+            counters: counters)
+        ledger.set(charging: { [weak transport] in await transport?.charge() })
+        let bandwidth = BandwidthLimiter(clocks: context.clocks)
+        let hookSlots = AsyncSemaphore { signals.hook.signal() }
+        let lifecycle = Lifecycle(startedAt: context.clocks.wall())
+        let firstWatch = FirstWatch(store: context.store)
+        let intake = Intake(
+            context: context, stateHealth: stateHealth,
+            assets: NewAssetBuilder(
+                configuration: context.configuration, sources: sources, mediaReading: mediaReading),
+            counters: counters, live: live, signal: signals.scheduling)
+        let watcher = Self.watcher(context, sources)
+        let reconsider: @Sendable (String, FilePath) -> Void = { watcher.reconsider(folder: $0, relative: $1) }
+        let stager = Stager(
+            context: context, stateHealth: stateHealth, locator: locator, mediaReading: mediaReading, making: making,
+            troubles: alerts.troubles, stagingHolds: stagingHolds, signals: signals, reconsider: reconsider)
         let scheduler = Scheduler(
-            house: house,
-            connections: Scheduler.Connections(
+            attempts: AttemptContext(
+                context: context, live: live, locator: locator, stagingHolds: stagingHolds, hookSlots: hookSlots,
+                pendingApprovals: PendingApprovals(), counters: counters),
+            sendingLimits: SendingLimits(ledger: ledger, bandwidth: bandwidth), stateHealth: stateHealth,
+            signals: signals, addresses: addresses,
+            callbacks: Scheduler.Callbacks(
                 closeInterface: { [transport] in await transport.close(interface: $0) },
-                loseAddresses: { [transport] in transport.lose(addresses: $0) }),
-            reconsiderSource: { watcher.reconsider(folder: $0, relative: $1) })
-        let releaser = Releaser(house: house, writers: WriterSearch(clocks: house.clocks)) {
-            watcher.reconsider(folder: $0, relative: $1)
-        }
-        let retention = SourceRetention(house: house)
-        let grouping = FileGrouper(house: house, intake: intake, fileSystems: fileSystems) {
-            watcher.reconsider(folder: $0, relative: $1)
-        }
+                loseAddresses: { [transport] in transport.lose(addresses: $0) }, reconsiderSource: reconsider,
+                renewSecret: { secrets.renew(of: $0) }))
+        let releaser = Releaser(
+            context: context, stateHealth: stateHealth, locator: locator, unsureReleases: alerts.unsureReleases,
+            signal: signals.release, writers: WriterSearch(clocks: context.clocks), reconsider: reconsider)
+        let retention = SourceRetention(context: context, stateHealth: stateHealth, signal: signals.retention)
+        let grouping = FileGrouper(
+            context: context, sources: sources, intake: intake, fileSystems: fileSystems, signal: signals.grouping,
+            reconsider: reconsider)
         let media = RemovableMedia(
-            house: house, states: { watcher.states() }, grouping: { await grouping.held },
+            context: context, stateHealth: stateHealth, signal: signals.media, states: { watcher.states() },
+            grouping: { await grouping.held },
             onReturn: {
-                house.disksAreBack($0)
+                locator.disksAreBack($0)
                 await stager.retry($0)
                 try await releaser.retry($0)
             })
         let views = UploadViews(
-            context: house.context, scheduler: scheduler, live: house.live, making: house.making,
-            troubles: house.troubles, stagingHolds: house.stagingHolds)
-        let events = EventCache(context: house.context, views: views, live: house.live, making: house.making)
+            context: context, scheduler: scheduler, live: live, making: making, troubles: alerts.troubles,
+            stagingHolds: stagingHolds)
+        let events = EventCache(context: context, views: views, live: live, making: making)
         let sender = HookSender(
-            transport: PermittedTransport(transport), secrets: house.secrets, clocks: house.clocks)
-        let hooks = reporting.map { [scheduler] in
-            Hooks(house: house, scheduler: scheduler, sender: sender, events: events, encode: $0.event)
+            transport: PermittedTransport(transport), secrets: secrets, clocks: context.clocks)
+        let hooks = reporting.map {
+            Hooks(
+                context: context, stateHealth: stateHealth, ledger: ledger, counters: counters, slots: hookSlots,
+                signal: signals.hook, scheduler: scheduler, sender: sender, events: events, encode: $0.event)
         }
         let reloader = ConfigurationReloader(
-            context: house.context, lifecycle: lifecycle, reloading: reloading, factory: factory,
-            firstWatch: firstWatch, secrets: house.secrets,
+            context: context, lifecycle: lifecycle, reloading: reloading, factory: factory, firstWatch: firstWatch,
+            secrets: secrets,
             loops: ConfigurationReloader.Loops(
                 watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
-            signals: house.signals)
-        operations = OperationHandlers(
-            house, lifecycle, reloader, views, events,
-            OperationHandlers.Loops(
+            signals: signals)
+        let operations = OperationHandlers(
+            context: context, lifecycle: lifecycle, signals: signals, stateHealth: stateHealth, sources: sources,
+            secrets: secrets, mediaReading: mediaReading, live: live, making: making, bandwidth: bandwidth,
+            ledger: ledger, counters: counters, alerts: alerts, stagingHolds: stagingHolds, reloader: reloader,
+            views: views, cache: events,
+            loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: watchChanges, fileSystems: fileSystems, intake: intake,
                 grouping: grouping, media: media, retention: retention, stager: stager, scheduler: scheduler,
                 releaser: releaser, hooks: hooks))
-        reports = ReportWriter(
-            context: house.context, reporting: reporting, metrics: operations.metrics, status: operations.status,
-            signal: house.metricsSignal, troubles: house.reportTroubles)
+        let reports = ReportWriter(
+            context: context, reporting: reporting, metrics: operations.metrics, status: operations.status,
+            signal: signals.metrics, troubles: alerts.reportTroubles)
+        let removals = RemoteRemovals(
+            context: context, stateHealth: stateHealth, ledger: ledger, secrets: secrets, signal: signals.removal,
+            scheduler: scheduler)
+        let cleaner = HistoryCleaner(context: context, stateHealth: stateHealth, signal: signals.history)
+        let maintenance = Maintenance(
+            context: context, sources: sources, fileSystems: fileSystems, signal: signals.maintenance)
+        var loops: [@Sendable () async throws -> Void] = [
+            { try await stager.run() }, { try await scheduler.run() }, { try await releaser.run() },
+            { try await retention.run() }, { try await grouping.run() }, { try await media.run() },
+            { try await removals.run() }, { try await reports.run() }, { try await cleaner.run() },
+            { try await maintenance.run() },
+        ]
+        if let hooks { loops.append { try await hooks.run() } }
         once = OnceRun(
-            context: house.context, watcher: watcher, grouping: grouping, stager: stager, scheduler: scheduler,
-            releaser: releaser, hooks: hooks, views: views, signals: house.signals, troubles: house.troubles,
-            unsureReleases: house.unsureReleases)
-        (self.lifecycle, self.firstWatch, self.intake, self.watcher) = (lifecycle, firstWatch, intake, watcher)
-        (self.stager, self.scheduler, self.releaser) = (stager, scheduler, releaser)
-        (self.retention, self.grouping, self.media) = (retention, grouping, media)
-        (self.events, self.hooks) = (events, hooks)
+            context: context, watcher: watcher, grouping: grouping, stager: stager, scheduler: scheduler,
+            releaser: releaser, hooks: hooks, views: views, signals: signals, troubles: alerts.troubles,
+            unsureReleases: alerts.unsureReleases)
+        (self.context, self.signals, self.stateHealth, self.lifecycle) = (context, signals, stateHealth, lifecycle)
+        (self.transport, self.firstWatch, self.intake, self.watcher) = (transport, firstWatch, intake, watcher)
+        (self.stager, self.scheduler, self.grouping, self.events) = (stager, scheduler, grouping, events)
+        (self.operations, self.reports, self.loops) = (operations, reports, loops)
     }
 
-    private static func watcher(_ house: House) -> Watcher {
-        let (store, log) = (house.store, house.log)
+    private static func watcher(_ context: Context, _ sources: SourceFolders) -> Watcher {
+        let (store, log) = (context.store, context.log)
         return Watcher(
-            rules: house.settings.folders.map(\.watch), in: house.sources, clocks: house.clocks,
+            rules: context.settings.folders.map(\.watch), in: sources, clocks: context.clocks,
             isKnown: { try await store.known($0) },
             log: { remark in
                 switch remark.level {
@@ -195,7 +239,7 @@ package final class Daemon: Sendable {
     package func runOnce(patience: Duration = .zero) async throws -> OnceView {
         try await run { [once] in try await once.waitForEnd(patience) }
         // The files show the result of the run, and not the state of up to `metrics.every` ago.
-        await reports.write(house.settings.metrics)
+        await reports.write(context.settings.metrics)
         return try await once.leftovers()
     }
 
@@ -217,37 +261,20 @@ package final class Daemon: Sendable {
         }
         lifecycle.beginStop()
         await transport.stop()
-        do { try await house.store.write { try $0.settings.storeRunTime() } } catch {
-            house.log.debug("running time not saved", ["reason": "\(error)"])
+        do { try await context.store.write { try $0.settings.storeRunTime() } } catch {
+            context.log.debug("running time not saved", ["reason": "\(error)"])
         }
-        house.log.notice("stopped")
+        context.log.notice("stopped")
     }
 
     private func runLoops(until end: (@Sendable () async throws -> Void)?) async throws {
-        let (context, signals) = (house.context, house.signals)
-        let cleaner = HistoryCleaner(
-            context: context, stateHealth: house.stateHealth, signal: signals.history)
-        let maintenance = Maintenance(
-            context: context, sources: house.sources, fileSystems: fileSystems, signal: signals.maintenance)
-        let removals = RemoteRemovals(house: house, scheduler: scheduler)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.watch(reportsRest: end != nil) }
-            group.addTask { try await self.stager.run() }
-            group.addTask { try await self.scheduler.run() }
-            group.addTask { try await self.releaser.run() }
-            group.addTask { try await self.retention.run() }
-            group.addTask { try await self.grouping.run() }
-            group.addTask { try await self.media.run() }
-            group.addTask { try await removals.run() }
-            if let hooks { group.addTask { try await hooks.run() } }
+            for loop in loops { group.addTask { try await loop() } }
             group.addTask { try await self.watchForDamage() }
-            group.addTask { try await self.reports.run() }
-            group.addTask { try await cleaner.run() }
-            group.addTask { try await maintenance.run() }
             if let end { group.addTask { try await end() } }
-            for signal in [signals.staging, signals.release, signals.maintenance, signals.retention] {
-                signal.signal()
-            }
+            // The other loops look for their work before they wait for the first time.
+            signals.maintenance.signal()
             // The first loop that ends, ends all: by cancellation, or by an error that no loop can repair.
             defer { group.cancelAll() }
             try await group.next()
@@ -255,7 +282,7 @@ package final class Daemon: Sendable {
     }
 
     private func watch(reportsRest: Bool) async throws {
-        let signal = house.rest.signal
+        let signal = signals.rest.signal
         var onRest: (@Sendable () -> Void)?
         if reportsRest { onRest = { signal.signal() } }
         defer { watchChanges.end() }
@@ -266,7 +293,7 @@ package final class Daemon: Sendable {
             },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             onScanned: { [firstWatch] in try await firstWatch.recordScan(of: $0) }, onRest: onRest,
-            onStateChange: { [signal = house.mediaSignal, watchChanges] in
+            onStateChange: { [signal = signals.media, watchChanges] in
                 signal.signal()
                 watchChanges.signal()
             })
@@ -274,39 +301,39 @@ package final class Daemon: Sendable {
 
     /// Any loop may meet a damaged page, as one failed step among others. Then all loops end.
     private func watchForDamage() async throws {
-        guard let error = await house.store.damage.first() else { return }
+        guard let error = await context.store.damage.first() else { return }
         throw unusable(error)
     }
 
     private func unusable(_ error: StoreError) -> any Error {
-        error.isCorrupt ? StateUnusable(database: house.store.path, error: error) : error
+        error.isCorrupt ? StateUnusable(database: context.store.path, error: error) : error
     }
 
     private func announceStart() async {
         do {
-            let tallies = try await house.store.read { try $0.lists.tallies() }
+            let tallies = try await context.store.read { try $0.lists.tallies() }
             let ongoing = tallies.filter { !$0.state.isTerminal }.reduce(0) { $0 + $1.uploads }
-            try await house.store.write { try $0.events.append("loaded", nil, ["ongoing": "\(ongoing)"]) }
-            house.log.notice(
+            try await context.store.write { try $0.events.append("loaded", nil, ["ongoing": "\(ongoing)"]) }
+            context.log.notice(
                 "started",
                 [
-                    "version": sluiceVersion, "state": house.settings.state.display,
-                    "staging": house.staging.folder.display, "folders": "\(house.settings.folders.count)",
-                    "destinations": "\(house.settings.destinations.count)", "ongoing": "\(ongoing)",
+                    "version": sluiceVersion, "state": context.settings.state.display,
+                    "staging": context.staging.folder.display, "folders": "\(context.settings.folders.count)",
+                    "destinations": "\(context.settings.destinations.count)", "ongoing": "\(ongoing)",
                 ])
             await warnOfLittleRoom()
         } catch {
-            if let error = error as? StoreError { house.stateFailed(error) }
-            house.log.error("cannot record the start", ["reason": "\(error)"])
+            stateHealth.noteFailure(error)
+            context.log.error("cannot record the start", ["reason": "\(error)"])
         }
         lifecycle.finishStart()
     }
 
     private func warnOfLittleRoom() async {
-        let folder = house.settings.state
+        let folder = context.settings.state
         // A file system that does not report its free space is no fault.
         guard let free = try? await blocking({ try Space(at: folder).free }), free < Store.scarceRoom else { return }
-        house.log.warning(
+        context.log.warning(
             "little free space for the state folder: the daemon continues, with more disk writes",
             ["path": folder.display, "free": "\(free)", "wanted": "\(Store.scarceRoom)"])
     }

@@ -1,4 +1,5 @@
 internal import Core
+internal import Credentials
 internal import Linux
 internal import Watch
 
@@ -37,58 +38,59 @@ struct OperationHandlers: Sendable {
     }
 
     init(
-        _ house: House, _ lifecycle: Lifecycle, _ reloader: ConfigurationReloader, _ views: UploadViews,
-        _ cache: EventCache, _ loops: Loops
+        context: Context, lifecycle: Lifecycle, signals: Signals, stateHealth: StateHealth, sources: SourceFolders,
+        secrets: SecretReader, mediaReading: MediaReading, live: LiveUploads, making: LiveStaging,
+        bandwidth: BandwidthLimiter, ledger: Ledger, counters: Counters, alerts: StatusCollector.StatusAlerts,
+        stagingHolds: Alerts, reloader: ConfigurationReloader, views: UploadViews, cache: EventCache, loops: Loops
     ) {
-        let (context, scheduler) = (house.context, loops.scheduler)
-        let finder = UploadFinder(store: house.store)
-        let gate = DaemonGate(house: house, scheduler: scheduler)
-        let ineffectiveRules = IneffectiveRules(context: context, scheduler: scheduler, sites: { house.sites })
+        let scheduler = loops.scheduler
+        let finder = UploadFinder(store: context.store)
+        let gate = DaemonGate(log: context.log, stateHealth: stateHealth, ledger: ledger, scheduler: scheduler)
+        let ineffectiveRules = IneffectiveRules(
+            context: context, scheduler: scheduler, sites: { context.configuration.sites })
         self.reloader = reloader
         uploads = UploadQueries(
-            context: context, finder: finder, views: views, scheduler: scheduler, sources: house.sources,
-            mediaReading: house.mediaReading, troubles: house.troubles, stagingHolds: house.stagingHolds)
+            context: context, finder: finder, views: views, scheduler: scheduler, sources: sources,
+            mediaReading: mediaReading, troubles: alerts.troubles, stagingHolds: stagingHolds)
         why = WhyExplainer(
             context: context, finder: finder, views: views, scheduler: scheduler, watcher: loops.watcher,
-            grouping: loops.grouping, sources: house.sources)
+            grouping: loops.grouping, sources: sources)
         status = StatusCollector(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher,
             grouping: loops.grouping, media: loops.media, retention: loops.retention, hooks: loops.hooks,
-            live: house.live, making: house.making, bandwidth: house.bandwidth, ledger: house.ledger,
-            alerts: StatusCollector.StatusAlerts(
-                troubles: house.troubles, reportTroubles: house.reportTroubles,
-                unsureReleases: house.unsureReleases),
+            live: live, making: making, bandwidth: bandwidth, ledger: ledger,
+            alerts: alerts,
             ineffectiveRules: ineffectiveRules)
         metrics = MetricsCollector(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher, hooks: loops.hooks,
-            ledger: house.ledger, counters: house.counters, troubles: house.troubles,
-            reportTroubles: house.reportTroubles, reloader: reloader)
-        usage = UsageQueries(context: context, scheduler: scheduler, ledger: house.ledger)
-        plan = PlanQueries(context: context, scheduler: scheduler, live: house.live)
+            ledger: ledger, counters: counters, troubles: alerts.troubles,
+            reportTroubles: alerts.reportTroubles, reloader: reloader)
+        usage = UsageQueries(context: context, scheduler: scheduler, ledger: ledger)
+        plan = PlanQueries(context: context, scheduler: scheduler, live: live)
         adder = FileAdder(
-            context: context, lifecycle: lifecycle, sources: house.sources, fileSystems: loops.fileSystems,
+            context: context, lifecycle: lifecycle, sources: sources, fileSystems: loops.fileSystems,
             intake: loops.intake, views: views)
         receiver = ByteReceiver(
             context: context, lifecycle: lifecycle,
             reception: Reception(
-                context: context, making: house.making, mediaReading: house.mediaReading, counters: house.counters,
+                context: context, making: making, mediaReading: mediaReading, counters: counters,
                 stager: loops.stager, intake: loops.intake),
             views: views)
         pauses = PauseCommands(
             context: context, lifecycle: lifecycle, finder: finder, views: views, scheduler: scheduler)
         commands = UploadCommands(
             context: context, lifecycle: lifecycle, finder: finder, views: views, scheduler: scheduler,
-            stager: loops.stager, sources: house.sources, secrets: house.secrets, signals: house.signals)
+            stager: loops.stager, sources: sources, secrets: secrets, signals: signals)
         overrides = OverrideCommands(context: context, lifecycle: lifecycle, finder: finder, scheduler: scheduler)
         folders = FolderCommands(
-            context: context, lifecycle: lifecycle, sources: house.sources, watcher: loops.watcher,
+            context: context, lifecycle: lifecycle, sources: sources, watcher: loops.watcher,
             watchChanges: loops.watchChanges, stager: loops.stager, releaser: loops.releaser)
         checks = CheckCommands(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher, hooks: loops.hooks,
             gate: gate, ineffectiveRules: ineffectiveRules)
         remotes = RemoteInspector(
             context: context, lifecycle: lifecycle, gate: gate,
-            onRefusal: { house.refused($0, by: $1) })
-        events = EventStreams(context: context, cache: cache, live: house.live, making: house.making)
+            onRefusal: { if $0?.mayConcernSecret == true { secrets.renew(of: $1) } })
+        events = EventStreams(context: context, cache: cache, live: live, making: making)
     }
 }

@@ -22,6 +22,9 @@ struct StateHealth: Sendable {
         self.signals = signals
     }
 
+    /// Whether the state could not be written, and no commit has succeeded since.
+    var isFailing: Bool { troubles["state"] != nil }
+
     /// Reports that the state cannot be written: once, however many callers find it and however often. The scheduler
     /// then tries to write it every few seconds until it succeeds; ``committed()`` clears the report.
     func failed(_ error: StoreError) {
@@ -36,6 +39,9 @@ struct StateHealth: Sendable {
         log.error("cannot write the state: intake, uploads and releases stop until it can be written", ["reason": text])
         signals.scheduling.signal()
     }
+
+    /// Reports an error of any kind, if it shows that the state cannot be written.
+    func noteFailure(_ error: any Error) { if let error = error as? StoreError { failed(error) } }
 
     /// Called after each commit: the loops that wait for the state continue.
     func committed() {

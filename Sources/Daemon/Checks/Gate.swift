@@ -30,7 +30,9 @@ struct Held: Error {
 
 /// The gate of a daemon: that of its uploads, and their ledger.
 struct DaemonGate: Gate {
-    let house: House
+    let log: Log
+    let stateHealth: StateHealth
+    let ledger: Ledger
     let scheduler: Scheduler
 
     func ask<R: Sendable>(
@@ -50,10 +52,10 @@ struct DaemonGate: Gate {
         }
         let hold = await scheduler.requestEnded(request)
         if let account = permit.account {
-            do { try await house.ledger.close(account) } catch let error as StoreError {
-                house.stateFailed(error)
+            do { try await ledger.close(account) } catch let error as StoreError {
+                stateHealth.failed(error)
             } catch {
-                house.log.debug("cannot record the cost of a request", ["reason": "\(error)"])
+                log.debug("cannot record the cost of a request", ["reason": "\(error)"])
             }
         }
         if let hold { return .failure(Held(hold: hold)) }

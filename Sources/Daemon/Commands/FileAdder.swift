@@ -161,11 +161,11 @@ struct FileAdder: Sendable {
             var file = file
             file.settledBy = .added
             arrivals.append(
-                intake.arrival(
+                intake.assets.arrival(
                     of: file, folder, to: to.isEmpty ? folder.uploadTo : to, key: request.key,
                     context: request.context, headers: request.headers, url: request.url,
                     again: request.again,
-                    facts: await intake.facts(of: file)))
+                    facts: await intake.assets.facts(of: file)))
         }
         if arrivals.isEmpty { return [] }
         let outcomes = try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }

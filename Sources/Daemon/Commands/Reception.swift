@@ -177,7 +177,7 @@ struct Reception: Sendable {
         let identity = StoredIdentity(
             folder: folder.watch.name, relative: relative, size: size, modified: now, inode: nil, born: nil,
             fileSystem: nil)
-        return intake.arrival(
+        return intake.assets.arrival(
             of: SettledFile(
                 folder: folder.watch.name, root: root, relative: relative, status: status, identity: identity,
                 settledBy: .added), folder, to: destinations, key: request.key, context: request.context,
@@ -217,7 +217,7 @@ extension Stager {
         receptions -= 1
         admission.release(room)
         // Copies that wait for space may have it now. The signal also wakes the check for rest.
-        house.stagingSignal.signal()
+        signal.signal()
     }
 
     /// Promises space for `more` bytes after those that have arrived, in place of the earlier promise.
@@ -227,7 +227,7 @@ extension Stager {
         let query = admission.beginSpaceQuery()
         guard let now = try await budget() else {
             throw Refusal(
-                .unavailable, house.troubles["staging"]?.text ?? "cannot read the free space of the staging folder")
+                .unavailable, troubles["staging"]?.text ?? "cannot read the free space of the staging folder")
         }
         // The bytes that have arrived are already subtracted from the free space of the disk.
         let wanted = StagingBudget.Reservation(size: arrived + more, need: more)

@@ -109,7 +109,6 @@ struct UploadCommands: Sendable {
 
     func retry(_ selection: Selection) async throws -> UploadsReply {
         try lifecycle.requireReady()
-        defer { signals.scheduling.signal() }
         if selection.ids.isEmpty {
             return try await forAll(selection, ["failed"]) { ids in try await retryAll(ids) }
         }

@@ -10,7 +10,12 @@ internal import Store
 /// An event that a hook wants becomes a row of the store. The same transaction records how far the hook has read. The
 /// row stays until the notice is delivered or given up. Everything else here is in memory.
 actor Hooks {
-    private let house: House
+    private let context: Context
+    private let stateHealth: StateHealth
+    private let ledger: Ledger
+    private let counters: Counters
+    private let slots: AsyncSemaphore
+    private let signal: AsyncSignal
     private let scheduler: Scheduler
     private let sender: HookSender
     private let events: EventCache
@@ -33,19 +38,18 @@ actor Hooks {
     private static let stride: Int64 = 256
 
     init(
-        house: House, scheduler: Scheduler, sender: HookSender, events: EventCache,
+        context: Context, stateHealth: StateHealth, ledger: Ledger, counters: Counters, slots: AsyncSemaphore,
+        signal: AsyncSignal, scheduler: Scheduler, sender: HookSender, events: EventCache,
         encode: @escaping @Sendable (EventView) throws -> [UInt8]
     ) {
-        self.house = house
-        self.scheduler = scheduler
-        self.sender = sender
-        self.events = events
-        self.encode = encode
+        (self.context, self.stateHealth, self.ledger) = (context, stateHealth, ledger)
+        (self.counters, self.slots, self.signal) = (counters, slots, signal)
+        (self.scheduler, self.sender, self.events, self.encode) = (scheduler, sender, events, encode)
     }
 
     /// Whether no notice is being sent, and none could be.
     var isAtRest: Bool {
-        let now = house.clocks.monotonic()
+        let now = context.clocks.monotonic()
         return isLoaded && tasks.isEmpty && !lines.values.contains { $0.hold == nil && $0.next(at: now) != nil }
     }
 
@@ -61,15 +65,15 @@ actor Hooks {
                     if let number = reader { events.forget(number) }
                     reader = nil
                 } else {
-                    if reader == nil { reader = await events.listen(house.hookSignal) }
+                    if reader == nil { reader = await events.listen(signal) }
                     try await read()
                     try await forgetTold()
                     try await giveUpHopeless()
                     await start()
                 }
-                await house.hookSignal.wait(atMost: nextDeadline)
+                await signal.wait(atMost: nextDeadline)
             } catch let error as StoreError {
-                house.stateFailed(error)
+                stateHealth.failed(error)
                 try? await Alarms.shared.sleep(for: .seconds(5))
             }
         }
@@ -79,12 +83,12 @@ actor Hooks {
 
     /// Takes over the notices that an earlier run has left.
     private func load() async throws {
-        let marks = try await house.store.read { try $0.notices.hookMarks() }
-        let notices = try await house.store.read { try $0.notices.all() }
-        let newest = await house.store.seq
-        let now = house.clocks.monotonic()
+        let marks = try await context.store.read { try $0.notices.hookMarks() }
+        let notices = try await context.store.read { try $0.notices.all() }
+        let newest = await context.store.seq
+        let now = context.clocks.monotonic()
         var lines: [String: HookQueue] = [:]
-        for hook in house.settings.hooks { lines[hook.name] = HookQueue(hook) }
+        for hook in context.settings.hooks { lines[hook.name] = HookQueue(hook) }
         for notice in notices {
             lines[notice.key.hook]?.add([
                 HookQueue.Waiting(
@@ -101,22 +105,20 @@ actor Hooks {
     /// Applies new settings.
     func collect() async {
         isTaken = false
-        do { try await collectNow() } catch {
-            if let error = error as? StoreError { house.stateFailed(error) }
-        }
+        do { try await collectNow() } catch { stateHealth.noteFailure(error) }
     }
 
     private func collectNow() async throws {
-        let hooks = house.settings.hooks
+        let hooks = context.settings.hooks
         // Events until now belong to the earlier hooks.
-        let newest = await house.store.seq
-        let forgotten = try await house.store.write { try $0.notices.keepHooks(hooks.map(\.name), from: newest) }
-        if forgotten > 0 { house.log.notice(Self.forgotten, ["count": "\(forgotten)"]) }
+        let newest = await context.store.seq
+        let forgotten = try await context.store.write { try $0.notices.keepHooks(hooks.map(\.name), from: newest) }
+        if forgotten > 0 { context.log.notice(Self.forgotten, ["count": "\(forgotten)"]) }
         let names = Set(hooks.map(\.name))
         for (name, task) in tasks where !names.contains(name) { task.cancel() }
         if lines.isEmpty { isLoaded = false }
         lines = lines.filter { names.contains($0.key) }
-        let now = house.clocks.monotonic()
+        let now = context.clocks.monotonic()
         for hook in hooks {
             if lines[hook.name] == nil {
                 lines[hook.name] = HookQueue(hook)
@@ -125,19 +127,19 @@ actor Hooks {
             }
         }
         isTaken = true
-        house.hookSignal.signal()
+        signal.signal()
     }
 
     // MARK: Events
 
     /// Queues notices for all new events that hooks want.
     private func read() async throws {
-        let newest = await house.store.seq
+        let newest = await context.store.seq
         guard seen < newest else { return }
         while seen < newest {
             // Notices are not dropped for a hook that keeps accepting them, however fast events arrive.
             if lines.values.contains(where: \.isBehind) { return }
-            let events = try await house.store.read { [seen] tx in
+            let events = try await context.store.read { [seen] tx in
                 try tx.events.list(after: seen, limit: HookQueue.batch)
             }
             guard let last = events.last?.seq else {
@@ -146,7 +148,7 @@ actor Hooks {
             }
             // Read after the events: a hook that a reload adds now is not among the marks, and gets none of these
             // events.
-            try await queue(events, upTo: last, try await house.store.read { try $0.notices.hookMarks() })
+            try await queue(events, upTo: last, try await context.store.read { try $0.notices.hookMarks() })
             seen = last
         }
     }
@@ -169,10 +171,10 @@ actor Hooks {
             if wanting.isEmpty { continue }
             let body: String
             do { body = String(decoding: try encode(view), as: UTF8.self) } catch {
-                house.log.error("cannot encode an event for hooks", ["seq": "\(event.seq)", "reason": "\(error)"])
+                context.log.error("cannot encode an event for hooks", ["seq": "\(event.seq)", "reason": "\(error)"])
                 continue
             }
-            let now = house.clocks.monotonic()
+            let now = context.clocks.monotonic()
             for hook in wanting {
                 let key = NoticeRecord.Key(hook: hook.name, seq: event.seq)
                 rows.append((NoticeRecord(key: key, at: event.at, upload: event.upload), body))
@@ -184,7 +186,7 @@ actor Hooks {
         if rows.isEmpty, last - noted < Self.stride { return }
         let surplus = lines.mapValues { $0.surplus(adding: new[$0.hook.name]?.count ?? 0) }
         let gone = surplus.flatMap { name, all in all.map { NoticeRecord.Key(hook: name, seq: $0) } }
-        try await house.store.write { [lines, rows] tx in
+        try await context.store.write { [lines, rows] tx in
             try tx.notices.queue(
                 rows, dropping: gone, marks: Dictionary(lines.keys.map { ($0, last) }, uniquingKeysWith: { $1 }))
         }
@@ -193,9 +195,9 @@ actor Hooks {
         for (name, all) in new { lines[name]?.add(all) }
         for (name, all) in surplus where !all.isEmpty {
             guard let (count, isNew) = lines[name]?.drop(all) else { continue }
-            house.counters.add(.hookNotices, [name, "dropped"], Int64(count))
+            counters.add(.hookNotices, [name, "dropped"], Int64(count))
             if !isNew { continue }
-            house.log.error(
+            context.log.error(
                 "too many notices wait for a hook; dropping the oldest",
                 ["hook": name, "most": "\(HookQueue.capacity)", "reason": lines[name]?.trouble?.text])
         }
@@ -206,16 +208,16 @@ actor Hooks {
     private func forgetTold() async throws {
         let keys = lines.flatMap { name, line in line.told.map { NoticeRecord.Key(hook: name, seq: $0) } }
         if keys.isEmpty { return }
-        try await house.store.write { try $0.notices.remove(keys) }
+        try await context.store.write { try $0.notices.remove(keys) }
         for key in keys { lines[key.hook]?.forget([key.seq]) }
     }
 
     private func giveUpHopeless() async throws {
         for (name, line) in lines {
-            let all = line.hopeless(at: house.clocks.monotonic())
+            let all = line.hopeless(at: context.clocks.monotonic())
             if all.isEmpty { continue }
             let keys = all.map { NoticeRecord.Key(hook: name, seq: $0) }
-            try await house.store.write { try $0.notices.remove(keys) }
+            try await context.store.write { try $0.notices.remove(keys) }
             lines[name]?.forget(all)
             givenUp(all.count, by: name, line.trouble?.text ?? "")
         }
@@ -223,8 +225,8 @@ actor Hooks {
 
     private func givenUp(_ count: Int, by name: String, _ reason: String) {
         lines[name]?.givenUp += count
-        house.counters.add(.hookNotices, [name, "given_up"], Int64(count))
-        house.log.error("notices given up", ["hook": name, "count": "\(count)", "reason": reason])
+        counters.add(.hookNotices, [name, "given_up"], Int64(count))
+        context.log.error("notices given up", ["hook": name, "count": "\(count)", "reason": reason])
     }
 
     private func start() async {
@@ -233,7 +235,7 @@ actor Hooks {
             names = Array(names[(served + 1)...] + names[...served])
         }
         for name in names where tasks[name] == nil {
-            guard let line = lines[name], line.next(at: house.clocks.monotonic()) != nil else { continue }
+            guard let line = lines[name], line.next(at: context.clocks.monotonic()) != nil else { continue }
             var permit: TransferPermit?
             if case .web(let web) = line.hook.target {
                 switch await scheduler.permit(toHook: name, web.network) {
@@ -245,7 +247,8 @@ actor Hooks {
             }
             lines[name]?.hold = nil
             // The state may have changed while policy was evaluated.
-            guard tasks[name] == nil, let line = lines[name], let next = line.next(at: house.clocks.monotonic()) else {
+            guard tasks[name] == nil, let line = lines[name], let next = line.next(at: context.clocks.monotonic())
+            else {
                 await close(permit)
                 continue
             }
@@ -256,8 +259,8 @@ actor Hooks {
             // Without a permit nothing is sent; the reload that made it a web hook asks for one.
             case (.web, nil): continue
             }
-            guard house.hookSlots.take(leaving: house.settings.asksBeforeUploads ? 1 : 0) else {
-                if crowdedSince == nil { crowdedSince = house.clocks.wall() }
+            guard slots.take(leaving: context.settings.asksBeforeUploads ? 1 : 0) else {
+                if crowdedSince == nil { crowdedSince = context.clocks.wall() }
                 await close(permit)
                 return
             }
@@ -272,9 +275,9 @@ actor Hooks {
                 await self.deliver(next, line.hook, by: delivery)
                 await self.scheduler.requestEnded(request)
                 await self.close(permit)
-                self.house.hookSlots.give()
+                self.slots.give()
                 self.tasks[name] = nil
-                self.house.hookSignal.signal()
+                self.signal.signal()
             }
         }
     }
@@ -282,8 +285,8 @@ actor Hooks {
     private func deliver(_ notice: HookQueue.Waiting, _ hook: Hook, by delivery: HookDelivery) async {
         let body: String?
         let key = NoticeRecord.Key(hook: hook.name, seq: notice.seq)
-        do { body = try await house.store.read { try $0.notices.body(of: key) } } catch {
-            if let error = error as? StoreError { house.stateFailed(error) }
+        do { body = try await context.store.read { try $0.notices.body(of: key) } } catch {
+            stateHealth.noteFailure(error)
             lines[hook.name]?.stopped()
             return
         }
@@ -301,53 +304,49 @@ actor Hooks {
     }
 
     private func took(_ telling: DeliveryResult, _ notice: HookQueue.Waiting, _ hook: Hook) async {
-        let (name, wall, now) = (hook.name, house.clocks.wall(), house.clocks.monotonic())
+        let (name, wall, now) = (hook.name, context.clocks.wall(), context.clocks.monotonic())
         switch telling {
         case .stopped: lines[name]?.stopped()
         case .told:
-            if lines[name]?.trouble != nil { house.log.notice("hook works again", ["hook": name]) }
+            if lines[name]?.trouble != nil { context.log.notice("hook works again", ["hook": name]) }
             lines[name]?.succeeded(notice.seq, at: wall, now)
-            house.counters.add(.hookNotices, [name, "told"])
-            do { try await forgetTold() } catch {
-                if let error = error as? StoreError { house.stateFailed(error) }
-            }
+            counters.add(.hookNotices, [name, "told"])
+            do { try await forgetTold() } catch { stateHealth.noteFailure(error) }
         case .refused(let reason):
             lines[name]?.refused(notice.seq, reason, at: wall)
             lines[name]?.told.insert(notice.seq)
             givenUp(1, by: name, reason)
-            do { try await forgetTold() } catch {
-                if let error = error as? StoreError { house.stateFailed(error) }
-            }
+            do { try await forgetTold() } catch { stateHealth.noteFailure(error) }
         case .again(let reason, let code, let after):
-            house.counters.add(.hookFailures, [name])
+            counters.add(.hookFailures, [name])
             guard
                 let (tried, isNew) = lines[name]?.failed(
                     notice.seq, reason, code: code, after: after, at: wall, now, jitter: Random.jitter())
             else { return }
             if isNew {
-                house.log.warning("hook failed; will retry", ["hook": name, "reason": reason])
+                context.log.warning("hook failed; will retry", ["hook": name, "reason": reason])
             } else {
-                house.log.debug("hook failed; will retry", ["hook": name, "reason": reason])
+                context.log.debug("hook failed; will retry", ["hook": name, "reason": reason])
             }
             guard let tried else { return }
             do {
                 let record = NoticeRecord(
                     key: .init(hook: name, seq: tried.seq), at: tried.at, upload: tried.upload, tries: tried.tries,
                     waited: now.since(tried.queuedAt))
-                try await house.store.write { try $0.notices.recordFailure(record) }
-            } catch { if let error = error as? StoreError { house.stateFailed(error) } }
+                try await context.store.write { try $0.notices.recordFailure(record) }
+            } catch { stateHealth.noteFailure(error) }
         }
     }
 
     private func close(_ permit: TransferPermit?) async {
         guard let account = permit?.account else { return }
-        do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
-            house.log.debug("cannot record the cost of a notice", ["reason": "\(error)"])
+        do { try await ledger.close(account) } catch let error as StoreError { stateHealth.failed(error) } catch {
+            context.log.debug("cannot record the cost of a notice", ["reason": "\(error)"])
         }
     }
 
     private var nextDeadline: Duration? {
-        let now = house.clocks.monotonic()
+        let now = context.clocks.monotonic()
         // Notices that policy holds are woken by the signal.
         return lines.values.filter { $0.hold == nil }.compactMap(\.nextTry).filter { $0 > now }.map { $0.since(now) }
             .min()
@@ -359,22 +358,23 @@ actor Hooks {
     ///
     /// - Throws: `Refusal` when there is no free slot.
     func `try`(_ hook: Hook) async throws -> HookTrial {
-        guard house.hookSlots.take(leaving: 0) else {
+        guard slots.take(leaving: 0) else {
             throw Refusal(
                 .unavailable,
                 "the limit of hooks and programs that run at the same time is reached; try again in a moment")
         }
-        defer { house.hookSlots.give() }
+        defer { slots.give() }
         return try await HookTrial.run(
-            hook, sender, DaemonGate(house: house, scheduler: scheduler), at: house.clocks.wall(), isCounted: true,
-            encode: encode)
+            hook, sender,
+            DaemonGate(log: context.log, stateHealth: stateHealth, ledger: ledger, scheduler: scheduler),
+            at: context.clocks.wall(), isCounted: true, encode: encode)
     }
 
     // MARK: For views
 
     func views() async -> [HookView] {
         var views: [HookView] = []
-        for hook in house.settings.hooks {
+        for hook in context.settings.hooks {
             let hold = await hold(of: hook)
             if let line = lines[hook.name] { views.append(HookView(line, hold)) }
         }

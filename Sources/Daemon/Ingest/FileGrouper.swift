@@ -8,7 +8,8 @@ internal import Watch
 ///
 /// It keeps them in memory only: after a restart the scan finds them again.
 actor FileGrouper {
-    private let house: House
+    private let context: Context
+    private let sources: SourceFolders
     private let intake: Intake
     private let fileSystems: FileSystems
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
@@ -29,25 +30,25 @@ actor FileGrouper {
     private static let most = 20_000
 
     init(
-        house: House, intake: Intake, fileSystems: FileSystems,
+        context: Context, sources: SourceFolders, intake: Intake, fileSystems: FileSystems, signal: AsyncSignal,
         reconsider: @escaping @Sendable (_ folder: String, _ relative: FilePath) -> Void
     ) {
-        self.house = house
+        (self.context, self.sources) = (context, sources)
         self.intake = intake
         self.fileSystems = fileSystems
         self.reconsider = reconsider
-        signal = house.groupingSignal
+        self.signal = signal
     }
 
     /// Keeps the files that have a group.
     ///
     /// - Returns: The files that travel alone.
     func partition(_ files: [SettledFile]) async -> [SettledFile] {
-        let now = house.clocks.monotonic()
+        let now = context.clocks.monotonic()
         var alone: [SettledFile] = []
         let isFull = grouping.count >= Self.most
         for file in files {
-            guard let folder = house.folder(file.folder), let rule = folder.group,
+            guard let folder = context.configuration.folder(file.folder), let rule = folder.group,
                 // A skipped file leads no group; if it gets content later, it arrives again.
                 file.status.size > 0 || folder.empty == .upload
             else {
@@ -56,13 +57,13 @@ actor FileGrouper {
             }
             // A video does not stay here for long, and takes its sidecars along.
             if isFull, rule.isSidecar(file.relative.name) { continue }
-            let key = await rule.key(of: file, in: house.sources)
+            let key = await rule.key(of: file, in: sources)
             grouping.add(file, under: key, wait: rule.wait, at: now)
             grouping.join(
                 Grouping.Key(folder: key.folder, directory: key.directory, stem: file.relative.name), to: key)
         }
         if isFull, !loggedFull {
-            house.log.warning(
+            context.log.warning(
                 "too many sidecar files wait for their videos; a later scan picks up the others",
                 ["files": "\(grouping.count)"])
         }
@@ -73,7 +74,7 @@ actor FileGrouper {
 
     func run() async throws {
         while !Task.isCancelled {
-            let now = house.clocks.monotonic()
+            let now = context.clocks.monotonic()
             var listings: [FilePath: [FilePath]] = [:]
             for key in grouping.due(at: now) where !Task.isCancelled {
                 do { try await evaluate(at: key, now, &listings) } catch let error as SystemError {
@@ -82,7 +83,8 @@ actor FileGrouper {
                 }
             }
             // A group that arrived during the inspection of another has its own time.
-            await signal.wait(atMost: grouping.next.map { max(.milliseconds(10), $0.since(house.clocks.monotonic())) })
+            await signal.wait(
+                atMost: grouping.next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) })
         }
     }
 
@@ -90,7 +92,7 @@ actor FileGrouper {
         async throws
     {
         guard let group = grouping.all[key], let first = group.members.values.first else { return }
-        guard let folder = house.folder(key.folder), let rule = folder.group else {
+        guard let folder = context.configuration.folder(key.folder), let rule = folder.group else {
             // The configuration has changed: the files travel alone.
             return try await handOn(grouping.take(key), of: key.folder)
         }
@@ -100,7 +102,7 @@ actor FileGrouper {
         if let known = listings[directory] {
             names = known
         } else {
-            let (sources, root, below) = (house.sources, first.root, key.directory)
+            let (sources, root, below) = (sources, first.root, key.directory)
             // If the disk is absent, the files that wait here are found again when it is back.
             names = try await blocking { try sources[root].open().stream(below).names() }
             listings[directory] = names
@@ -123,11 +125,11 @@ actor FileGrouper {
         if leader == nil, !isNew { leader = try await gone(key, rule) }
         if let one = missing.first {
             let reason = "waits for \(one.name.display), which has not settled: `group.by: stem`"
-            if grouping.wait(key, for: reason, isExpected: true, at: house.clocks.monotonic()) { log(key, reason) }
+            if grouping.wait(key, for: reason, isExpected: true, at: context.clocks.monotonic()) { log(key, reason) }
         } else if !isNew, leader == nil {
             let reason =
                 "a sidecar file that waits for its \(key.stem.display).*: `group.sidecars: [\(rule.sidecars.joined(separator: ", "))]`"
-            if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { log(key, reason) }
+            if grouping.wait(key, for: reason, isExpected: false, at: context.clocks.monotonic()) { log(key, reason) }
         } else {
             for one in others { expected[SourcePath(root: first.root, relative: one)] = nil }
             // Sources wait for each other also when only a recorded sidecar is still being uploaded.
@@ -140,8 +142,8 @@ actor FileGrouper {
     /// its sidecar arrived.
     private func gone(_ key: Grouping.Key, _ rule: GroupRule) async throws -> FilePath? {
         let start = FilePath(bytes: key.directory.appending(key.stem).bytes + [UInt8(ascii: ".")])
-        let since = house.clocks.wall().advanced(by: .zero - Self.lateness)
-        return try await house.store.read {
+        let since = context.clocks.wall().advanced(by: .zero - Self.lateness)
+        return try await context.store.read {
             try $0.tombstones.recorded(in: key.folder, beginningWith: start, since: since)
         }.first {
             !rule.isSidecar($0.name) && $0.stem == key.directory.appending(key.stem)
@@ -167,7 +169,7 @@ actor FileGrouper {
     /// The files among these that exist, with their status.
     private func neighbours(_ files: [FilePath], _ root: FilePath, _ folder: String) async throws -> [Neighbour] {
         if files.isEmpty { return [] }
-        let (fileSystems, source) = (fileSystems, house.sources[root])
+        let (fileSystems, source) = (fileSystems, sources[root])
         return try await blocking {
             // Another medium may have got the device number since.
             fileSystems.forget()
@@ -185,7 +187,7 @@ actor FileGrouper {
     /// The files that were never taken up: the watcher is still handling them.
     private func unknown(_ files: [Neighbour]) async throws -> [(relative: FilePath, status: FileStatus)] {
         if files.isEmpty { return [] }
-        let known = try await house.store.known(files.map(\.identity))
+        let known = try await context.store.known(files.map(\.identity))
         return zip(files, known).filter { !$0.1 }.map { ($0.0.relative, $0.0.status) }
     }
 
@@ -195,10 +197,10 @@ actor FileGrouper {
     private func comes(
         _ missing: [(relative: FilePath, status: FileStatus)], _ root: FilePath, _ folder: FolderSettings
     ) async -> [FilePath] {
-        let now = house.clocks.monotonic()
+        let now = context.clocks.monotonic()
         let patience = max(folder.watch.quietFor ?? .zero, Self.longestQuiet) * 2
         var coming: [FilePath] = []
-        let (rule, sources) = (folder.watch, house.sources)
+        let (rule, sources) = (folder.watch, sources)
         for (relative, status) in missing {
             if (try? await blocking { PathEvaluation.isLeftOut(relative, by: rule, in: sources) }) == true { continue }
             let path = SourcePath(root: root, relative: relative)
@@ -221,7 +223,7 @@ actor FileGrouper {
     /// - Returns: Whether there was any.
     private func dropChanged(_ key: Grouping.Key, _ group: Grouping.Group) async throws -> Bool {
         let members = Array(group.members.values)
-        let sources = house.sources
+        let sources = sources
         let looks = try await blocking { try members.map { try sources.source($0.path).statusIfPresent() } }
         let changed = zip(members, looks).filter { $0.status != $1 }
         if changed.isEmpty { return false }
@@ -231,7 +233,7 @@ actor FileGrouper {
     }
 
     private func log(_ key: Grouping.Key, _ reason: String) {
-        house.log.info(
+        context.log.info(
             "files wait for their group",
             ["folder": key.folder, "group": key.directory.appending(key.stem).display, "reason": reason])
     }
@@ -279,7 +281,7 @@ actor FileGrouper {
 
     private func reason(of group: Grouping.Group, in folder: String) -> String {
         if let reason = group.reason, !group.isFresh { return reason }
-        let wait = house.folder(folder)?.group?.wait ?? .zero
+        let wait = context.configuration.folder(folder)?.group?.wait ?? .zero
         return "waits for further files of its group: `group.wait: \(writtenTime(wait))`"
     }
 

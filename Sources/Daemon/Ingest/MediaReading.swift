@@ -46,51 +46,18 @@ struct MediaReading: Sendable {
     }
 }
 
-extension Intake {
-    /// The facts of a recording for the names and other texts of its uploads. The file is read only where a template of
-    /// its folder uses such a fact, and before anything is recorded, since a name does not change afterwards.
-    ///
-    /// - Parameter copy: The location of the bytes; the source by default.
-    func facts(of file: SettledFile, at copy: FilePath? = nil) async -> MediaFacts {
-        guard house.asksMedia(of: file.folder) else { return MediaFacts() }
-        let (reading, source) = (house.mediaReading, house.sources.source(file.path))
-        // The closure throws nothing.
-        return
-            (try? await blocking {
-                reading.facts(of: copy == nil ? source : nil, orOf: copy, named: file.relative.name, probes: true)
-            }) ?? MediaFacts()
-    }
-
-    /// The facts of the recording that the other files of its group belong to: a sidecar has none of its own, and has
-    /// to get a name beside its video.
-    ///
-    /// - Parameter leader: A recording that was taken up before, below their folder.
-    func facts(ofUnit files: [SettledFile], with leader: FilePath?) async -> MediaFacts {
-        var recordings = files
-        if let leader, var video = files.first {
-            video.relative = leader
-            recordings.append(video)
-        }
-        for file in recordings {
-            let found = await facts(of: file)
-            if !found.isEmpty { return found }
-        }
-        return MediaFacts()
-    }
-}
-
 extension Stager {
     /// The facts in staged copies, by their assets. Assets that are uploaded in place are read there.
     func facts(of assets: [AssetRecord]) async -> [Int64: MediaFacts] {
-        let (reading, staging, house) = (house.mediaReading, house.staging, house)
+        let (reading, staging, locator) = (mediaReading, context.staging, locator)
         // Without a template that needs the facts, only a person asks for them (`show`): a burst of files must not wait
         // for a process each.
-        let probed = Set(assets.filter { house.asksMedia(of: $0.folder) }.map(\.id))
+        let probed = Set(assets.filter { context.configuration.asksMedia(of: $0.folder) }.map(\.id))
         let found = try? await blocking { () -> [Int64: MediaFacts] in
             var found: [Int64: MediaFacts] = [:]
             for asset in assets {
                 found[asset.id] = reading.facts(
-                    of: house.source(of: asset), orOf: staging.path(asset.stagedName),
+                    of: locator.source(of: asset), orOf: staging.path(asset.stagedName),
                     named: asset.identity.relative.name, probes: probed.contains(asset.id))
             }
             return found
@@ -100,9 +67,9 @@ extension Stager {
     }
 }
 
-extension House {
+extension CurrentConfiguration {
     /// Whether a setting of the folder uses facts of a recording.
-    fileprivate func asksMedia(of name: String) -> Bool {
+    func asksMedia(of name: String) -> Bool {
         guard let folder = folder(name) else { return false }
         return folder.namesMediaFacts
             || settings.destinations.contains {

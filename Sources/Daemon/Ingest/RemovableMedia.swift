@@ -9,7 +9,9 @@ internal import Watch
 ///
 /// It only watches. After a restart it reports again what holds then.
 actor RemovableMedia {
-    private let house: House
+    private let context: Context
+    private let stateHealth: StateHealth
+    private let signal: AsyncSignal
     private let states: @Sendable () -> [WatchState]
     /// The number of files of each folder that wait for their groups.
     private let grouping: @Sendable () async -> [String: Int]
@@ -77,11 +79,11 @@ actor RemovableMedia {
     }
 
     init(
-        house: House, states: @escaping @Sendable () -> [WatchState],
+        context: Context, stateHealth: StateHealth, signal: AsyncSignal, states: @escaping @Sendable () -> [WatchState],
         grouping: @escaping @Sendable () async -> [String: Int],
         onReturn: @escaping @Sendable (Set<String>) async throws -> Void
     ) {
-        self.house = house
+        (self.context, self.stateHealth, self.signal) = (context, stateHealth, signal)
         self.states = states
         self.grouping = grouping
         self.onReturn = onReturn
@@ -89,33 +91,33 @@ actor RemovableMedia {
 
     func run() async throws {
         while !Task.isCancelled {
-            let start = house.clocks.monotonic()
-            do { try await refresh() } catch let error as StoreError { house.stateFailed(error) }
-            let end = house.clocks.monotonic()
+            let start = context.clocks.monotonic()
+            do { try await refresh() } catch let error as StoreError { stateHealth.failed(error) }
+            let end = context.clocks.monotonic()
             await listen(!cards.isEmpty)
             if !cards.isEmpty { await pause.wait(atMost: max(Self.rhythm, end.since(start) * 20)) }
             let next = cards.compactMap(\.watch.next).min()
-            await house.mediaSignal.wait(
-                atMost: next.map { max(.milliseconds(10), $0.since(house.clocks.monotonic())) })
+            await signal.wait(
+                atMost: next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) })
         }
     }
 
     /// Changes of the store matter only while there is a medium.
     private func listen(_ hasCards: Bool) async {
         if hasCards, listener == nil {
-            listener = await house.store.listen { [signal = house.mediaSignal] in signal.signal() }
+            listener = await context.store.listen { [signal] in signal.signal() }
             // For changes that were written just before.
-            house.mediaSignal.signal()
+            signal.signal()
         } else if !hasCards, let old = listener {
             listener = nil
-            await house.store.forget(old)
+            await context.store.forget(old)
         }
     }
 
     private func refresh() async throws {
         // In the order in which a file moves on: a file that moves during the inspection is seen at its next station.
         let states = states()
-        let circumstances = Circumstances(house.setup, states)
+        let circumstances = Circumstances(context.configuration.value, states)
         if circumstances != seen {
             let back = circumstances.returned(since: seen)
             if !back.isEmpty { try await onReturn(back) }
@@ -129,9 +131,9 @@ actor RemovableMedia {
         let waiting = await grouping()
         var now: [Card] = []
         for medium in media {
-            let clock = house.clocks.monotonic()
+            let clock = context.clocks.monotonic()
             var card = cards.first { $0.medium == medium } ?? Card(medium: medium, watch: CardWatch(at: clock))
-            card.work = try await house.store.read {
+            card.work = try await context.store.read {
                 try $0.removableMedia.work(in: Set(medium.folders), on: medium.fileSystem)
             }
             card.work.arrivals = states.filter { medium.folders.contains($0.folder) }.reduce(0) { $0 + $1.settled }
@@ -147,12 +149,12 @@ actor RemovableMedia {
 
     private func report(_ level: CardLevel, of card: Card) async throws {
         let folders = card.medium.folders.joined(separator: ", ")
-        house.log.notice(
+        context.log.notice(
             level == .verified
                 ? "safe to remove: every file on it is verified at its destinations"
                 : "safe to remove: every file on it is staged, and uploads continue without it",
             ["folders": folders, "path": card.medium.place.display])
-        try await house.store.write {
+        try await context.store.write {
             try $0.events.append(
                 "safe_to_remove", nil,
                 [
@@ -165,7 +167,7 @@ actor RemovableMedia {
 
     /// The present media, each with its folders.
     private func media(_ states: [WatchState]) async -> [Medium] {
-        let settings = house.settings
+        let settings = context.settings
         let wanted = settings.folders.filter { folder in
             folder.removable != .never
                 && states.contains { $0.folder == folder.watch.name && Self.isThere($0) }

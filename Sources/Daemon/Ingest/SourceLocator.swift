@@ -3,20 +3,40 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Distinguishes a removed file from one whose disk is absent.
-enum SourceLocator {
+/// Finds the sources of assets, distinguishes a removed file from one whose disk is absent, and reports absent disks.
+struct SourceLocator: Sendable {
+    private let context: Context
+    /// The configured folders, through which every source is reached.
+    private let folders: SourceFolders
+    /// Folders whose disk is absent, with files that wait for it.
+    private let away = Alerts()
+
+    init(context: Context, folders: SourceFolders) { (self.context, self.folders) = (context, folders) }
+
+    func source(of asset: AssetRecord) -> SourceFile { folders.source(asset.path) }
+
+    /// Reports that files wait for the disk of their folder: once, however many files wait. ``disksAreBack(_:)`` clears
+    /// it.
+    func diskIsAway(_ folder: String, _ reason: String) {
+        let hold = Hold(.absent, since: context.clocks.wall(), text: reason)
+        guard away.set(folder, hold, changeKey: "") else { return }
+        context.log.notice("files wait for the disk of their folder", ["folder": folder, "reason": reason])
+    }
+
+    func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = away.clear(folder) } }
+
     /// The reason why no file of the asset's folder can be read any more; `nil` when only this file is affected. Waits
     /// for the disk.
     ///
     /// - Parameter error: The error of reading the file. A disk that is pulled out stays mounted for a while, and
     ///   returns this error for everything on it.
-    static func absence(of asset: AssetRecord, after error: SystemError, _ house: House) -> String? {
+    func absence(of asset: AssetRecord, after error: SystemError) -> String? {
         if error.isOfAnotherFolder { return "\(asset.root.display): \(error.reason)" }
         guard error.isOfDisk else { return nil }
         if RemovableDisk().isGone(under: Files.real(asset.root) ?? asset.root) {
             return "the disk of \(asset.root.display) was pulled out"
         }
-        do throws(SystemError) { _ = try house.sources[asset.root].open().stream("").next { _, _ in } } catch {
+        do throws(SystemError) { _ = try folders[asset.root].open().stream("").next { _, _ in } } catch {
             return "\(asset.root.display) can no longer be read: \(error.reason)"
         }
         return nil
@@ -24,14 +44,14 @@ enum SourceLocator {
 
     /// The requirement in the settings of the asset's folder that is not met, so that none of its files count; `nil`
     /// when all are met. Costs almost nothing where nothing is required.
-    static func requirementMissing(of asset: AssetRecord, _ house: House) -> String? {
-        house.folder(asset.folder)?.watch.requirement == FolderRequirement() ? nil : missing(asset, house)
+    func requirementMissing(of asset: AssetRecord) -> String? {
+        context.configuration.folder(asset.folder)?.watch.requirement == FolderRequirement() ? nil : missing(asset)
     }
 
     /// The same, including the mounts in fstab(5).
-    private static func missing(_ asset: AssetRecord, _ house: House) -> String? {
-        guard let rule = house.folder(asset.folder)?.watch, rule.path == asset.root else { return nil }
-        return FolderGate(house.sources[rule.path], [rule.requirement]).missing()
+    private func missing(_ asset: AssetRecord) -> String? {
+        guard let rule = context.configuration.folder(asset.folder)?.watch, rule.path == asset.root else { return nil }
+        return FolderGate(folders[rule.path], [rule.requirement]).missing()
     }
 
     enum Whereabouts: Sendable {
@@ -48,21 +68,21 @@ enum SourceLocator {
     ///
     /// A disk may appear or disappear between any two questions. So `gone` is returned only if the same disk was
     /// present before and after the search for the name.
-    static func whereabouts(of asset: AssetRecord, _ house: House) throws(SystemError) -> Whereabouts {
+    func whereabouts(of asset: AssetRecord) throws(SystemError) -> Whereabouts {
         if asset.stagingMode == .received { return .gone }
-        do throws(SystemError) { return try found(asset, house) } catch {
+        do throws(SystemError) { return try found(asset) } catch {
             if error.isOfAnotherFolder { return .away }
             throw error
         }
     }
 
-    private static func found(_ asset: AssetRecord, _ house: House) throws(SystemError) -> Whereabouts {
-        let source = house.source(of: asset)
+    private func found(_ asset: AssetRecord) throws(SystemError) -> Whereabouts {
+        let source = source(of: asset)
         for _ in 0..<10 {
             // A file of that name would not count then: the folder has the wrong content.
-            if requirementMissing(of: asset, house) != nil { return .away }
+            if requirementMissing(of: asset) != nil { return .away }
             if try source.isPresent() { return .there }
-            if missing(asset, house) != nil { return .away }
+            if missing(asset) != nil { return .away }
             // A file system may be mounted anywhere below the folder: the nearest directory that still exists decides.
             guard let nearest = try nearestFolder(to: source) else { return .away }
             let before = nearest.uniqueMount
@@ -80,7 +100,7 @@ enum SourceLocator {
     }
 
     /// The nearest existing directory above a source; `nil` when not even its folder exists.
-    private static func nearestFolder(to source: SourceFile) throws(SystemError) -> OpenFolder? {
+    private func nearestFolder(to source: SourceFile) throws(SystemError) -> OpenFolder? {
         var relative = source.relative.parent
         while true {
             do { return try source.folder.open().folder(relative) } catch {

@@ -114,7 +114,7 @@ extension Scheduler {
     fileprivate func grants() -> (folders: [String: [Plan.OverrideGrant]], uploads: [String: [Plan.OverrideGrant]]) {
         var folders: [String: [Plan.OverrideGrant]] = [:]
         var uploads: [String: [Plan.OverrideGrant]] = [:]
-        for exception in overrideSet.active(at: house.clocks.wall()) {
+        for exception in overrideSet.active(at: context.clocks.wall()) {
             guard case .exemption(let exemption) = exception.kind else { continue }
             let grant = Plan.OverrideGrant(exemption, until: exception.until)
             switch exception.scope {
@@ -128,8 +128,8 @@ extension Scheduler {
 
     /// The inputs of a plan, without the backlog and the rates.
     fileprivate func question() async throws -> Plan.Question {
-        try await house.ledger.refresh()
-        let settings = house.settings
+        try await sendingLimits.ledger.refresh()
+        let settings = context.settings
         // Paused folders may have been removed from the configuration while uploads of them still wait.
         let names = settings.folders.map(\.watch.name)
         let gone = pauseSet.records.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
@@ -143,7 +143,7 @@ extension Scheduler {
             queues: [], rates: Plan.Rates())
         // The result of the check in a minute is unknown; a clock that was set is trusted by then.
         if !clock.isWatching { question.inputs.clockTrouble?.until = nil }
-        question.limits = overrideSet.active(at: house.clocks.wall()).compactMap { exception in
+        question.limits = overrideSet.active(at: context.clocks.wall()).compactMap { exception in
             if case .rate(let rate) = exception.kind { Plan.Limit(rate: rate, until: exception.until) } else { nil }
         }
         return question

@@ -8,14 +8,15 @@ internal import Store
 
 extension Rebuild {
     func importCopy(_ copy: Int64, _ found: inout Found) async throws {
-        let path = house.staging.path(FilePath("\(copy)"))
+        let path = context.staging.path(FilePath("\(copy)"))
         let (status, sha256, origin) = try await blocking {
             (try FileStatus(at: path), try contentDigest(of: path), try CopyOrigin.read(path))
         }
         guard let origin, origin.staged ?? origin.size == status.size, origin.sha256 == hexadecimal(sha256),
-            let folder = house.folder(origin.folder), let identity = origin.identity, let paths = origin.paths,
+            let folder = context.configuration.folder(origin.folder), let identity = origin.identity,
+            let paths = origin.paths,
             // For bytes that were handed over, only the copy itself names the destinations.
-            !folder.isReceived || origin.uploads.contains(where: { house.destinations[$0.destination] != nil })
+            !folder.isReceived || origin.uploads.contains(where: { context.destinations[$0.destination] != nil })
         else {
             if let origin, origin.sha256 != hexadecimal(sha256) {
                 found.troubles.append("\(path.display) differs from the bytes that were staged: its content is damaged")
@@ -24,7 +25,7 @@ extension Rebuild {
             return
         }
         let root = folder.watch.path
-        let source = house.sources.source(SourcePath(root: root, relative: paths.relative))
+        let source = sources.source(SourcePath(root: root, relative: paths.relative))
         if let token = origin.release, let place = try await giveBack(token.name(of: copy), source) {
             found.givenBack.append(place.display)
         }
@@ -82,10 +83,10 @@ extension Rebuild {
             folder: origin.folder, relative: file.relative, size: origin.size, modified: origin.modified,
             sha256: sha256,
             id: "\(copy)")
-        naming.facts = await intake.facts(of: file, at: house.staging.path(FilePath("\(copy)")))
+        naming.facts = await assets.facts(of: file, at: context.staging.path(FilePath("\(copy)")))
         guard case .move(let template) = naming.settled(folder.afterUpload) else { return nil }
         let (target, isTrial) = (naming.target(template), options.isTrial)
-        let source = house.sources.source(SourcePath(root: folder.watch.path, relative: file.relative))
+        let source = sources.source(SourcePath(root: folder.watch.path, relative: file.relative))
         return try await blocking {
             try target.giveBack(copy, token, to: source, isTrial: isTrial)
         }
@@ -94,10 +95,10 @@ extension Rebuild {
     private func restored(
         _ file: SettledFile, _ copy: Int64, _ sha256: [UInt8], _ origin: CopyOrigin, _ folder: FolderSettings
     ) async throws -> Restored {
-        let told = origin.uploads.filter { house.destinations[$0.destination] != nil }
-        var arrival = intake.arrival(
+        let told = origin.uploads.filter { context.destinations[$0.destination] != nil }
+        var arrival = assets.arrival(
             of: file, folder, to: told.isEmpty ? folder.uploadTo : told.map(\.destination),
-            facts: await intake.facts(of: file, at: house.staging.path(FilePath("\(copy)"))))
+            facts: await assets.facts(of: file, at: context.staging.path(FilePath("\(copy)"))))
         for index in arrival.orders.indices {
             guard let upload = told.first(where: { $0.destination == arrival.orders[index].destination }) else {
                 continue
@@ -112,14 +113,16 @@ extension Rebuild {
         }
         arrival.stagingMode = origin.staged != nil ? .export : folder.isReceived ? .received : .copy
         let size = origin.staged ?? file.status.size
-        let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: size, sha256: sha256)
+        let staged = StagedFile(path: context.staging.path(FilePath("\(copy)")), size: size, sha256: sha256)
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {
             uploads.append(
                 await asking.standing(
                     of: order, id: told.first { $0.destination == order.destination }?.id, staged,
                     size: file.status.size, modified: file.status.modified,
-                    try await house.store.read { try $0.evidence.find(file.folder, file.relative, order.destination) },
+                    try await context.store.read {
+                        try $0.evidence.find(file.folder, file.relative, order.destination)
+                    },
                     mayBeOld: false))
         }
         let sourceSHA256 = origin.source.flatMap { bytes(hexadecimal: $0) }
@@ -128,7 +131,7 @@ extension Rebuild {
             arrival.action = .leave
         }
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
-        let (reading, path) = (house.mediaReading, staged.place.shown)
+        let (reading, path) = (mediaReading, staged.place.shown)
         restored.media = try await blocking {
             reading.facts(of: nil, orOf: path, named: file.relative.name, probes: false)
         }

@@ -13,8 +13,10 @@ internal import Watch
 /// It reads all readable rows of the old database, and moves it aside at the end. A crash at any point leaves either
 /// the old one as it was, refused by every start, or the new one in its place; running it again is always right.
 package final class Rebuild: Sendable {
-    let house: House
-    let intake: Intake
+    let context: Context
+    let sources: SourceFolders
+    let mediaReading: MediaReading
+    let assets: NewAssetBuilder
     let asking: RemoteInventory
     let options: RebuildOptions
     private let transport: Transport
@@ -63,8 +65,9 @@ package final class Rebuild: Sendable {
                 guard let identity = remembered?[folder.watch.path] else { continue }
                 try await store.write { try $0.folders.remember(identity, at: folder.watch.path) }
             }
-            let house = House(setup: setup, store: store, clocks: clocks, log: log, sources: sources)
-            let rebuild = Rebuild(house, options, transport, progress)
+            let context = Context(
+                store: store, clocks: clocks, log: log, configuration: CurrentConfiguration(setup))
+            let rebuild = Rebuild(context, sources, options, transport, progress)
             let report = try await rebuild.work(unknown: settings.folders.filter { remembered?[$0.watch.path] == nil })
             await transport.stop()
             return report
@@ -76,35 +79,39 @@ package final class Rebuild: Sendable {
     }
 
     private init(
-        _ house: House, _ options: RebuildOptions, _ transport: Transport, _ tell: @escaping @Sendable (String) -> Void
+        _ context: Context, _ sources: SourceFolders, _ options: RebuildOptions, _ transport: Transport,
+        _ tell: @escaping @Sendable (String) -> Void
     ) {
-        self.house = house
+        self.context = context
+        self.sources = sources
+        mediaReading = MediaReading()
         self.options = options
         self.transport = transport
         self.tell = tell
-        intake = Intake(house: house)
-        asking = RemoteInventory(house.destinations, options, clocks: house.clocks)
+        assets = NewAssetBuilder(
+            configuration: context.configuration, sources: sources, mediaReading: mediaReading)
+        asking = RemoteInventory(context.destinations, options, clocks: context.clocks)
     }
 
     /// - Parameter unknown: Folders whose directories are not recorded in the old database.
     private func work(unknown: [FolderSettings]) async throws -> RebuildReport {
-        let (state, staging) = (house.settings.state, house.staging)
+        let (state, staging) = (context.settings.state, context.staging)
         let copies = try await blocking { try staging.copies() }
         let problem = try await blocking { try StateFiles.problem(in: state, copies: { copies.count }) }
         if problem == nil && !options.isForced { throw RebuildRefusal.isWell(state.appending("sluice.db")) }
         // Copies and caught sources have numbers of the old database, which no new asset may get.
-        try await house.store.write { try $0.assets.reserveNumbers(upTo: (copies.last ?? 0) + 1_000_000) }
+        try await context.store.write { try $0.assets.reserveNumbers(upTo: (copies.last ?? 0) + 1_000_000) }
 
         var found = Found()
-        let told = try await house.store.salvage(from: state)
+        let told = try await context.store.salvage(from: state)
         if told.rows > 0 { tell("\(told.rows) rows of the old database are readable") }
         if try await blocking({ try StateFiles.hasWholeLog(in: state) }) { await asking.trustLog() }
         if let pauses = try await blocking({ StateFiles.pauses(in: state) }) {
-            for pause in pauses { try await house.store.write { try $0.pauses.set(pause) } }
+            for pause in pauses { try await context.store.write { try $0.pauses.set(pause) } }
         } else {
             found.troubles.append("cannot read the pauses that were set: set them again before uploads start")
         }
-        if try await !house.store.salvageLedger(from: state), house.settings.hasQuotas {
+        if try await !context.store.salvageLedger(from: state), context.settings.hasQuotas {
             found.troubles.append(
                 "the record of bytes sent so far is incomplete: quotas count too little until their next period starts")
         }
@@ -116,21 +123,21 @@ package final class Rebuild: Sendable {
         for folder in unknown {
             let path = folder.watch.path
             // A folder that does not exist yet may become anything.
-            guard let owner = try? await blocking({ [sources = house.sources] in try sources[path].owner() }) else {
+            guard let owner = try? await blocking({ [sources] in try sources[path].owner() }) else {
                 continue
             }
             found.troubles.append(
                 "the identity of the directory of folder \(folder.watch.name) is lost: the directory at \(path.display) now, "
                     + "of user \(Accounts.shown(owner)), is accepted")
         }
-        try await house.store.write { [found] tx in
+        try await context.store.write { [found] tx in
             try tx.restoredFiles.unite(found.units.values.filter { $0.count > 1 })
         }
-        for folder in house.settings.folders {
-            try await house.store.write { try $0.folders.recordWatched([folder.watch.name]) }
+        for folder in context.settings.folders {
+            try await context.store.write { try $0.folders.recordWatched([folder.watch.name]) }
         }
 
-        try await house.store.write { try $0.evidence.drop() }
+        try await context.store.write { try $0.evidence.drop() }
         var report = await asking.report
         report.salvaged = told.rows
         report.trial = options.isTrial
@@ -140,11 +147,11 @@ package final class Rebuild: Sendable {
         let loose = found.loose.values.flatMap { $0 }.map(\.copy).sorted()
         if options.isTrial {
             report.unmatched = loose.map { staging.path(FilePath("\($0)")).display }
-            try await house.store.discard()
+            try await context.store.discard()
             return report
         }
-        let stamp = LocalTime(house.clocks.wall()).formatted("%Y%m%d-%H%M%S")
-        report.setAside = try await house.store.install(stamp: stamp)?.display
+        let stamp = LocalTime(context.clocks.wall()).formatted("%Y%m%d-%H%M%S")
+        report.setAside = try await context.store.install(stamp: stamp)?.display
         // Last: if a start comes before this, it sets aside a copy that is still among the others.
         report.unmatched = try await blocking { try loose.map { try staging.setAside(FilePath("\($0)")).display } }
         return report
@@ -171,11 +178,11 @@ package final class Rebuild: Sendable {
 
     /// Records files, and notes which of them travel together.
     func restore(_ files: [Restored], _ found: inout Found) async throws {
-        let assets = try await house.store.write { try $0.restoredFiles.record(files) }
+        let assets = try await context.store.write { try $0.restoredFiles.record(files) }
         for (file, asset) in zip(files, assets) {
             let settled = file.arrival.file
-            guard let rule = house.folder(settled.folder)?.group else { continue }
-            found.units[await rule.key(of: settled, in: house.sources), default: []].append(asset)
+            guard let rule = context.configuration.folder(settled.folder)?.group else { continue }
+            found.units[await rule.key(of: settled, in: sources), default: []].append(asset)
         }
     }
 
@@ -187,7 +194,7 @@ package final class Rebuild: Sendable {
 
     private func importFolders(_ found: inout Found) async throws {
         var survey = FolderSurvey(
-            rules: house.settings.folders.map(\.watch), in: house.sources, clocks: house.clocks)
+            rules: context.settings.folders.map(\.watch), in: sources, clocks: context.clocks)
         while true {
             let (next, piece) = try await blocking { [survey] in
                 var survey = survey
@@ -215,9 +222,9 @@ package final class Rebuild: Sendable {
         for file in files {
             found.files += 1
             found.bytes += file.status.size
-            guard let folder = house.folder(file.folder) else { continue }
+            guard let folder = context.configuration.folder(file.folder) else { continue }
             if found.covered[Found.Place(folder: file.folder, relative: file.relative)] == file.status { continue }
-            let isLeftAlone = try await house.store.read { try $0.evidence.find(file.folder, file.relative, "") }
+            let isLeftAlone = try await context.store.read { try $0.evidence.find(file.folder, file.relative, "") }
                 .contains {
                     $0.standing == .skipped
                         && $0.fits(size: file.status.size, modified: file.status.modified, sha256: nil)
@@ -243,7 +250,7 @@ package final class Rebuild: Sendable {
             }
             wanted.append((file, copy, sha256))
         }
-        if !skipped.isEmpty { try await house.store.write { [skipped] tx in try tx.tombstones.skip(skipped) } }
+        if !skipped.isEmpty { try await context.store.write { [skipped] tx in try tx.tombstones.skip(skipped) } }
         let restored = try await withThrowingTaskGroup(of: (Int, Restored).self) { group in
             var results: [(Int, Restored)] = []
             for (index, entry) in wanted.enumerated() {
@@ -258,13 +265,13 @@ package final class Rebuild: Sendable {
     }
 
     private func restored(_ file: SettledFile, copy: Int64?, _ sha256: [UInt8]?) async throws -> Restored {
-        let folder = house.folder(file.folder)
-        let facts = await intake.facts(of: file)
+        let folder = context.configuration.folder(file.folder)
+        let facts = await assets.facts(of: file)
         // `take` has checked the folder before.
         var arrival =
-            folder.map { intake.arrival(of: file, $0, to: $0.uploadTo, facts: facts) }
+            folder.map { assets.arrival(of: file, $0, to: $0.uploadTo, facts: facts) }
             ?? NewAsset(file: file, action: .keep, priority: 0, orders: [])
-        let source = house.sources.source(file.path)
+        let source = sources.source(file.path)
         // Only for the question: nothing of it is read or sent.
         let staged = sha256.map { StagedFile(path: file.path.shown, size: file.status.size, sha256: $0) }
         var uploads: [Restored.Upload] = []
@@ -272,13 +279,15 @@ package final class Rebuild: Sendable {
             uploads.append(
                 await asking.standing(
                     of: order, id: nil, staged, size: file.status.size, modified: file.status.modified,
-                    try await house.store.read { try $0.evidence.find(file.folder, file.relative, order.destination) },
+                    try await context.store.read {
+                        try $0.evidence.find(file.folder, file.relative, order.destination)
+                    },
                     mayBeOld: copy == nil && folder?.watch.existing == .skip))
         }
         if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .leave }
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
         if copy != nil {
-            let reading = house.mediaReading
+            let reading = mediaReading
             restored.media = try await blocking {
                 reading.facts(of: source, orOf: nil, named: file.relative.name, probes: false)
             }
@@ -288,7 +297,7 @@ package final class Rebuild: Sendable {
 
     /// - Returns: `nil` for a file that changes while it is read.
     private func digest(of file: SettledFile) async throws -> [UInt8]? {
-        let source = house.sources.source(file.path)
+        let source = sources.source(file.path)
         return try await blocking {
             let sha256 = try contentDigest(of: source)
             return try source.statusIfPresent() == file.status ? sha256 : nil

@@ -8,7 +8,12 @@ internal import Store
 ///
 /// Every step can be repeated: a step that a crash left half done is found by its state and finished.
 actor Releaser {
-    let house: House
+    let context: Context
+    private let stateHealth: StateHealth
+    let locator: SourceLocator
+    /// Folders with verified sources that stay, since it is unknown whether a program has them open for writing.
+    let unsureReleases: Alerts
+    private let signal: AsyncSignal
     let writers: any WriterDetecting
     /// Requests from `Watch` that a file settles again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
@@ -31,9 +36,12 @@ actor Releaser {
 
     /// - Parameter writers: Finds programs that have a file open for writing.
     init(
-        house: House, writers: any WriterDetecting, reconsider: @escaping @Sendable (String, FilePath) -> Void
+        context: Context, stateHealth: StateHealth, locator: SourceLocator, unsureReleases: Alerts,
+        signal: AsyncSignal, writers: any WriterDetecting,
+        reconsider: @escaping @Sendable (String, FilePath) -> Void
     ) {
-        self.house = house
+        (self.context, self.stateHealth, self.locator) = (context, stateHealth, locator)
+        (self.unsureReleases, self.signal) = (unsureReleases, signal)
         self.reconsider = reconsider
         self.writers = writers
     }
@@ -46,24 +54,24 @@ actor Releaser {
                     hasReviewed = true
                 }
                 try await pass()
-                await house.releaseSignal.wait(atMost: nextDeadline())
+                await signal.wait(atMost: nextDeadline())
                 complaint = nil
             } catch let error as StoreError {
-                house.stateFailed(error)
-                await house.releaseSignal.wait(atMost: .seconds(5))
+                stateHealth.failed(error)
+                await signal.wait(atMost: .seconds(5))
             } catch {
-                if complaint != "\(error)" { house.log.error("cannot release sources", ["reason": "\(error)"]) }
+                if complaint != "\(error)" { context.log.error("cannot release sources", ["reason": "\(error)"]) }
                 complaint = "\(error)"
-                await house.releaseSignal.wait(atMost: .seconds(5))
+                await signal.wait(atMost: .seconds(5))
             }
         }
     }
 
     /// The disk of these folders is present again: their releases are tried at once, and their failures are forgotten.
     func retry(_ folders: Set<String>) async throws {
-        try await house.store.write { try $0.releases.clearNotes(of: folders) }
+        try await context.store.write { try $0.releases.clearNotes(of: folders) }
         for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
-        house.releaseSignal.signal()
+        signal.signal()
     }
 
     private func pass() async throws {
@@ -71,19 +79,19 @@ actor Releaser {
         var seen: Set<Int64> = []
         while !Task.isCancelled {
             let after = cursor
-            let found = try await house.store.read { try $0.releases.dueAssets(limit: Self.page, after: after) }
+            let found = try await context.store.read { try $0.releases.dueAssets(limit: Self.page, after: after) }
             guard let last = found.last else {
                 deferred = deferred.filter { seen.contains($0.key) }
                 return
             }
             seen.formUnion(found)
             cursor = last
-            let now = house.clocks.monotonic()
+            let now = context.clocks.monotonic()
             // Only assets that are due are read: an absent disk may have deferred a hundred thousand.
             let due = found.filter { deferred[$0].map { $0.until <= now } ?? true }
             for start in stride(from: 0, to: due.count, by: Self.together) where !Task.isCancelled {
                 let some = Array(due[start..<min(start + Self.together, due.count)])
-                try await release(house.store.read { try $0.releases.releasable(some) })
+                try await release(context.store.read { try $0.releases.releasable(some) })
             }
         }
     }
@@ -105,7 +113,7 @@ actor Releaser {
         var kept: [String: [(asset: AssetRecord, source: SourceState?)]] = [:]
         for (asset, verdict) in found {
             switch matter(asset, verdict) {
-            case .nothing: try await house.store.write { try $0.releases.notDue(asset.id) }
+            case .nothing: try await context.store.write { try $0.releases.notDue(asset.id) }
             case .dropCopy(let state):
                 if verdict != .release, try await rescue(asset) { continue }
                 together.append((asset, state))
@@ -140,22 +148,23 @@ actor Releaser {
             switch asset.action {
             case .keep, .leave: return .dropCopy(.kept)
             case .delete: return .release(.delete)
-            case .move(let template): return .release(.move(to: target(asset, template)))
+            case .move(let template): return .release(.move(to: asset.moveTarget(template)))
             }
         }
     }
 
     private func dropCopies(_ ends: [(asset: AssetRecord, source: SourceState?)], note: String? = nil) async throws {
         if ends.isEmpty { return }
-        let (staging, names) = (house.staging, ends.map(\.asset.stagedName))
+        let (staging, names) = (context.staging, ends.map(\.asset.stagedName))
         try await blocking { for name in names { try staging.remove(name) } }
-        try await house.store.write { tx in try tx.releases.finish(ends.map { ($0.asset.id, $0.source) }, note: note) }
+        try await context.store.write { tx in try tx.releases.finish(ends.map { ($0.asset.id, $0.source) }, note: note)
+        }
         for (asset, _) in ends { deferred[asset.id] = nil }
     }
 
     /// The reason why a source stays though no upload of it is to come.
     private func reason(_ asset: AssetRecord) async throws -> String {
-        let uploads = try await house.store.read { try $0.uploads.of(asset.id) }
+        let uploads = try await context.store.read { try $0.uploads.of(asset.id) }
         if uploads.contains(where: { $0.ending == .failed }) { return "an upload of it has failed" }
         return uploads.contains { $0.ending == .cancelled && $0.isSkipped }
             ? "`before_upload` skipped it" : "an upload of it has expired"
@@ -169,13 +178,13 @@ actor Releaser {
     private func rescue(_ asset: AssetRecord) async throws -> Bool {
         guard asset.state == .staged, asset.stagingMode != .inPlace else { return false }
         // One destination has it.
-        if try await house.store.read({ try $0.uploads.of(asset.id) }).contains(where: { $0.ending == .completed }) {
+        if try await context.store.read({ try $0.uploads.of(asset.id) }).contains(where: { $0.ending == .completed }) {
             return false
         }
-        let (staging, name, leaf) = (house.staging, asset.stagedName, asset.identity.relative.name)
+        let (staging, name, leaf) = (context.staging, asset.stagedName, asset.identity.relative.name)
         let identity = (asset.stagingMode == .export ? asset.sourceSHA256 : asset.sha256).map { sha256 in
             SourceRelease.AssetIdentity(
-                id: asset.id, source: house.source(of: asset), size: asset.size, modified: asset.identity.modified,
+                id: asset.id, source: locator.source(of: asset), size: asset.size, modified: asset.identity.modified,
                 inode: asset.identity.inode, changed: asset.changed, sha256: sha256, takenAt: asset.arrivedAt)
         }
         let found: FilePath?
@@ -198,9 +207,9 @@ actor Releaser {
         let isReceived = asset.stagingMode == .received
         let why = isReceived ? "it has no other source" : "its source is gone or has changed"
         let note = "it was uploaded to no destination, and \(why): its copy is \(place.display)"
-        try await house.store.write { try $0.releases.finish(asset.id, .kept, note: note, isChanged: isChanged) }
+        try await context.store.write { try $0.releases.finish(asset.id, .kept, note: note, isChanged: isChanged) }
         deferred[asset.id] = nil
-        house.log.warning(
+        context.log.warning(
             "kept the copy of a file that was uploaded to no destination, because \(why)",
             ["path": asset.path.display, "copy": place.display])
         if isChanged { handBack(asset) }
@@ -224,13 +233,13 @@ actor Releaser {
         case .waits: return
         case .away(let reason):
             try await removeCopy(asset)
-            try await house.store.write { try $0.releases.recordDroppedCopy(asset.id) }
-            house.diskIsAway(asset.folder, reason)
+            try await context.store.write { try $0.releases.recordDroppedCopy(asset.id) }
+            locator.diskIsAway(asset.folder, reason)
             try await postpone(asset, reason, isReported: true)
         case .over(let state, let note, let isChanged):
             try await removeCopy(asset)
             // One record for both: after a crash before it, the next run finds source and copy gone and writes it then.
-            try await house.store.write { try $0.releases.finish(asset.id, state, note: note, isChanged: isChanged) }
+            try await context.store.write { try $0.releases.finish(asset.id, state, note: note, isChanged: isChanged) }
             report(asset, state, note)
             deferred[asset.id] = nil
             if isChanged { handBack(asset) }
@@ -241,14 +250,14 @@ actor Releaser {
     /// finds it as unknown.
     private func handBack(_ asset: AssetRecord) {
         CrashPoint.reached("source-changed")
-        house.log.notice(
+        context.log.notice(
             "the file is uploaded as a new version when it has settled",
             ["folder": asset.folder, "path": asset.path.display])
         reconsider(asset.folder, asset.identity.relative)
     }
 
     private func removeCopy(_ asset: AssetRecord) async throws {
-        let (staging, name) = (house.staging, asset.stagedName)
+        let (staging, name) = (context.staging, asset.stagedName)
         try await blocking { try staging.remove(name) }
     }
 
@@ -258,10 +267,10 @@ actor Releaser {
             return asset.stagingMode == .export
                 ? .over(.kept, note: "its content was not recorded when it was exported") : .waits
         }
-        let token = try await house.store.write { try $0.releases.begin(asset.id, token: .random()) }
+        let token = try await context.store.write { try $0.releases.begin(asset.id, token: .random()) }
         CrashPoint.reached("release-begun")
         let identity = SourceRelease.AssetIdentity(
-            id: asset.id, source: house.source(of: asset), size: asset.size, modified: asset.identity.modified,
+            id: asset.id, source: locator.source(of: asset), size: asset.size, modified: asset.identity.modified,
             inode: asset.identity.inode, changed: asset.changed, sha256: sha256, takenAt: asset.arrivedAt)
         do {
             var result = try await run(identity, act, token, .stop, of: asset)
@@ -276,7 +285,7 @@ actor Releaser {
             case .released(let note, let isCopied):
                 if isCopied { sayCopied(asset.folder) }
                 return .over(.released, note: note)
-            case .gone where try await house.store.read { try $0.assets.hasNewerVersion(asset) }:
+            case .gone where try await context.store.read { try $0.assets.hasNewerVersion(asset) }:
                 return .over(.kept, note: "a newer version replaced it, and that version is gone")
             case .gone: return .over(.released, note: "the source no longer existed")
             case .kept(let reason): return .over(.kept, note: reason)
@@ -288,10 +297,10 @@ actor Releaser {
                 return try await unsure(asset, doubt, plan)
             }
         } catch let error as SystemError {
-            if let reason = try await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) }) {
+            if let reason = try await blocking({ [locator] in locator.absence(of: asset, after: error) }) {
                 return .away(reason)
             }
-            try await postpone(asset, advice(error, asset))
+            try await postpone(asset, ReleaseAdvice.text(after: error, for: asset))
         }
         return .waits
     }
@@ -302,11 +311,11 @@ actor Releaser {
         _ inDoubt: SourceRelease.InDoubt, of asset: AssetRecord
     ) async throws -> SourceRelease.Result? {
         let release = SourceRelease(identity, act, token: token, inDoubt: inDoubt, writers: writers)
-        return try await blocking { [house] () -> SourceRelease.Result? in
-            if try SourceLocator.whereabouts(of: asset, house) == .away { return nil }
+        return try await blocking { [locator] () -> SourceRelease.Result? in
+            if try locator.whereabouts(of: asset) == .away { return nil }
             let result = try release.run()
             // Its disk may have disappeared at this moment.
-            if result == .gone, try SourceLocator.whereabouts(of: asset, house) != .gone { return nil }
+            if result == .gone, try locator.whereabouts(of: asset) != .gone { return nil }
             return result
         }
     }
@@ -322,11 +331,11 @@ actor Releaser {
             sayKept(asset.folder, doubt)
             return .over(.kept, note: UnsureReleaseTexts.note(doubt))
         case .wait(let time):
-            let until = house.clocks.monotonic().advanced(by: time)
+            let until = context.clocks.monotonic().advanced(by: time)
             deferred[asset.id] = (until, deferred[asset.id]?.failures ?? 0, asset.folder)
             // Its uploads are verified: the copy would only fill the cache until then.
             try await removeCopy(asset)
-            try await house.store.write { try $0.releases.recordDroppedCopy(asset.id) }
+            try await context.store.write { try $0.releases.recordDroppedCopy(asset.id) }
             try await note(
                 "\(reason): it is released when it has not changed for a while (release_unsure: after)", asset)
         }
@@ -336,16 +345,16 @@ actor Releaser {
     /// Logged once for a folder: its moves read and write every byte again.
     private func sayCopied(_ folder: String) {
         guard copiedFolders.insert(folder).inserted else { return }
-        house.log.notice(
+        context.log.notice(
             "verified sources move to another file system: each is copied, compared and then deleted",
             ["folder": folder])
     }
 
     private func report(_ asset: AssetRecord, _ state: SourceState, _ note: String) {
         if state == .released {
-            house.log.info("source released", ["path": asset.path.display, "result": note])
+            context.log.info("source released", ["path": asset.path.display, "result": note])
         } else {
-            house.log.warning("source kept", ["path": asset.path.display, "reason": note])
+            context.log.warning("source kept", ["path": asset.path.display, "reason": note])
         }
     }
 
@@ -353,48 +362,21 @@ actor Releaser {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
             afterFailures: failures, jitter: Random.jitter())
-        deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures, asset.folder)
+        deferred[asset.id] = (context.clocks.monotonic().advanced(by: wait), failures, asset.folder)
         try await note(reason, asset)
         if !isReported, failures & (failures - 1) == 0 {
-            house.log.warning(
+            context.log.warning(
                 "source not released yet", ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
         }
     }
 
-    /// The kernel's error, and advice for a person.
-    private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
-        // The kernel names the place that refused: the source's folder, or the target's.
-        var folder = asset.path.shown.parent.display
-        if case .move(let template) = asset.action {
-            let place = target(asset, template).shown.parent.display
-            if error.subject.contains(place) { folder = place }
-        }
-        if error.isNotPermitted {
-            return "\(error); \(folder) or the file forbids it to the daemon's user in spite of its permissions: "
-                + "look for a sticky bit (ls -ld) and for the attributes i and a (lsattr)"
-        }
-        if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
-        if error.isReadOnly {
-            return "\(folder) is on a read-only file system: mount it writable"
-                + (Notify().isHeard ? "; if it is, add ReadWritePaths=-\(folder) to the unit" : "")
-        }
-        return error.description
-    }
-
-    private func target(_ asset: AssetRecord, _ template: Template) -> MoveTarget {
-        RemoteNaming(
-            folder: asset.folder, relative: asset.identity.relative, size: asset.size,
-            modified: asset.identity.modified, sha256: asset.sha256, id: "\(asset.id)"
-        ).target(template)
-    }
-
     func nextDeadline() -> Duration? {
         // Never at once: an asset may have left the list meanwhile.
-        deferred.values.map(\.until).min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
+        deferred.values.map(\.until).min().map { max(.seconds(1), $0.since(context.clocks.monotonic())) }
     }
 
     private func note(_ reason: String, _ asset: AssetRecord) async throws {
         guard asset.sourceNote != reason else { return }
-        try await house.store.write { try $0.releases.recordFailure(asset.id, note: reason) }
+        try await context.store.write { try $0.releases.recordFailure(asset.id, note: reason) }
     }
 }

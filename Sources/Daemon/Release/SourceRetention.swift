@@ -8,7 +8,9 @@ package import Store
 ///
 /// It only chooses. The chosen sources take the way of every release (``Releaser``), which checks the file once more.
 actor SourceRetention {
-    private let house: House
+    private let context: Context
+    private let stateHealth: StateHealth
+    private let signal: AsyncSignal
     /// The free space of a folder's disk before the last removals, and the bytes removed.
     private var hopes: [String: (free: Int64, bytes: Int64)] = [:]
     /// Folders where removals did not help: how often in a row, and until when no more sources are removed.
@@ -30,9 +32,9 @@ actor SourceRetention {
     private static let jump: Duration = .seconds(600)
     private static let patience: Duration = .seconds(3600)
 
-    init(house: House) {
-        self.house = house
-        ahead = Self.ahead(house.clocks)
+    init(context: Context, stateHealth: StateHealth, signal: AsyncSignal) {
+        (self.context, self.stateHealth, self.signal) = (context, stateHealth, signal)
+        ahead = Self.ahead(context.clocks)
     }
 
     private static func ahead(_ clocks: any Clocks) -> Duration {
@@ -42,29 +44,30 @@ actor SourceRetention {
     func run() async throws {
         while !Task.isCancelled {
             var next: Duration?
-            for folder in house.settings.folders where folder.retention.isLimited {
+            for folder in context.settings.folders where folder.retention.isLimited {
                 do {
                     if let due = try await prune(folder) { next = min(next ?? due, due) }
                 } catch let error as StoreError {
-                    house.stateFailed(error)
+                    stateHealth.failed(error)
                     next = .seconds(5)
                 }
             }
-            await house.retentionSignal.wait(atMost: next)
+            await signal.wait(atMost: next)
         }
     }
 
     /// - Returns: When to check again; `nil` when the folder keeps no sources.
     private func prune(_ folder: FolderSettings) async throws -> Duration? {
         let name = folder.watch.name
-        guard let oldest = try await house.store.read({ try $0.keptSources.oldest(in: name, limit: 1) }).first else {
+        guard let oldest = try await context.store.read({ try $0.keptSources.oldest(in: name, limit: 1) }).first else {
             return nil
         }
         var next: Duration?
         if let time = folder.retention.time { next = try await expire(name, after: time) ?? Self.status }
         if let floor = folder.retention.untilFree {
             try await makeRoom(folder, floor, oldest)
-            let pause = useless[name].map { max(.seconds(1), $0.until.since(house.clocks.monotonic())) } ?? Self.status
+            let pause =
+                useless[name].map { max(.seconds(1), $0.until.since(context.clocks.monotonic())) } ?? Self.status
             next = min(next ?? Self.status, Self.status, pause)
         }
         return next
@@ -74,31 +77,31 @@ actor SourceRetention {
 
     /// - Returns: The time until the next source is due.
     private func expire(_ folder: String, after time: Duration) async throws -> Duration? {
-        let now = house.clocks.wall()
+        let now = context.clocks.wall()
         if let wait = untrusted(now) { return wait }
         while !Task.isCancelled {
-            let due = try await house.store.read {
+            let due = try await context.store.read {
                 try $0.keptSources.oldest(in: folder, until: now.advanced(by: .zero - time), limit: Self.together)
             }
             if due.isEmpty { break }
             let unset = due.filter { $0.since < Self.firstMoment }
-            try await house.store.write { try $0.keptSources.renew(unset.map(\.asset)) }
+            try await context.store.write { try $0.keptSources.renew(unset.map(\.asset)) }
             try await release(
                 due.filter { $0.since >= Self.firstMoment }, of: folder, why: "its retention time has ended")
         }
-        let oldest = try await house.store.read { try $0.keptSources.oldest(in: folder, limit: 1) }.first
+        let oldest = try await context.store.read { try $0.keptSources.oldest(in: folder, limit: 1) }.first
         // At least a second: milliseconds are cut off on the way.
         return oldest.map { max(.seconds(1), .milliseconds($0.since.milliseconds - now.milliseconds) + time) }
     }
 
     /// - Returns: How long the clock is not to be trusted; `nil` when it is trusted.
     private func untrusted(_ now: WallTime) -> Duration? {
-        let running = house.clocks.monotonic()
-        let ahead = Self.ahead(house.clocks)
+        let running = context.clocks.monotonic()
+        let ahead = Self.ahead(context.clocks)
         let jump = ahead - self.ahead
         if jump > Self.jump || jump < .zero - Self.jump {
             believed = running.advanced(by: Self.patience)
-            house.log.notice(
+            context.log.notice(
                 "the clock jumped: sources whose retention time has ended stay until it has been stable for an hour",
                 ["by": "\(jump)"])
         }
@@ -114,14 +117,14 @@ actor SourceRetention {
         let name = folder.watch.name
         // An absent folder has no space to free; the watcher reports its trouble.
         guard let disk = try? await blocking({ try SourceDisk(of: folder.watch.path) }) else { return }
-        let leaving = try await house.store.read { try $0.keptSources.leaving(name) }
+        let leaving = try await context.store.read { try $0.keptSources.leaving(name) }
         if leaving.files == 0 { judge(name, disk, floor) }
         var missing = floor - disk.free - leaving.bytes
-        guard missing > 0, useless[name].map({ $0.until <= house.clocks.monotonic() }) ?? true else { return }
+        guard missing > 0, useless[name].map({ $0.until <= context.clocks.monotonic() }) ?? true else { return }
         var taken: Int64 = 0
         while missing > 0, !Task.isCancelled {
             let some = Self.enough(
-                try await house.store.read {
+                try await context.store.read {
                     try $0.keptSources.oldest(in: name, on: disk.fileSystem, limit: Self.together)
                 }, for: missing)
             if some.isEmpty { break }
@@ -138,9 +141,9 @@ actor SourceRetention {
         if disk.free < floor, disk.free - hope.free < hope.bytes / 10 {
             let times = (useless[folder]?.times ?? 0) + 1
             let pause = Self.pauseWhenUseless.wait(afterFailures: times, jitter: 1)
-            useless[folder] = (times, house.clocks.monotonic().advanced(by: pause))
+            useless[folder] = (times, context.clocks.monotonic().advanced(by: pause))
             if times == Self.warnAt {
-                house.log.warning(
+                context.log.warning(
                     "deleting verified sources frees no space; Sluice deletes them less often. Snapshots or hard "
                         + "links may hold their blocks, or another program fills the disk",
                     ["folder": folder, "taken": "\(hope.bytes)", "free": "\(disk.free)"])
@@ -165,10 +168,10 @@ actor SourceRetention {
     @discardableResult
     private func release(_ some: [KeptSource], of folder: String, why: String) async throws -> Int64 {
         if some.isEmpty { return 0 }
-        let going = Set(try await house.store.write { try $0.keptSources.expire(some.map(\.asset)) })
+        let going = Set(try await context.store.write { try $0.keptSources.expire(some.map(\.asset)) })
         let chosen = some.filter { going.contains($0.asset) }
         for one in chosen {
-            house.log.info(
+            context.log.info(
                 "will delete a verified source",
                 ["folder": folder, "path": one.path.display, "verified": "\(one.since)", "reason": why])
         }
@@ -186,9 +189,9 @@ extension SourceRetention {
         let name = folder.watch.name
         // The watcher reports the trouble of an absent folder.
         let disk = try? await blocking { try SourceDisk(of: folder.watch.path) }
-        let (leaving, store) = (try await house.store.read { try $0.keptSources.leaving(name) }, house.store)
+        let (leaving, store) = (try await context.store.read { try $0.keptSources.leaving(name) }, context.store)
         let going = try await folder.going(
-            free: disk.map { $0.free + leaving.bytes }, on: disk?.fileSystem, now: house.clocks.wall()
+            free: disk.map { $0.free + leaving.bytes }, on: disk?.fileSystem, now: context.clocks.wall()
         ) { disk, latest, limit in
             try await store.read { try $0.keptSources.oldest(in: name, on: disk, until: latest, limit: limit) }
         }
@@ -196,7 +199,7 @@ extension SourceRetention {
             free: disk?.free, untilFree: folder.retention.untilFree,
             seconds: folder.retention.time.map { $0.inMilliseconds / 1000 },
             goingFiles: going.count + leaving.files, goingBytes: going.reduce(leaving.bytes) { $0 + $1.size },
-            oldest: try await house.store.read { try $0.keptSources.oldest(in: name, limit: 1) }.first?.since
+            oldest: try await context.store.read { try $0.keptSources.oldest(in: name, limit: 1) }.first?.since
                 .description)
     }
 }

@@ -48,7 +48,7 @@ extension Releaser {
     /// Evaluates waiting and kept sources again after `release_unsure` of these folders has changed.
     func judgeAnew(_ folders: Set<String>) async throws {
         if folders.isEmpty { return }
-        for folder in folders { _ = house.unsureReleases.clear(folder) }
+        for folder in folders { _ = unsureReleases.clear(folder) }
         for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
         try await reviewKept(of: folders)
     }
@@ -60,15 +60,15 @@ extension Releaser {
     /// - Parameter folders: `nil` for all.
     func reviewKept(of folders: Set<String>? = nil) async throws {
         for doubt in [WriterSearch.Doubt.elsewhere, .notTold] {
-            let kept = try await house.store.read { try $0.releases.kept(because: UnsureReleaseTexts.note(doubt)) }
+            let kept = try await context.store.read { try $0.releases.kept(because: UnsureReleaseTexts.note(doubt)) }
             for (name, assets) in Dictionary(grouping: kept, by: \.folder) where folders?.contains(name) ?? true {
-                guard let folder = house.folder(name), folder.takesSources else { continue }
-                let (writers, house) = (writers, house)
+                guard let folder = context.configuration.folder(name), folder.takesSources else { continue }
+                let (writers, locator) = (writers, locator)
                 // The first unchanged source answers for the others. A source that a person has removed or replaced
                 // proves nothing.
                 let answer = try await blocking { () -> WriterSearch.Answer? in
                     for asset in assets {
-                        let source = house.source(of: asset)
+                        let source = locator.source(of: asset)
                         guard let folder = try? source.openParent(), let status = try? folder.status(at: source.name),
                             status.isRegular, status.size == asset.size, status.modified == asset.identity.modified
                         else { continue }
@@ -82,8 +82,8 @@ extension Releaser {
                 case nil, .present: continue
                 case .unknown(let doubt) where (folder.releaseUnsure ?? .standard(doubt)) == .keep: sayKept(name, doubt)
                 case .unknown, .absent:
-                    try await house.store.judgeAgain(assets.map(\.id))
-                    house.log.notice(
+                    try await context.store.judgeAgain(assets.map(\.id))
+                    context.log.notice(
                         "checking kept sources again", ["folder": name, "files": "\(assets.count)"])
                 }
             }
@@ -92,15 +92,15 @@ extension Releaser {
 
     func sayKept(_ folder: String, _ doubt: WriterSearch.Doubt) {
         let text = UnsureReleaseTexts.kept(folder, doubt)
-        if house.unsureReleases.set(folder, Hold(.disk, since: house.clocks.wall(), text: text)) {
-            house.log.warning("sources of a folder are kept", ["folder": folder, "reason": text])
+        if unsureReleases.set(folder, Hold(.disk, since: context.clocks.wall(), text: text)) {
+            context.log.warning("sources of a folder are kept", ["folder": folder, "reason": text])
         }
     }
 
     func unsurePlan(for asset: AssetRecord, _ doubt: WriterSearch.Doubt) async throws -> UnsureReleasePlan {
-        let folder = house.folder(asset.folder)
+        let folder = context.configuration.folder(asset.folder)
         let marker = folder?.watch.marker
-        let source = house.source(of: asset)
+        let source = locator.source(of: asset)
         if try await blocking({ try Self.isVouchedFor(asset, source, marker) }) { return .go(comparing: true) }
         switch folder?.releaseUnsure ?? .standard(doubt) {
         case .keep: return .keep
@@ -114,11 +114,11 @@ extension Releaser {
     /// How long it has been verified, in ms: measured in the time that daemons ran, or in the machine's uptime since
     /// the first question, whichever is longer. Setting the clock shortens neither, and a restart resets nothing.
     private func unchanged(_ asset: AssetRecord) async throws -> Int64 {
-        let ran = house.store.ran
-        let verified = try await house.store.read { try $0.uploads.of(asset.id) }.compactMap(\.ranAt).max()
+        let ran = context.store.ran
+        let verified = try await context.store.read { try $0.uploads.of(asset.id) }.compactMap(\.ranAt).max()
         let waited =
             if let boot = Machine.boot {
-                try await house.store.waited(asset.id, since: verified ?? 0, boot: boot)
+                try await context.store.waited(asset.id, since: verified ?? 0, boot: boot)
             } else { Int64(0) }
         // After a crash the daemon's time may be behind for a while. Where nothing was recorded, it proves nothing.
         return max(waited, verified.map { ran - $0 } ?? 0)

@@ -37,16 +37,16 @@ extension Scheduler {
         let (id, name) = (claim.upload.id, claim.upload.destination)
         if state == .completed {
             cycles.completed += 1
-            if let took = verdict.took { house.counters.took(took, to: name) }
+            if let took = verdict.took { attempts.counters.took(took, to: name) }
             CrashPoint.reached("completed")
         }
         quotaWaits.ended(id, lacking: verdict.isShortOfQuota ? account?.quotaWait : nil)
-        if let failure = verdict.failure { house.counters.add(failure, at: name) }
-        AttemptLog(log: house.log).report(
+        if let failure = verdict.failure { attempts.counters.add(failure, at: name) }
+        AttemptLog(log: context.log).report(
             verdict, of: claim, state, sent: account?.total ?? 0,
             isFirstShortOfQuota: quotaWaits.count(at: name) == 1)
         if case .sourceChanged = verdict.outcome {
-            reconsiderSource(claim.asset.folder, claim.asset.identity.relative)
+            callbacks.reconsiderSource(claim.asset.folder, claim.asset.identity.relative)
         }
         // `nil`: ended by a cancel.
         let isOver = state?.isTerminal ?? true
@@ -56,21 +56,24 @@ extension Scheduler {
         if state?.isTerminal == false { nextExpiry = nil }
     }
 
-    private func count(_ failure: Failure, at destination: String) {
-        house.counters.add(.failures, [destination, failure.kind.rawValue])
-        if failure.isOfVerification { house.counters.add(.verifyFailures, [destination]) }
+    /// Gives back claims that did not begin, and schedules again: other uploads may be sent in their place.
+    func giveBack(
+        _ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded }
+    ) async throws {
+        try await records().giveBack(claims, as: outcome)
+        signals.scheduling.signal()
     }
 
     // MARK: The verdict
 
     /// Updates the facts about the destination, and fills in when a held upload may be sent again.
     private func settle(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
-        house.refused(verdict.remedy, by: upload.destination)
+        if verdict.remedy?.mayConcernSecret == true { callbacks.renewSecret(upload.destination) }
         if await isForItself(&verdict, upload) { return }
         let name = upload.destination
         let trouble = destinations.trouble(of: name)
-        let retry = house.retry(folder: upload.folder, destination: name)
-        let monotonic = house.clocks.monotonic()
+        let retry = context.configuration.retry(folder: upload.folder, destination: name)
+        let monotonic = context.clocks.monotonic()
         // A full destination still answers where an upload stands, but accepts nothing.
         let isFull = if case .noRoom? = verdict.remedy { true } else { false }
         let isUp = verdict.wasAnswered && !isFull
@@ -85,7 +88,7 @@ extension Scheduler {
                 retry: retry, jitter: Random.jitter())
         {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
-            AttemptLog(log: house.log).reportAlone(
+            AttemptLog(log: context.log).reportAlone(
                 "upload waits; other uploads to its destination succeed", upload, failure, wait: wait)
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let wait = hold(
@@ -103,7 +106,7 @@ extension Scheduler {
                 destinations.accepted(name)
                 await endWaitsForKey(of: name)
             }
-            if trouble != nil { house.log.notice("destination works again", ["destination": name]) }
+            if trouble != nil { context.log.notice("destination works again", ["destination": name]) }
             destinations.succeeded(name)
         }
     }
@@ -123,10 +126,10 @@ extension Scheduler {
             (text, times) = ("upload refused; the next upload shows whether the key or the file is at fault", 1)
         case .file(let count): (text, times) = ("upload waits; other uploads with the same key are accepted", count)
         }
-        let retry = house.retry(folder: upload.folder, destination: name)
+        let retry = context.configuration.retry(folder: upload.folder, destination: name)
         let wait = retry.wait(afterFailures: times, jitter: Random.jitter())
-        verdict.outcome = .held(failure, until: house.clocks.monotonic().advanced(by: wait))
-        AttemptLog(log: house.log).reportAlone(text, upload, failure, wait: wait)
+        verdict.outcome = .held(failure, until: context.clocks.monotonic().advanced(by: wait))
+        AttemptLog(log: context.log).reportAlone(text, upload, failure, wait: wait)
         return true
     }
 
@@ -144,20 +147,18 @@ extension Scheduler {
             let exempt = reservations.origin(claim.upload.folder).exempt.union(
                 snapshot.overrides.exemptions(.upload, claim.upload.id, at: snapshot.inputs.now))
             if exempt.contains(.metered) { continue }
-            let waste = try await house.store.read { try $0.waste.of(claim.upload.id) }
+            let waste = try await context.store.read { try $0.waste.of(claim.upload.id) }
             if waste.isMuch(forSize: claim.upload.size) { back.append((claim, waste)) }
         }
         if back.isEmpty { return claims }
-        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
+        let now = (wall: context.clocks.wall(), monotonic: context.clocks.monotonic())
         let waits = Dictionary(
             back.map { ($0.claim.upload.id, WasteRules.wait($0.claim.upload, $0.waste, now)) }, uniquingKeysWith: { $1 }
         )
-        try await AttemptRecords(house: house).giveBack(back.map(\.claim)) { waits[$0.upload.id] ?? .yielded }
-        // Other uploads may be sent in their place.
-        house.schedulingSignal.signal()
+        try await giveBack(back.map(\.claim)) { waits[$0.upload.id] ?? .yielded }
         for (claim, _) in back where uploads.waitForUnmetered(claim.upload) {
             guard case .held(let failure, _, _, _)? = waits[claim.upload.id] else { continue }
-            house.log.notice(
+            context.log.notice(
                 "upload waits for an unmetered network",
                 [
                     "id": claim.upload.id, "destination": reservations.destination, "hold": "metered",

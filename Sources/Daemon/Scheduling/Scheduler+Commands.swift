@@ -15,24 +15,24 @@ extension Scheduler {
     ///   - names: `nil` for every destination.
     ///   - isWanted: Whether a command requests it. The user may have corrected a secret before, so it is read again.
     func reconsider(_ names: Set<String>? = nil, isWanted: Bool = false) async throws {
-        for name in house.destinations.keys where names?.contains(name) ?? true {
-            destinations.reconsider(name, at: house.clocks.monotonic())
-            if isWanted { house.secrets.renew(of: name) }
-            try await house.store.write { try $0.waits.end(for: name) }
+        for name in context.destinations.keys where names?.contains(name) ?? true {
+            destinations.reconsider(name, at: context.clocks.monotonic())
+            if isWanted { callbacks.renewSecret(name) }
+            try await context.store.write { try $0.waits.end(for: name) }
         }
-        house.schedulingSignal.signal()
+        signals.scheduling.signal()
     }
 
     /// A command wants these uploads to be tried at once, and not others in their place: the waits of other uploads to
     /// the same destinations stay.
     func reconsider(_ uploads: [UploadRecord]) async throws {
         for (name, some) in Dictionary(grouping: uploads, by: \.destination) {
-            destinations.reconsider(name, at: house.clocks.monotonic())
+            destinations.reconsider(name, at: context.clocks.monotonic())
             destinations.forgetRefusals(of: Set(some.map(\.id)), at: name)
-            house.secrets.renew(of: name)
+            callbacks.renewSecret(name)
         }
         // The commit wakes the scheduler.
-        try await house.store.write { try $0.waits.end(of: uploads.map(\.id)) }
+        try await context.store.write { try $0.waits.end(of: uploads.map(\.id)) }
     }
 
     /// Puts a new configuration in force. Transfers to destinations in `changed` are stopped and continue by
@@ -40,8 +40,8 @@ extension Scheduler {
     /// destinations are forgotten. A destination that refused its credential is tried again: the credential may be new.
     func apply(_ configuration: RuntimeConfiguration, changed: Set<String>) async {
         await inspectFiles(of: configuration.settings)
-        let before = house.settings
-        house.replace(configuration)
+        let before = context.settings
+        context.configuration.replace(configuration)
         nextExpiry = nil
         generation.noteChange()
         generation.noteStop()
@@ -52,32 +52,33 @@ extension Scheduler {
         // Transfers that wait for the answer of a program ask the program that is named now.
         let isAnother = !before.beforeUploads.elementsEqual(configuration.settings.beforeUploads) { $0 == $1 }
         if isAnother {
-            house.pendingApprovals.forget()
-            let asking = house.pendingApprovals.asking
+            attempts.pendingApprovals.forget()
+            let asking = attempts.pendingApprovals.asking
             for transfer in transfers.all where !asking.isDisjoint(with: transfer.folders.keys) {
                 transfer.task.cancel()
             }
         }
-        destinations.apply(changed: changed, present: house.destinations.keys)
-        let refused = destinations.reconsiderRefused(at: house.clocks.monotonic())
-        house.ledger.apply(configuration.settings)
+        destinations.apply(changed: changed, present: context.destinations.keys)
+        let refused = destinations.reconsiderRefused(at: context.clocks.monotonic())
+        sendingLimits.ledger.apply(configuration.settings)
         await inspectNetwork()
-        for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {
-            do { try await house.store.write { try $0.waits.end(for: name) } } catch {
-                house.log.warning(
+        for name in isAnother ? Set(context.destinations.keys) : changed.union(refused) {
+            do { try await context.store.write { try $0.waits.end(for: name) } } catch {
+                context.log.warning(
                     "cannot end the waits of uploads; they stay as they are",
                     ["destination": name, "reason": "\(error)"])
             }
         }
-        house.schedulingSignal.signal()
+        signals.scheduling.signal()
     }
 
     // MARK: Pauses
 
     /// Reads the pauses again after a person has changed them.
     func reloadPauses() async throws {
-        pauseSet.replace(try await house.store.read { try $0.pauses.all() })
-        for signal in [house.schedulingSignal, house.removalSignal, house.hookSignal] { signal.signal() }
+        pauseSet.replace(try await context.store.read { try $0.pauses.all() })
+        signals.scheduling.signal()
+        wakeRequests()
     }
 
     /// The pauses of these places, which are about to be set, cut no running transfer.
@@ -87,12 +88,12 @@ extension Scheduler {
     func stopDraining(_ places: [PausedPlace]) { pauseSet.stopDraining(places) }
 
     func expirePauses() async throws {
-        let over = pauseSet.expired(at: house.clocks.wall())
+        let over = pauseSet.expired(at: context.clocks.wall())
         for pause in over {
-            try await house.store.write { try $0.pauses.clear(pause.scope, pause.name) }
-            for signal in [house.removalSignal, house.hookSignal] { signal.signal() }
+            try await context.store.write { try $0.pauses.clear(pause.scope, pause.name) }
+            wakeRequests()
         }
-        pauseSet.replace(try await house.store.read { try $0.pauses.all() })
+        pauseSet.replace(try await context.store.read { try $0.pauses.all() })
         if over.isEmpty { return }
         pauseSet.stopDraining(over.map { PausedPlace(scope: $0.scope, name: $0.name) })
         try await continueUnpaused()
@@ -101,11 +102,11 @@ extension Scheduler {
     /// Uploads that were to end after their parts, and that no pause holds any more, continue as if there had been no
     /// pause.
     func continueUnpaused() async throws {
-        for id in house.live.pausing {
+        for id in attempts.live.pausing {
             guard let transfer = transfers.carrying(id), let folder = transfer.folders[id],
                 !pauseSet.holds(folder: folder, destination: transfer.destination)
             else { continue }
-            if try await house.store.read({ try $0.uploads.find(id) })?.pausedAt == nil { house.live.goOn(id) }
+            if try await context.store.read({ try $0.uploads.find(id) })?.pausedAt == nil { attempts.live.goOn(id) }
         }
     }
 
@@ -113,45 +114,45 @@ extension Scheduler {
 
     /// Reads the exceptions again after a person has changed them.
     func reloadOverrides() async throws {
-        overrideSet.replace(try await house.store.read { try $0.overrides.all() })
+        overrideSet.replace(try await context.store.read { try $0.overrides.all() })
         setLimits()
         stopForbidden()
-        house.schedulingSignal.signal()
+        signals.scheduling.signal()
     }
 
     /// Removes exceptions that are over, and reports it.
     func expireOverrides() async throws {
-        let over = overrideSet.expired(at: house.clocks.wall())
+        let over = overrideSet.expired(at: context.clocks.wall())
         if !over.isEmpty {
-            try await house.store.write { try $0.overrides.clear(over) }
+            try await context.store.write { try $0.overrides.clear(over) }
             for exception in over {
-                house.log.notice(
+                context.log.notice(
                     "exception ended",
                     ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.who])
             }
         }
-        overrideSet.replace(try await house.store.read { try $0.overrides.all() })
+        overrideSet.replace(try await context.store.read { try $0.overrides.all() })
     }
 
     /// Applies the rate limits of the policy.
-    func setLimits() { house.bandwidth.apply(snapshot) }
+    func setLimits() { sendingLimits.bandwidth.apply(snapshot) }
 
     // MARK: Expiry
 
     /// Ends uploads that are too old by `expires_after`, and finds out when to look again. Running uploads are not
     /// touched, and a clock that is not trusted makes no upload too old.
     func expireUploads() async throws {
-        guard let shortest = house.settings.allRules.compactMap(\.expiresAfter).min(), clock.trouble == nil else {
+        guard let shortest = context.settings.allRules.compactMap(\.expiresAfter).min(), clock.trouble == nil else {
             nextExpiry = nil
             return
         }
-        let now = house.clocks.wall()
+        let now = context.clocks.wall()
         if let nextExpiry, now < nextExpiry { return }
         // Set before the search, so that a reset of it during the search leads to another one.
         nextExpiry = now.advanced(by: shortest)
         var isOver = false
         defer { if !isOver { nextExpiry = nil } }
-        let next = try await ExpirySweep(house: house).run(now: now, shortest: shortest)
+        let next = try await ExpirySweep(context: context).run(now: now, shortest: shortest)
         if nextExpiry != nil { nextExpiry = next }
         isOver = true
     }
@@ -167,7 +168,7 @@ extension Scheduler {
         let snapshot = snapshot
         // Removals at a destination wait for the same rules.
         if requests.open(where: { snapshot.blockers(at: $0).isEmpty }) {
-            for signal in [house.removalSignal, house.hookSignal] { signal.signal() }
+            wakeRequests()
         }
         stopForbiddenRequests(snapshot)
         let cutting = snapshot.cutting
@@ -177,7 +178,7 @@ extension Scheduler {
             if holds.isEmpty, snapshot.mayContinue(transfer) { continue }
             if let interface = transfer.route.interface { interfaces.insert(interface) }
             transfer.task.cancel()
-            AttemptLog(log: house.log).reportStopped(transfer, holds.first)
+            AttemptLog(log: context.log).reportStopped(transfer, holds.first)
         }
         return interfaces
     }
@@ -187,7 +188,7 @@ extension Scheduler {
         // A request that has begun was allowed by all sources of `busy` that count.
         let planned = snapshot.planned
         for request in requests.forbid({ planned.blockers(at: $0, isUnderWay: true).binding }) {
-            house.log.notice(
+            context.log.notice(
                 "transfer stopped before its end",
                 [
                     "to": request.account, "hold": request.hold?.kind.rawValue, "reason": request.hold?.text,
@@ -200,14 +201,14 @@ extension Scheduler {
     /// Stops the transfers of sources that are read in place and that have a newer version on record: recording it has
     /// ended their uploads.
     func stopSuperseded() async throws {
-        guard house.live.takeReview() else { return }
+        guard attempts.live.takeReview() else { return }
         for id in transfers.all.flatMap(\.inPlace) {
-            guard let upload = try await house.store.read({ try $0.uploads.find(id) }), upload.ending == .cancelled
+            guard let upload = try await context.store.read({ try $0.uploads.find(id) }), upload.ending == .cancelled
             else { continue }
-            if house.live[id] != nil,
-                try await house.store.read({ try $0.uploads.row(id) })?.failure?.code == Failure.sourceChanged
+            if attempts.live[id] != nil,
+                try await context.store.read({ try $0.uploads.row(id) })?.failure?.code == Failure.sourceChanged
             {
-                house.log.info("upload given up: a newer version of its source was found", ["id": id])
+                context.log.info("upload given up: a newer version of its source was found", ["id": id])
             }
             cancel([id])
         }
@@ -232,8 +233,8 @@ extension Scheduler {
         for transfer in transfers.all {
             let meant = transfer.folders.filter { isMeant($0.key, transfer.destination, $0.value) }
             if meant.isEmpty { continue }
-            house.live.pause(afterPart: meant.keys)
-            if transfer.folders.keys.allSatisfy({ house.live[$0] == nil }) { transfer.task.cancel() }
+            attempts.live.pause(afterPart: meant.keys)
+            if transfer.folders.keys.allSatisfy({ attempts.live[$0] == nil }) { transfer.task.cancel() }
         }
     }
 
@@ -243,10 +244,10 @@ extension Scheduler {
         generation.noteStop()
         for id in ids {
             guard let transfer = transfers.carrying(id) else { continue }
-            house.live.whenOpened(id) { transfer.task.cancel() }
+            attempts.live.whenOpened(id) { transfer.task.cancel() }
         }
         // The exceptions for these uploads are over.
-        if overrideSet.concernsUploads(ids) { house.schedulingSignal.signal() }
+        if overrideSet.concernsUploads(ids) { signals.scheduling.signal() }
     }
 
     /// Stops a transfer and returns when it has ended, so that a new generation does not meet the old one.
@@ -263,16 +264,16 @@ extension Scheduler {
     func wakeQuotaWaits() async throws {
         if quotaWaits.isOfEarlierRun {
             // Waits of an earlier run end: the rules may have changed, and the reservations of that run are gone.
-            try await house.store.endWaits(becauseOf: Failure.shortOfQuota)
+            try await context.store.endWaits(becauseOf: Failure.shortOfQuota)
             return quotaWaits.begin()
         }
         if quotaWaits.all.isEmpty { return }
         let snapshot = snapshot
         let exempt = Set(snapshot.exemptUploads.filter { $0.exemptions.contains(.quota) }.map(\.id))
         let ids = quotaWaits.takeReady(
-            snapshot.inputs.quotas, most: house.settings.policy.total,
+            snapshot.inputs.quotas, most: context.settings.policy.total,
             isFolderExempt: { snapshot.folder($0).exempt.contains(.quota) }, isExempt: { exempt.contains($0) })
-        if !ids.isEmpty { try await house.store.write { try $0.waits.end(of: ids) } }
+        if !ids.isEmpty { try await context.store.write { try $0.waits.end(of: ids) } }
     }
 
     /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
@@ -281,6 +282,6 @@ extension Scheduler {
         let free = uploads.takeUnmetered { upload in
             snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
         }
-        if !free.isEmpty { try await house.store.write { try $0.waits.end(of: free) } }
+        if !free.isEmpty { try await context.store.write { try $0.waits.end(of: free) } }
     }
 }

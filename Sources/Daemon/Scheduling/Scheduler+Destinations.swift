@@ -26,10 +26,10 @@ extension Scheduler {
     ) async throws -> SpaceForNewUploads {
         let isDue =
             destination.tellsSpace
-            && (destinations.asksForCapacity(name) || destinations.isCapacityDue(name, at: house.clocks.monotonic()))
+            && (destinations.asksForCapacity(name) || destinations.isCapacityDue(name, at: context.clocks.monotonic()))
         guard isDue else { return .known(destinations.capacity(of: name)?.left) }
         if destinations.trouble(of: name)?.kind != .quota,
-            try await house.store.read({ tx in
+            try await context.store.read({ tx in
                 try tx.queue.first(waitingFor: name, lacking: 0, from: { open.contains($0) })
             }) == nil
         {
@@ -46,12 +46,15 @@ extension Scheduler {
         if destinations.asksForCapacity(name) { return true }
         // A destination that does not answer is tried with an upload, which reports the trouble.
         if let trouble = destinations.trouble(of: name), trouble.kind != .quota { return false }
-        guard destinations.isCapacityDue(name, at: house.clocks.monotonic()), let permit = permit(to: name) else {
+        guard destinations.isCapacityDue(name, at: context.clocks.monotonic()), let permit = permit(to: name) else {
             return false
         }
         let generation = destinations.generation(of: name)
-        let query = Task { [house] in
-            let (space, error) = await CapacityQuery(house: house).run(destination, name, permit)
+        let capacityQuery = CapacityQuery(
+            log: context.log, stateHealth: stateHealth, ledger: sendingLimits.ledger,
+            renewSecret: callbacks.renewSecret)
+        let query = Task {
+            let (space, error) = await capacityQuery.run(destination, name, permit)
             self.capacityAnswered(name, generation, Task.isCancelled ? nil : (space, error))
         }
         destinations.capacityAsked(name, query)
@@ -65,12 +68,13 @@ extension Scheduler {
         destinations.capacityAsked(name, nil)
         if let answer, destinations.generation(of: name) == generation {
             let underWay = transfers.all.filter { $0.destination == name }.flatMap(\.folders.keys).map { id in
-                house.live[id].map { $0.size - $0.acked } ?? 0
+                attempts.live[id].map { $0.size - $0.acked } ?? 0
             }
-            let retry = house.settings(ofDestination: name)?.policy.retry ?? house.settings.policy.retry
+            let retry =
+                context.configuration.settings(ofDestination: name)?.policy.retry ?? context.settings.policy.retry
             destinations.capacityAnswered(
-                name, answer.space, underWay: underWay, now: house.clocks.wall(),
-                monotonic: house.clocks.monotonic(), lasting: DestinationHealth.patience(retry).first)
+                name, answer.space, underWay: underWay, now: context.clocks.wall(),
+                monotonic: context.clocks.monotonic(), lasting: DestinationHealth.patience(retry).first)
             // A destination that could not be connected to would refuse an upload too, after the same timeout once
             // more.
             if let error = answer.error, error.failure.code == "unreachable" {
@@ -80,7 +84,7 @@ extension Scheduler {
                         failure: error.failure, remedy: error.remedy, isUp: false, retry: retry))
             }
         }
-        house.schedulingSignal.signal()
+        signals.scheduling.signal()
     }
 
     /// Records which upload would be next if there were space at the destination, and reports it once for all of them.
@@ -88,25 +92,25 @@ extension Scheduler {
         guard let capacity = destinations.capacity(of: name) else { return }
         var next: RemoteCapacity.Waiting?
         if let left = capacity.left {
-            next = try await house.store.read { tx in
+            next = try await context.store.read { tx in
                 try tx.queue.first(waitingFor: name, lacking: left, from: { folders.contains($0) })
             }.map {
                 RemoteCapacity.Waiting(
                     id: $0.upload.id, name: $0.asset.path.name.display, missing: $0.upload.missing,
-                    since: house.clocks.wall())
+                    since: context.clocks.wall())
             }
         }
         destinations.waits(name, next)
         if capacity.waiting == nil, let next, let hold = snapshot.capacityHold(of: name) {
-            AttemptLog(log: house.log).reportCapacityWait(next, at: name, hold)
+            AttemptLog(log: context.log).reportCapacityWait(next, at: name, hold)
         } else if capacity.waiting != nil, next == nil {
-            house.log.notice("no upload waits for free space any longer", ["destination": name])
+            context.log.notice("no upload waits for free space any longer", ["destination": name])
         }
     }
 
     /// A file was removed there.
     func freedSpace(at destination: String) {
-        if destinations.freedSpace(destination) { house.schedulingSignal.signal() }
+        if destinations.freedSpace(destination) { signals.scheduling.signal() }
     }
 
     // MARK: Health
@@ -115,13 +119,13 @@ extension Scheduler {
     ///
     /// - Returns: How long the destination is left alone; `nil` when only the upload is at fault.
     func hold(_ name: String, _ fault: DestinationTracker.Fault) -> Duration? {
-        let rule = fault.rule(of: name, house.settings(ofDestination: name)?.credentialKeys ?? [])
-        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
+        let rule = fault.rule(of: name, context.configuration.settings(ofDestination: name)?.credentialKeys ?? [])
+        let now = (wall: context.clocks.wall(), monotonic: context.clocks.monotonic())
         guard let hold = destinations.hold(name, fault, by: rule, now: now.wall, monotonic: now.monotonic) else {
             return nil
         }
         if hold.kind == .destination { doubtNetwork() }
-        if hold.isNew { AttemptLog(log: house.log).reportHeld(name, hold.kind, fault.failure, wait: hold.wait) }
+        if hold.isNew { AttemptLog(log: context.log).reportHeld(name, hold.kind, fault.failure, wait: hold.wait) }
         return hold.wait
     }
 
@@ -132,8 +136,8 @@ extension Scheduler {
     func othersWait(at name: String, within time: Duration = .zero) async -> Bool {
         let ready: [UploadClass]
         let own = destinations.keyRefusals(of: name)?.own ?? []
-        do { ready = try await house.store.read { try $0.lists.readyClasses(within: time, besides: own) } } catch {
-            house.log.debug("cannot read the waiting uploads", ["destination": name, "reason": "\(error)"])
+        do { ready = try await context.store.read { try $0.lists.readyClasses(within: time, besides: own) } } catch {
+            context.log.debug("cannot read the waiting uploads", ["destination": name, "reason": "\(error)"])
             return false
         }
         let snapshot = snapshot
@@ -152,15 +156,15 @@ extension Scheduler {
             // Uploads that were refused with the key wait until one second after the next try.
             await othersWait(at: name, within: .seconds(2))
         else { return claims }
-        try await AttemptRecords(house: house).giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
-            guard let failure = try await house.store.read({ try $0.failures.of(claim.upload.id) }).last?.failure else {
+        try await giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
+            guard let failure = try await context.store.read({ try $0.failures.of(claim.upload.id) }).last?.failure
+            else {
                 return .yielded
             }
-            let retry = house.retry(folder: claim.upload.folder, destination: name)
+            let retry = context.configuration.retry(folder: claim.upload.folder, destination: name)
             let wait = retry.wait(afterFailures: 1, jitter: Random.jitter())
-            return .held(failure, until: house.clocks.monotonic().advanced(by: wait))
+            return .held(failure, until: context.clocks.monotonic().advanced(by: wait))
         }
-        house.schedulingSignal.signal()
         return claims.filter { !refusals.isOwn($0.upload.id) }
     }
 
@@ -168,8 +172,8 @@ extension Scheduler {
     func endWaitsForKey(of name: String) async {
         let ids = destinations.endWaitsForKey(of: name)
         if ids.isEmpty { return }
-        do { try await house.store.write { try $0.waits.end(of: Array(ids)) } } catch {
-            house.log.warning(
+        do { try await context.store.write { try $0.waits.end(of: Array(ids)) } } catch {
+            context.log.warning(
                 "cannot end the waits of uploads; they stay as they are", ["destination": name, "reason": "\(error)"])
         }
     }
@@ -187,7 +191,7 @@ extension Scheduler {
 
     /// Where only one or two files were refused, an upload that arrived since shows soon whether the key is at fault.
     func tryKeysWithOthers() async throws {
-        let now = (wall: house.clocks.wall(), monotonic: house.clocks.monotonic())
+        let now = (wall: context.clocks.wall(), monotonic: context.clocks.monotonic())
         for (name, hasOneSuspect) in destinations.doubted(at: now.monotonic) where await othersWait(at: name) {
             destinations.probe(
                 name, within: hasOneSuspect ? .zero : Self.beforeTryingKey, now: now.wall, monotonic: now.monotonic)
@@ -196,40 +200,44 @@ extension Scheduler {
 
     // MARK: Speed and sizes
 
+    private var learnedFacts: LearnedFacts {
+        LearnedFacts(store: context.store, log: context.log, stateHealth: stateHealth)
+    }
+
     /// Stores the speed for the plans of a later run.
     func storeSpeed(to destination: String) async {
-        guard let speed = house.live.speed(to: destination),
-            destinations.isToStore(speed: speed, of: destination, at: house.clocks.monotonic())
+        guard let speed = attempts.live.speed(to: destination),
+            destinations.isToStore(speed: speed, of: destination, at: context.clocks.monotonic())
         else { return }
-        await LearnedFacts(house: house).store(speed: speed, of: destination)
+        await learnedFacts.store(speed: speed, of: destination)
     }
 
     /// Gives a destination the stored request size, before the first transfer to it in its present configuration.
     func recallRequestSize(of name: String) async {
         let generation = destinations.generation(of: name)
-        guard let destination = house.destinations[name], !destinations.knowsRequestSize(of: name) else { return }
-        let known = await LearnedFacts(house: house).requestSize(of: name, destination)
+        guard let destination = context.destinations[name], !destinations.knowsRequestSize(of: name) else { return }
+        let known = await learnedFacts.requestSize(of: name, destination)
         if let known, destination.requestSize == nil { destination.recall(known) }
         destinations.set(requestSize: known, of: name, generation: generation)
     }
 
     /// Stores the size of requests that a destination has learned, over restarts.
     func storeRequestSize(of name: String) async {
-        guard let destination = house.destinations[name], destination.requestSizePlace != nil else { return }
+        guard let destination = context.destinations[name], destination.requestSizePlace != nil else { return }
         let size = destination.requestSize
         if destinations.isToStore(requestSize: size, of: name) {
-            await LearnedFacts(house: house).store(requestSize: size, of: name, destination)
+            await learnedFacts.store(requestSize: size, of: name, destination)
         }
     }
 }
 
-extension House {
-    /// The cause of a refusal may be a secret that a person corrects, so the next try reads it again. Some destinations
-    /// report a wrong key with 200, 400 or 404.
-    func refused(_ remedy: Remedy?, by destination: String) {
-        switch remedy {
-        case .authenticate, .misconfigured, .refused, .giveUp: secrets.renew(of: destination)
-        case .holdDestination, .noRoom, .rateLimit, .again, .pending, .restage, nil: break
+extension Remedy {
+    /// Whether the cause of a refusal may be a secret that a person corrects, so that the next try reads it again. Some
+    /// destinations report a wrong key with 200, 400 or 404.
+    var mayConcernSecret: Bool {
+        switch self {
+        case .authenticate, .misconfigured, .refused, .giveUp: true
+        case .holdDestination, .noRoom, .rateLimit, .again, .pending, .restage: false
         }
     }
 }

@@ -11,7 +11,7 @@ extension Scheduler {
     // MARK: Network
 
     /// Whether some rule depends on the cost of bytes.
-    private var dependsOnNetwork: Bool { house.settings.allRules.contains(where: \.dependsOnNetwork) }
+    private var dependsOnNetwork: Bool { context.settings.allRules.contains(where: \.dependsOnNetwork) }
 
     /// Listens to the networks until ``Networks/stop()``, and inspects them for the first time.
     func beginNetwork() async {
@@ -20,7 +20,8 @@ extension Scheduler {
                 Task { await self?.networkChanged(kind) }
             }
         } catch {
-            house.log.warning("cannot watch the network for changes; they will not be noticed", ["reason": "\(error)"])
+            context.log.warning(
+                "cannot watch the network for changes; they will not be noticed", ["reason": "\(error)"])
         }
         await inspectNetwork()
     }
@@ -57,10 +58,10 @@ extension Scheduler {
             network.beginRound()
             let depends = dependsOnNetwork
             networks.listenToManagers(depends)
-            let rules = house.settings.allRules
+            let rules = context.settings.allRules
             let snapshot = snapshot
             let picture = await networks.inspect(
-                at: house.sites, depends: depends,
+                at: context.configuration.sites, depends: depends,
                 gatewaysMatter: rules.contains { $0.networks.contains { $0.gateway != nil } },
                 mayAsk: snapshot.allowsQuestions)
             await apply(picture)
@@ -70,18 +71,18 @@ extension Scheduler {
     private func apply(_ picture: NetworkPicture) async {
         network.set(picture.metering)
         if let nameServers = picture.nameServers {
-            house.bandwidth.set(nameServers: nameServers)
+            sendingLimits.bandwidth.set(nameServers: nameServers)
         } else if !dependsOnNetwork {
             // The last rule that needed them is gone: the system resolves names again.
-            house.bandwidth.set(nameServers: [:])
+            sendingLimits.bandwidth.set(nameServers: [:])
         }
         if let addresses = picture.addresses {
             let lost = network.set(addresses: addresses)
-            if !lost.isEmpty { connections.loseAddresses(lost) }
+            if !lost.isEmpty { callbacks.loseAddresses(lost) }
         }
         // Before the call: the snapshot reads the state that the call changes.
         let snapshot = snapshot
-        let changed = network.apply(picture, at: house.sites.keys, snapshot, house.log)
+        let changed = network.apply(picture, at: context.configuration.sites.keys, snapshot, context.log)
         setLimits()
         // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.
         await close(interfaces: stopForbidden().union(network.unapproved))
@@ -91,9 +92,9 @@ extension Scheduler {
             inspectNetworkLater(NetworkMonitor.nameServerPause) { $0.network.nameServerPauseEnded() }
         }
         if changed.isEmpty { return }
-        for signal in [house.removalSignal, house.hookSignal] { signal.signal() }
+        wakeRequests()
         do { try await reconsider(changed) } catch {
-            house.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
+            context.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
         }
     }
 
@@ -102,7 +103,7 @@ extension Scheduler {
     private func close(interfaces: Set<String>) async {
         let idle = interfaces.subtracting(transfers.interfaces)
         if idle.isEmpty { return }
-        let closeInterface = connections.closeInterface
+        let closeInterface = callbacks.closeInterface
         let task = Task { for interface in idle { await closeInterface(interface) } }
         network.close(idle, by: task)
         await task.value
@@ -112,7 +113,7 @@ extension Scheduler {
     /// checkpoint.
     func addressLost(_ number: Int) {
         guard let transfer = transfers[number], !transfer.task.isCancelled else { return }
-        house.log.notice(
+        context.log.notice(
             "this machine's address has changed; the transfer starts again from its checkpoint",
             ["destination": transfer.destination])
         transfer.task.cancel()
@@ -122,13 +123,13 @@ extension Scheduler {
 
     func refreshClock() {
         // The clock is not checked where no rule depends on it.
-        if house.settings.allRules.allSatisfy(\.isTimeless) { return clock.rest() }
-        if clock.refreshZone(at: house.clocks.wall(), house.log) {
+        if context.settings.allRules.allSatisfy(\.isTimeless) { return clock.rest() }
+        if clock.refreshZone(at: context.clocks.wall(), context.log) {
             // In another zone, days and windows begin at another moment.
-            house.ledger.zoneChanged()
+            sendingLimits.ledger.zoneChanged()
             nextExpiry = nil
         }
-        clock.evaluate(house.clocks, house.log)
+        clock.evaluate(context.clocks, context.log)
     }
 
     /// When the clock is set, windows are evaluated again, and a destination that was refused for its certificate is
@@ -139,7 +140,7 @@ extension Scheduler {
                 Task { await self?.clockWasSet() }
             }
         } catch {
-            house.log.warning(
+            context.log.warning(
                 "cannot watch the clock; a clock change will be noticed late", ["reason": "\(error)"])
             return nil
         }
@@ -148,28 +149,28 @@ extension Scheduler {
     private func clockWasSet() async {
         nextExpiry = nil
         do { try await reconsider() } catch {
-            house.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
+            context.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
         }
-        house.schedulingSignal.signal()
+        signals.scheduling.signal()
     }
 
     // MARK: Power
 
-    private var dependsOnPower: Bool { house.settings.allRules.contains(where: \.dependsOnPower) }
+    private var dependsOnPower: Bool { context.settings.allRules.contains(where: \.dependsOnPower) }
 
     func refreshPower() async {
         guard dependsOnPower else { return power.rest() }
-        power.listen(house.log) { [signal = house.schedulingSignal] in signal.signal() }
+        power.listen(context.log) { [signal = signals.scheduling] in signal.signal() }
         let supplies = power.supplies
         let reading: Result<[Power.Supply], any Error>
         do { reading = .success(try await blocking { try supplies.all() }) } catch { reading = .failure(error) }
-        power.record(reading, at: house.clocks.wall(), house.log)
+        power.record(reading, at: context.clocks.wall(), context.log)
     }
 
     /// When to read again; `nil` when nothing would follow from it.
     func nextPowerCheck() async throws -> Duration? {
         guard power.power != nil, dependsOnPower else { return nil }
-        let isWaiting = try await house.store.read { try $0.lists.classes() }.contains { !$0.state.isTerminal }
+        let isWaiting = try await context.store.read { try $0.lists.classes() }.contains { !$0.state.isTerminal }
         return isWaiting || !transfers.isEmpty ? PowerMonitor.interval : nil
     }
 
@@ -177,17 +178,17 @@ extension Scheduler {
 
     /// Checks the sources that at least one upload waits for.
     func refreshBusy() async throws {
-        busy.apply(house.settings.allRules)
+        busy.apply(context.settings.allRules)
         watchFiles()
         let wanted =
             busy.states.hasPolled
             ? snapshot.wantedSources(
-                try await house.store.read { try $0.lists.readyClasses() }, knownPlaces(requests.closed)) : []
-        for (source, patience) in busy.due(wanted, at: house.clocks.monotonic()) { ask(source, patience) }
+                try await context.store.read { try $0.lists.readyClasses() }, knownPlaces(requests.closed)) : []
+        for (source, patience) in busy.due(wanted, at: context.clocks.monotonic()) { ask(source, patience) }
     }
 
     private func knownPlaces(_ names: Set<String>) -> Set<String> {
-        let sites = house.sites
+        let sites = context.configuration.sites
         return names.filter { sites[$0] != nil }
     }
 
@@ -210,7 +211,7 @@ extension Scheduler {
 
     private func watchFiles() {
         // A change of these may mean another time zone.
-        let dependsOnZone = !house.settings.allRules.allSatisfy(\.isTimeless) && ZoneSource.identity() != nil
+        let dependsOnZone = !context.settings.allRules.allSatisfy(\.isTimeless) && ZoneSource.identity() != nil
         let unwatched = busy.watch(dependsOnZone ? [ZoneSource.file] : []) { [weak self] in
             Task { await self?.filesChanged() }
         }
@@ -220,13 +221,13 @@ extension Scheduler {
     private func filesChanged() { if let unwatched = busy.unwatched { filesChanged(unwatched) } }
 
     private func filesChanged(_ unwatched: [FilePath: String]) {
-        if clock.isZoneOutdated { house.schedulingSignal.signal() }
-        for (source, patience) in busy.filesChanged(unwatched, house.log) { ask(source, patience) }
+        if clock.isZoneOutdated { signals.scheduling.signal() }
+        for (source, patience) in busy.filesChanged(unwatched, context.log) { ask(source, patience) }
     }
 
     private func ask(_ source: BusySource, _ patience: Duration) {
-        if isStopping { return }
-        let (probe, askedAt) = (busy.probe, house.clocks.monotonic())
+        if attempts.live.isStopping { return }
+        let (probe, askedAt) = (busy.probe, context.clocks.monotonic())
         let question = Task {
             let answer = await probe.ask(source, patience)
             self.answered(answer, by: source, askedAt: askedAt)
@@ -236,14 +237,14 @@ extension Scheduler {
 
     private func answered(_ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime) {
         let (isNew, again) = busy.answered(
-            answer, by: source, askedAt: askedAt, at: house.clocks.wall(), house.log)
+            answer, by: source, askedAt: askedAt, at: context.clocks.wall(), context.log)
         if let again { ask(source, again) }
         // A stop does not reach uploads that are being claimed at this moment.
         if isNew, answer != .free { generation.noteStop() }
         // A file whose state is the same changes nothing, and needs no next inspection.
         if !isNew, !busy.states.hasPolled { return }
         stopForbidden()
-        house.schedulingSignal.signal()
+        signals.scheduling.signal()
     }
 
     // MARK: For tests

@@ -16,13 +16,18 @@ extension Scheduler {
             return false
         }
         // A command does not run while no upload waits for it.
-        if requests.close(destination), busy.states.hasPolled { house.schedulingSignal.signal() }
+        if requests.close(destination), busy.states.hasPolled { signals.scheduling.signal() }
         return true
     }
 
+    /// Wakes the loops whose requests belong to no transfer: what policy says about them may have changed.
+    func wakeRequests() { for signal in [signals.removal, signals.hook] { signal.signal() } }
+
     /// The permission for requests that belong to no file; `nil` where no route is open. Its account has to be closed.
     func permit(to destination: String) -> TransferPermit? {
-        guard let permit = snapshot.permit(to: destination, house.bandwidth, house.ledger) else { return nil }
+        guard let permit = snapshot.permit(to: destination, sendingLimits.bandwidth, sendingLimits.ledger) else {
+            return nil
+        }
         network.use(permit.interface)
         return permit
     }
@@ -43,7 +48,7 @@ extension Scheduler {
     private func permit(
         to account: String, _ network: WebHook.Network, _ snapshot: PolicySnapshot
     ) -> Result<TransferPermit, Held> {
-        let decision = snapshot.permit(toHook: account, network, house.bandwidth, house.ledger)
+        let decision = snapshot.permit(toHook: account, network, sendingLimits.bandwidth, sendingLimits.ledger)
         if case .success(let permit) = decision { self.network.use(permit.interface) }
         return decision
     }
@@ -53,17 +58,18 @@ extension Scheduler {
     func permit(byHand account: String, _ network: WebHook.Network) async -> Result<TransferPermit, Held> {
         var answers: [BusySource: BusyAnswer] = [:]
         if network == .policy {
-            do { try await house.ledger.refresh() } catch {
+            do { try await sendingLimits.ledger.refresh() } catch {
                 return .failure(
                     Held(
                         hold: Hold(
-                            .quota, since: house.clocks.wall(), text: "cannot read the usage of the quota: \(error)")))
+                            .quota, since: context.clocks.wall(), text: "cannot read the usage of the quota: \(error)"))
+                )
             }
             await refreshPower()
-            let rules = [house.settings.policy.rules, snapshot.destination(account).rules].compactMap(\.busy)
+            let rules = [context.settings.policy.rules, snapshot.destination(account).rules].compactMap(\.busy)
             for rule in rules where snapshot.inputs.busy[rule.source] == nil && answers[rule.source] == nil {
                 guard let answer = await busy.probe.ask(rule.source, rule.timeout) else { continue }
-                answers[rule.source] = BusyAnswer(answer, since: house.clocks.wall())
+                answers[rule.source] = BusyAnswer(answer, since: context.clocks.wall())
             }
         }
         await self.network.closing?.value
@@ -118,15 +124,15 @@ extension Scheduler {
 
     /// Whether a destination is a folder on a disk of this machine.
     func isFolderHere(_ name: String) -> Bool {
-        house.sites[name]?.isFolder == true && network.routes[name]?.reachability == .local
+        context.configuration.sites[name]?.isFolder == true && network.routes[name]?.reachability == .local
     }
 
     /// The interface of each destination, where it is known and fixed.
-    var interfaces: [String: String] { network.interfaces.filter { house.destinations[$0.key] != nil } }
+    var interfaces: [String: String] { network.interfaces.filter { context.destinations[$0.key] != nil } }
 
     /// The route of each destination, for all folders, with every other route and the reason why it is not used.
     func choices() async -> [(destination: String, choice: Admission.RouteChoice)] {
-        let (snapshot, sites) = (snapshot, house.sites)
+        let (snapshot, sites) = (snapshot, context.configuration.sites)
         var found: [(destination: String, choice: Admission.RouteChoice)] = []
         for one in snapshot.settings.destinations {
             guard let choice = await snapshot.explainedRoute(to: one.name, at: sites[one.name]) else { continue }

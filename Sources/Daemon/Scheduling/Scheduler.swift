@@ -11,7 +11,6 @@ internal import Store
 /// It wakes when it is signalled or at the earliest deadline, and never otherwise. It owns the components that policy
 /// depends on; ``snapshot`` is their combined state at one moment.
 actor Scheduler {
-    let house: House
     var transfers = RunningTransfers()
     var destinations = DestinationTracker()
     var uploads = UploadTracker()
@@ -30,14 +29,13 @@ actor Scheduler {
     /// No upload gets too old before this time; `nil`: not determined yet, or no longer valid.
     var nextExpiry: WallTime?
     var cycles = Cycles()
-    var isStopping = false
-    /// The destination that something was started to last.
-    private var lastServed = ""
-
+    /// What its attempts use. It holds the database, the clocks, the log and the configuration for the scheduler too.
+    let attempts: AttemptContext
+    let sendingLimits: SendingLimits
+    let stateHealth: StateHealth
+    let signals: Signals
     let networks: Networks
-    let connections: Connections
-    /// Requests from `Watch` that a file settles again.
-    let reconsiderSource: @Sendable (_ folder: String, _ relative: FilePath) -> Void
+    let callbacks: Callbacks
 
     /// The scheduler's counters since the start, with times.
     struct Cycles: Sendable {
@@ -49,30 +47,47 @@ actor Scheduler {
         var beganWall: WallTime?
         /// Uploads that were completed.
         var completed = 0
+        /// The destination that something was started to last.
+        var lastServed = ""
     }
 
-    /// The connections of all destinations.
-    struct Connections: Sendable {
+    /// Calls to other parts of the daemon.
+    struct Callbacks: Sendable {
         /// Ends all transfers over an interface, and returns when nothing is sent there any more.
         var closeInterface: @Sendable (String) async -> Void = { _ in }
         /// Ends all connections from addresses that the machine has lost.
         var loseAddresses: @Sendable (Set<IPAddress>) -> Void = { _ in }
+        /// Requests from `Watch` that a file settles again.
+        var reconsiderSource: @Sendable (_ folder: String, _ relative: FilePath) -> Void = { _, _ in }
+        /// Lets the next request to a destination read its secret again.
+        var renewSecret: @Sendable (_ destination: String) -> Void = { _ in }
     }
 
     init(
-        house: House, busAddress: String = NetworkManagerEvents.systemBus, connections: Connections = Connections(),
-        reconsiderSource: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }
+        attempts: AttemptContext, sendingLimits: SendingLimits, stateHealth: StateHealth, signals: Signals,
+        addresses: AddressCache, busAddress: String = NetworkManagerEvents.systemBus, callbacks: Callbacks = Callbacks()
     ) {
-        self.house = house
-        self.connections = connections
-        self.reconsiderSource = reconsiderSource
-        networks = Networks(clocks: house.clocks, names: house.addresses, busAddress: busAddress)
+        (self.attempts, self.sendingLimits, self.stateHealth) = (attempts, sendingLimits, stateHealth)
+        (self.signals, self.callbacks) = (signals, callbacks)
+        networks = Networks(clocks: attempts.context.clocks, names: addresses, busAddress: busAddress)
+    }
+
+    nonisolated var context: Context { attempts.context }
+
+    /// The records of how attempts end.
+    ///
+    /// - Parameter accounts: The accounts of a transfer, by upload.
+    func records(_ accounts: [String: QuotaAccount] = [:]) -> AttemptRecords {
+        AttemptRecords(
+            context: context, live: attempts.live, ledger: sendingLimits.ledger, stateHealth: stateHealth,
+            accounts: accounts)
     }
 
     /// What policy depends on, as it is known now.
     var snapshot: PolicySnapshot {
         PolicySnapshot(
-            house.setup, clocks: house.clocks, quotas: house.ledger.book, clockTrouble: clock.trouble,
+            context.configuration.value, clocks: context.clocks, quotas: sendingLimits.ledger.book,
+            clockTrouble: clock.trouble,
             power: power.power, busy: busy.states, pauses: pauseSet, overrides: overrideSet,
             destinations: destinations, transfers: transfers, network: network, quotaWaits: quotaWaits,
             generation: generation)
@@ -93,18 +108,17 @@ actor Scheduler {
         while !Task.isCancelled {
             do {
                 // No byte is sent unless its checkpoint can be stored.
-                if house.troubles["state"] != nil { try await house.store.prove() }
+                if stateHealth.isFailing { try await context.store.prove() }
                 try await runCycle()
-                await house.schedulingSignal.wait(atMost: try await nextDeadline())
+                await signals.scheduling.wait(atMost: try await nextDeadline())
             } catch let error as StoreError {
-                house.stateFailed(error)
+                stateHealth.failed(error)
                 // Not the signal, which comes with every file: the disk is tried every few seconds and not more often.
                 // Only a stop ends the sleep early, and the loop with it.
                 try? await Alarms.shared.sleep(for: .seconds(5))
             }
         }
-        isStopping = true
-        house.live.isStopping = true
+        attempts.live.isStopping = true
         let tasks = transfers.all.map(\.task) + destinations.capacityQueries + busy.tasks
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
@@ -112,7 +126,7 @@ actor Scheduler {
 
     /// Starts the uploads that may start.
     private func runCycle() async throws {
-        (cycles.began, cycles.beganWall) = (house.clocks.monotonic(), house.clocks.wall())
+        (cycles.began, cycles.beganWall) = (context.clocks.monotonic(), context.clocks.wall())
         cycles.count += 1
         try await expirePauses()
         try await expireOverrides()
@@ -121,7 +135,7 @@ actor Scheduler {
         try await refreshBusy()
         try await expireUploads()
         try await stopSuperseded()
-        try await house.ledger.refresh()
+        try await sendingLimits.ledger.refresh()
         try await wakeQuotaWaits()
         try await wakeUnmetered()
         setLimits()
@@ -131,8 +145,8 @@ actor Scheduler {
         // Destinations take turns, so that one with many files does not use all slots: the last one served is tried
         // last.
         let folders = try await openFolders()
-        var open = house.settings.destinations.map(\.name)
-        if let served = open.firstIndex(of: lastServed) { open = Array(open[(served + 1)...] + open[...served]) }
+        var open = context.settings.destinations.map(\.name)
+        if let served = open.firstIndex(of: cycles.lastServed) { open = Array(open[(served + 1)...] + open[...served]) }
         open.removeAll { folders[$0] == nil }
         while !open.isEmpty {
             var stillOpen: [String] = []
@@ -149,17 +163,17 @@ actor Scheduler {
     func nextDeadline() async throws -> Duration? {
         // A deadline that passed since the last cycle began counts too: nothing else would wake the loop for it.
         var times = destinations.probes.filter { $0 > cycles.began }
-        if let backoff = try await house.store.read({ [cycles] tx in try tx.waits.next(after: cycles.began) }) {
+        if let backoff = try await context.store.read({ [cycles] tx in try tx.waits.next(after: cycles.began) }) {
             times.append(backoff)
         }
-        let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
+        let (now, wall) = (context.clocks.monotonic(), context.clocks.wall())
         var waits = times.map { $0.since(now) }
         // So does a window that closed during a cycle: transfers that it started meanwhile have to be stopped.
         var snapshot = snapshot
         if let began = cycles.beganWall { snapshot.inputs.now = min(snapshot.inputs.now, began) }
         let change = snapshot.admission.nextChange(
-            house.settings.destinations.map { snapshot.destination($0.name) },
-            house.settings.folders.map { snapshot.folder($0.watch.name) }, in: snapshot.inputs)
+            context.settings.destinations.map { snapshot.destination($0.name) },
+            context.settings.folders.map { snapshot.folder($0.watch.name) }, in: snapshot.inputs)
         if let next = try await nextPowerCheck() { waits.append(next) }
         waits += destinations.capacities.values.compactMap(\.nextCheck).filter { $0 > cycles.began }
             .map { $0.since(now) }
@@ -175,12 +189,12 @@ actor Scheduler {
     /// The folders whose files may be sent now, by destination. Policy is evaluated once for each class that waits,
     /// however many uploads the class has.
     private func openFolders() async throws -> [String: OpenFolders] {
-        let classes = try await house.store.read { try $0.lists.waitingClasses() }
+        let classes = try await context.store.read { try $0.lists.waitingClasses() }
         let snapshot = snapshot
         var states: [String: Admission.DestinationState] = [:]
         var open: [String: OpenFolders] = [:]
         var holds: [UploadClass: Hold?] = [:]
-        for (one, _) in classes where house.destinations[one.destination] != nil {
+        for (one, _) in classes where context.destinations[one.destination] != nil {
             let state = states[one.destination] ?? snapshot.destination(one.destination)
             states[one.destination] = state
             cycles.evaluations += 1
@@ -193,7 +207,7 @@ actor Scheduler {
             // An untrusted clock is reported once for all of them.
             holds[one] = .some(blockers.filter { $0.kind != .clock }.binding)
         }
-        AttemptLog(log: house.log).report(holdLog.update(holds, at: house.clocks.monotonic()))
+        AttemptLog(log: context.log).report(holdLog.update(holds, at: context.clocks.monotonic()))
         return open
     }
 
@@ -203,25 +217,26 @@ actor Scheduler {
     /// - Returns: Whether anything was started, so that more may follow.
     private func startNext(to name: String, from folders: OpenFolders, sharing count: Int) async throws -> Bool {
         let snapshot = snapshot
-        guard let destination = house.destinations[name], case .go(let free) = snapshot.slots(at: name) else {
+        guard let destination = context.destinations[name], case .go(let free) = snapshot.slots(at: name) else {
             return false
         }
         let open = folders.all.subtracting(snapshot.fullFolders)
         guard case .known(let left) = try await capacityForNew(at: name, destination, from: open) else { return false }
         let isAsked =
-            house.settings.policy.beforeUpload != nil || house.settings(ofDestination: name)?.policy.beforeUpload != nil
+            context.settings.policy.beforeUpload != nil
+            || context.configuration.settings(ofDestination: name)?.policy.beforeUpload != nil
         let goesTogether = destinations.trouble(of: name) == nil && !isAsked
         // All uploads that may start share a transaction. A probe of a destination is one file.
         let limits = BatchLimits(
             slots: max(1, free / count), bundling: goesTogether ? destination.bundling : nil,
-            counted: Set(house.settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
-        let reservations = ReservationBatch(self.snapshot, to: name, exempting: [], ledger: house.ledger)
+            counted: Set(context.settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
+        let reservations = ReservationBatch(self.snapshot, to: name, exempting: [], ledger: sendingLimits.ledger)
         var claims: [Claim] = []
         do {
             defer { reservations.took(claims) }
-            claims = try await house.store.claim(
+            claims = try await context.store.claim(
                 filling: limits, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, within: left,
-                skippingDuplicatesOf: house.settings.foldersWithoutDuplicates,
+                skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
                 reserving: { reservations.reserve($0) }, onRepeat: { self.reportDuplicate($0) })
         }
         claims = try await passOverRefused(claims, at: name)
@@ -248,11 +263,10 @@ actor Scheduler {
             }
         }
         destinations.begun(name, missing: started.map(\.upload.missing))
-        if !started.isEmpty { lastServed = name }
+        if !started.isEmpty { cycles.lastServed = name }
         // After the start: no stop may come between the decision and the start of what it was made for.
         if !late.isEmpty {
-            try await AttemptRecords(house: house).giveBack(late)
-            house.schedulingSignal.signal()
+            try await giveBack(late)
         }
         try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
         return !started.isEmpty
@@ -261,8 +275,8 @@ actor Scheduler {
     /// Starts single uploads whose holds a person waived.
     private func startExempt() async throws {
         for (id, exemptions) in snapshot.exemptUploads {
-            guard transfers.carrying(id) == nil, let upload = try await house.store.read({ try $0.uploads.find(id) }),
-                let destination = house.destinations[upload.destination]
+            guard transfers.carrying(id) == nil, let upload = try await context.store.read({ try $0.uploads.find(id) }),
+                let destination = context.destinations[upload.destination]
             else { continue }
             let snapshot = snapshot
             guard !snapshot.fullFolders.contains(upload.folder),
@@ -271,21 +285,20 @@ actor Scheduler {
                     for: upload.destination, from: snapshot.folder(upload.folder, exempting: exemptions))
             else { continue }
             let reservations = ReservationBatch(
-                snapshot, to: upload.destination, exempting: exemptions, ledger: house.ledger)
+                snapshot, to: upload.destination, exempting: exemptions, ledger: sendingLimits.ledger)
             var claims: [Claim] = []
             do {
                 defer { reservations.took(claims) }
                 claims =
-                    try await house.store.claim(
-                        only: id, skippingDuplicatesOf: house.settings.foldersWithoutDuplicates,
+                    try await context.store.claim(
+                        only: id, skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
                         reserving: { reservations.reserve($0) }
                     ).map { [$0] } ?? []
             }
             claims = try await passOverWasted(claims, reservations)
             for claim in try await giveBackRefused(of: claims, reservations)
             where !start([claim], isBundle: false, upload.destination, destination, reservations) {
-                try await AttemptRecords(house: house).giveBack([claim])
-                house.schedulingSignal.signal()
+                try await giveBack([claim])
             }
         }
     }
@@ -307,11 +320,11 @@ actor Scheduler {
             let refused = snapshot.refused(left, reservations)
             if refused.isEmpty { return left }
             // The stop may have been meant for other uploads, and no event may follow that makes these start.
-            if reservations.generation.stops != generation.stops { house.schedulingSignal.signal() }
+            if reservations.generation.stops != generation.stops { signals.scheduling.signal() }
             let ids = Set(refused.map(\.upload.id))
             left.removeAll { ids.contains($0.upload.id) }
             // That waits for the disk: a stop or a change of policy may come meanwhile.
-            try await AttemptRecords(house: house).giveBack(refused)
+            try await records().giveBack(refused)
         }
     }
 
@@ -325,24 +338,26 @@ actor Scheduler {
         let number = transfers.nextNumber()
         let addressLost: @Sendable () -> Void = { [weak self] in Task { await self?.addressLost(number) } }
         // The claims were allowed by an earlier snapshot.
-        guard let (permit, route) = snapshot.permit(for: claims, paid, house.bandwidth, onAddressLost: addressLost),
+        guard
+            let (permit, route) = snapshot.permit(
+                for: claims, paid, sendingLimits.bandwidth, onAddressLost: addressLost),
             permit.isCurrent(in: generation)
         else { return false }
-        for claim in claims { AttemptLog(log: house.log).reportStart(claim) }
+        for claim in claims { AttemptLog(log: context.log).reportStart(claim) }
         network.use(permit.interface)
         let runner = TransferRunner(
-            house: house, scheduler: self, destination: destination, permit: permit,
+            attempts: attempts, scheduler: self, destination: destination, permit: permit,
             generation: destinations.generation(of: name),
-            records: AttemptRecords(house: house, accounts: permit.accounts))
+            records: records(permit.accounts))
         let task = Task {
             await runner.run(claims, isBundle: isBundle)
             self.transferEnded(number, claims)
         }
         for account in permit.accounts.values {
-            account.whenOver { [house] error in
-                if let error = error as? StoreError { house.stateFailed(error) }
+            account.whenOver { [stateHealth, context] error in
+                if let error { stateHealth.noteFailure(error) }
                 if error == nil {
-                    house.log.notice(
+                    context.log.notice(
                         "transfer stopped; it will resume",
                         ["destination": name, "hold": "quota", "reason": "its quotas are used up"])
                 }
@@ -361,13 +376,13 @@ actor Scheduler {
 
     private func transferEnded(_ number: Int, _ claims: [Claim]) {
         transfers.remove(number)
-        for claim in claims { house.live.goOn(claim.upload.id) }
-        house.schedulingSignal.signal()
-        house.removalSignal.signal()
+        for claim in claims { attempts.live.goOn(claim.upload.id) }
+        signals.scheduling.signal()
+        signals.removal.signal()
     }
 
     nonisolated private func reportDuplicate(_ asset: AssetRecord) {
-        AttemptLog(log: house.log).reportDuplicate(asset)
+        AttemptLog(log: context.log).reportDuplicate(asset)
     }
 }
 

@@ -12,10 +12,10 @@ extension Hook {
     var site: DestinationSite? { if case .web(let web) = target { WebAddress(web.url).site } else { nil } }
 }
 
-extension House {
+extension CurrentConfiguration {
     /// The location of each destination, and of each hook that is an address.
     var sites: [String: DestinationSite] {
-        let setup = setup
+        let setup = value
         var sites = setup.destinations.mapValues(\.site)
         for hook in setup.settings.hooks { if let site = hook.site { sites[Hook.account(hook.name)] = site } }
         return sites

@@ -38,10 +38,10 @@ struct CopyMaker: Sendable {
     /// Whether progress is shown: a batch of small files is over before it could be seen.
     fileprivate let isSeen: Bool
     fileprivate let stop: StopFlag
-    fileprivate let house: House
+    fileprivate let locator: SourceLocator
 
     func make(_ asset: AssetRecord) -> CopyResult {
-        if let missing = SourceLocator.requirementMissing(of: asset, house) {
+        if let missing = locator.requirementMissing(of: asset) {
             return .away("\(asset.root.display): \(missing)")
         }
         do throws(StagingError) {
@@ -52,7 +52,7 @@ struct CopyMaker: Sendable {
     }
 
     private func content(of asset: AssetRecord) throws(StagingError) -> Content {
-        let wanted = Wanted(house.source(of: asset), asset.identity, changed: asset.changed)
+        let wanted = Wanted(locator.source(of: asset), asset.identity, changed: asset.changed)
         let (stop, making, isSeen) = (stop, making, isSeen)
         let pace = Pace(
             progress: { if isSeen { making.copied(asset.id, $0) } }, isStopped: { stop.isSet })
@@ -101,19 +101,21 @@ extension Stager {
         var exports: [Int64: Export] = [:]
         for asset in batch {
             methods[asset.id] = method(for: asset)
-            guard asset.stagingMode == .export, let settings = house.folder(asset.folder)?.export else { continue }
+            guard asset.stagingMode == .export, let settings = context.configuration.folder(asset.folder)?.export else {
+                continue
+            }
             exports[asset.id] = Export(
                 command: settings.command, output: RemoteNaming(asset.identity).exported(settings).name,
                 timeout: settings.timeout, minSize: settings.minSize, folder: asset.folder,
                 relative: asset.identity.relative)
         }
         let isSeen = batch.count == 1 && (batch[0].size > StagingAdmission.smallFile || batch[0].stagingMode == .export)
-        let origins = await house.origins(of: batch)
-        let all = house.destinations
+        let origins = await CopyOrigins(store: context.store).of(batch)
+        let all = context.destinations
         return CopyMaker(
-            staging: house.staging, making: house.making, origins: origins, methods: methods, exports: exports,
+            staging: context.staging, making: making, origins: origins, methods: methods, exports: exports,
             destinations: origins.mapValues { Set($0.uploads.map(\.destination)).compactMap { all[$0] } },
-            isSeen: isSeen, stop: stop, house: house)
+            isSeen: isSeen, stop: stop, locator: locator)
     }
 }
 

@@ -22,11 +22,11 @@ extension Stager {
             }
         } catch let error as StoreError {
             // The assets stay recorded as arrived: they are copied again, but not at once.
-            house.stateFailed(error)
-            blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
+            stateHealth.failed(error)
+            blockedUntil = context.clocks.monotonic().advanced(by: Self.blockTime)
         } catch {
             // The same applies here.
-            house.log.error("cannot record staged copies; will retry", ["reason": "\(error)"])
+            context.log.error("cannot record staged copies; will retry", ["reason": "\(error)"])
             block("\(error)")
         }
     }
@@ -34,7 +34,7 @@ extension Stager {
     private typealias Fresh = (asset: AssetRecord, content: Content)
 
     private func publish(_ copied: [Fresh]) async throws {
-        let staging = house.staging
+        let staging = context.staging
         let copies = copied.compactMap(\.content.copy)
         do { try await blocking { try staging.publish(copies) } } catch let error as StagingError {
             // A copy that is not complete under its name is made again.
@@ -43,13 +43,13 @@ extension Stager {
         }
         let facts = await facts(of: copied.map(\.asset))
         let repeats = Set(
-            try await house.store.write { tx in
+            try await context.store.write { tx in
                 try tx.staging.record(
                     copied.map {
                         StagedCopy(
                             asset: $0.asset.id, version: $0.asset.version, sha256: $0.content.sha256,
                             parts: $0.content.parts,
-                            skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip,
+                            skipsDuplicates: context.configuration.folder($0.asset.folder)?.duplicates == .skip,
                             export: $0.content.export,
                             releaseToken: $0.content.releaseToken)
                     }, facts: facts)
@@ -58,19 +58,19 @@ extension Stager {
         blockedUntil = nil
         if !isShort { clearTrouble() }
         // The uploads were cancelled during the copy, or the version was replaced: no upload needs these copies.
-        let owned = try await house.store.read { try $0.assets.owned(copied.map(\.asset.id)) }
+        let owned = try await context.store.read { try $0.assets.owned(copied.map(\.asset.id)) }
         let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
         for (asset, content) in copied where owned.contains(asset.id) {
             forgetDeferral(asset.id)
             changes[asset.id] = nil
-            _ = house.troubles.clear(Self.trouble(of: asset.folder))
+            _ = troubles.clear(Self.trouble(of: asset.folder))
             if repeats.contains(asset.id) {
-                house.log.info(
+                context.log.info(
                     "not uploaded again: the same content was uploaded before (see `sluice show`); the source is kept",
                     ["path": asset.path.display])
             } else {
-                house.log.info(
+                context.log.info(
                     asset.stagingMode == .inPlace ? "ready for upload in place" : "staged",
                     [
                         "path": asset.path.display, "size": "\(asset.size)",
@@ -85,21 +85,21 @@ extension Stager {
         case .stopped:
             // The daemon stops: the next start removes the copy, and removing a large file takes time.
             if Task.isCancelled { break }
-            let (staging, name) = (house.staging, asset.stagedName)
+            let (staging, name) = (context.staging, asset.stagedName)
             try await blocking { try staging.remove(name) }
-            house.log.info("copy stopped: its uploads were cancelled", ["path": asset.path.display])
+            context.log.info("copy stopped: its uploads were cancelled", ["path": asset.path.display])
         case .changed:
             forgetDeferral(asset.id)
-            house.log.info(
+            context.log.info(
                 "file changed while it was copied; it waits until it settles again", ["path": asset.path.display])
             tire(asset)
-            try await house.store.write { try $0.staging.unsettle(asset.id, version: asset.version) }
+            try await context.store.write { try $0.staging.unsettle(asset.id, version: asset.version) }
             unsettledSignal.signal()
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
             let place: SourceLocator.Whereabouts
             do {
-                place = try await blocking { [house] in try SourceLocator.whereabouts(of: asset, house) }
+                place = try await blocking { [locator] in try locator.whereabouts(of: asset) }
             } catch let error as SystemError { return try await handle(.unreadable(error), asset) }
             switch place {
             case .there: postpone(asset, .absent, "it was missing for a moment", isReported: true)
@@ -107,7 +107,7 @@ extension Stager {
             case .gone: try await refuse(asset, await missing(asset), isGone: true)
             }
         case .full(let error):
-            let folder = house.staging.folder
+            let folder = context.staging.folder
             // Space that cannot be read is left out: the error says the most.
             let space = try? await blocking { try Space(at: folder) }
             let left = space.map { ": \(shownBytes($0.free)) free, room for \($0.filesFree) more files" } ?? ""
@@ -123,7 +123,7 @@ extension Stager {
                     + "unit may be less: put staging.path on another file system, or set `staging: {copy: in-place}` for the folder"
             )
         case .unreadable(let error):
-            if let reason = try await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) }) {
+            if let reason = try await blocking({ [locator] in locator.absence(of: asset, after: error) }) {
                 return waitForDisk(asset, reason)
             }
             postpone(asset, .backoff, "cannot read the source: \(error); \(advice(error, asset))")
@@ -135,13 +135,13 @@ extension Stager {
         case .commandEnded(let text): postpone(asset, .backoff, text)
         case .commandFailed(let code, let text):
             let failure = Failure(
-                .local, code: code, message: "its export failed: \(text)", at: house.clocks.wall(), retryable: true)
+                .local, code: code, message: "its export failed: \(text)", at: context.clocks.wall(), retryable: true)
             try await refuse(asset, failure, isGone: false)
         }
     }
 
     private func cannotShare(_ error: SystemError, _ asset: AssetRecord) {
-        let staging = house.staging.folder.display
+        let staging = context.staging.folder.display
         hold(
             asset, .disk,
             "copy: reflink is set for folder \(asset.folder), and its files cannot share blocks with \(staging): \(error.reason); "
@@ -164,8 +164,8 @@ extension Stager {
     /// Like ``postpone(_:_:_:)``, for an error in the folder's settings: reported once for all of its files.
     private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
         troubled.insert(asset.folder)
-        if house.troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: house.clocks.wall(), text: reason)) {
-            house.log.error("files of a folder wait to be staged", ["folder": asset.folder, "reason": reason])
+        if troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: context.clocks.wall(), text: reason)) {
+            context.log.error("files of a folder wait to be staged", ["folder": asset.folder, "reason": reason])
         }
         postpone(asset, kind, reason, isReported: true)
     }
@@ -177,38 +177,38 @@ extension Stager {
         guard count >= 3 else { return }
         let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, jitter: 1)
         deferred[asset.id] = Deferral(
-            until: house.clocks.monotonic().advanced(by: wait), failures: 0, exports: asset.stagingMode == .export,
+            until: context.clocks.monotonic().advanced(by: wait), failures: 0, exports: asset.stagingMode == .export,
             folder: asset.folder)
-        let now = house.clocks.wall()
+        let now = context.clocks.wall()
         let reason =
             "it had changed \(count) times in a row while it was copied"
             + (asset.stagingMode == .export ? "; the command of `export` must not write to its source" : "")
-        _ = house.stagingHolds.set(
+        _ = stagingHolds.set(
             "\(asset.id)", Hold(.backoff, since: now, until: now.advanced(by: wait), text: reason))
         if count & (count - 1) == 0 {
-            house.log.warning(
+            context.log.warning(
                 "file changes during each copy; will copy it less often",
                 ["path": asset.path.display, "reason": reason])
         }
     }
 
     private func waitForDisk(_ asset: AssetRecord, _ reason: String) {
-        house.diskIsAway(asset.folder, reason)
+        locator.diskIsAway(asset.folder, reason)
         postpone(asset, .absent, reason, isReported: true)
     }
 
     /// The disk of these folders is present again: copies that waited for it are tried at once.
     func retry(_ folders: Set<String>) {
         for (id, entry) in deferred where folders.contains(entry.folder) {
-            deferred[id]?.until = house.clocks.monotonic()
+            deferred[id]?.until = context.clocks.monotonic()
         }
-        house.stagingSignal.signal()
+        signal.signal()
     }
 
     /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
     private func block(_ text: String, changeKey: String? = nil) {
-        wait(text, changeKey: changeKey, until: house.clocks.wall().advanced(by: Self.blockTime))
-        blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
+        wait(text, changeKey: changeKey, until: context.clocks.wall().advanced(by: Self.blockTime))
+        blockedUntil = context.clocks.monotonic().advanced(by: Self.blockTime)
     }
 
     /// One source cannot be copied now: the others continue, and it is tried again.
@@ -217,15 +217,15 @@ extension Stager {
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
             afterFailures: failures, jitter: Random.jitter())
         deferred[asset.id] = Deferral(
-            until: house.clocks.monotonic().advanced(by: wait), failures: failures,
+            until: context.clocks.monotonic().advanced(by: wait), failures: failures,
             exports: asset.stagingMode == .export,
             folder: asset.folder)
-        let now = house.clocks.wall()
-        _ = house.stagingHolds.set(
+        let now = context.clocks.wall()
+        _ = stagingHolds.set(
             "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: reason))
         // The 1st, 2nd, 4th, 8th … time: a folder with files of another user must not fill the log.
         if !isReported, failures & (failures - 1) == 0 {
-            house.log.warning(
+            context.log.warning(
                 "cannot stage a file yet; will retry",
                 ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
         }
@@ -233,13 +233,13 @@ extension Stager {
 
     /// The most bytes of it that were sent to any destination.
     private func sent(of asset: AssetRecord) async throws -> Int64 {
-        try await house.store.read { try $0.uploads.of(asset.id) }.map { max($0.sent, $0.acked) }.max() ?? 0
+        try await context.store.read { try $0.uploads.of(asset.id) }.map { max($0.sent, $0.acked) }.max() ?? 0
     }
 
     /// The reason why its earlier copy was given up; `nil` where it had none.
     private func lossOfCopy(of asset: AssetRecord) async throws -> Failure? {
-        for upload in try await house.store.read({ try $0.uploads.of(asset.id) }) {
-            let last = try await house.store.read { try $0.failures.of(upload.id) }.last?.failure
+        for upload in try await context.store.read({ try $0.uploads.of(asset.id) }) {
+            let last = try await context.store.read { try $0.failures.of(upload.id) }.last?.failure
             if let last, Failure.lossesOfCopy.contains(last.code) { return last }
         }
         return nil
@@ -252,7 +252,7 @@ extension Stager {
                 message:
                     "\(loss.message), and its source \(asset.path.display) is gone, so it cannot be sent: if you have "
                     + "the file, restore it",
-                at: house.clocks.wall(), retryable: false)
+                at: context.clocks.wall(), retryable: false)
         }
         let sent = try await sent(of: asset)
         let inPlace =
@@ -267,34 +267,34 @@ extension Stager {
                     + "send them to Sluice once more"
                 : "\(asset.path.display) was removed before it could be "
                     + (asset.stagingMode == .inPlace ? inPlace : "copied into staging"),
-            at: house.clocks.wall(), retryable: false)
+            at: context.clocks.wall(), retryable: false)
     }
 
     func refuse(_ asset: AssetRecord, _ failure: Failure, isGone: Bool) async throws {
         guard
-            try await house.store.write({
+            try await context.store.write({
                 try $0.staging.fail(asset.id, failure, isGone: isGone, version: asset.version)
             })
         else {
             forgetDeferral(asset.id)
-            return house.stagingSignal.signal()
+            return signal.signal()
         }
         forgetDeferral(asset.id)
         changes[asset.id] = nil
-        house.log.warning("file not uploaded", ["path": asset.path.display, "reason": failure.message])
+        context.log.warning("file not uploaded", ["path": asset.path.display, "reason": failure.message])
     }
 
     /// A file that changed and then vanished never settles again: its uploads end as `source_missing`.
     func checkUnsettled() async throws {
         while !Task.isCancelled {
             do {
-                let assets = try await house.store.read { try $0.staging.unsettled() }
+                let assets = try await context.store.read { try $0.staging.unsettled() }
                 await unsettledSignal.wait(atMost: assets.isEmpty ? nil : .seconds(10))
                 for asset in assets {
-                    let isGone = try await blocking { [house] () throws -> Bool in
+                    let isGone = try await blocking { [locator] () throws -> Bool in
                         // An unmounted folder proves nothing about its files, nor does a disk that fails.
                         do throws(SystemError) {
-                            return try SourceLocator.whereabouts(of: asset, house) == .gone
+                            return try locator.whereabouts(of: asset) == .gone
                         } catch {
                             if error.isOfDisk { return false }
                             throw error
@@ -303,10 +303,10 @@ extension Stager {
                     if isGone { try await refuse(asset, await missing(asset), isGone: true) }
                 }
             } catch let error as StoreError {
-                house.stateFailed(error)
+                stateHealth.failed(error)
                 try await Alarms.shared.sleep(for: .seconds(10))
             } catch {
-                house.log.warning("cannot check changed files; will retry", ["reason": "\(error)"])
+                context.log.warning("cannot check changed files; will retry", ["reason": "\(error)"])
                 try await Alarms.shared.sleep(for: .seconds(10))
             }
         }

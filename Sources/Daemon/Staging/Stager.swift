@@ -9,7 +9,15 @@ internal import Synchronization
 /// folder and one transaction. Exports have a worker of their own, since a command may take hours. A file that is
 /// uploaded in place is only digested.
 actor Stager {
-    let house: House
+    let context: Context
+    let stateHealth: StateHealth
+    let locator: SourceLocator
+    let mediaReading: MediaReading
+    let making: LiveStaging
+    let troubles: Alerts
+    /// Reasons why single assets wait for their copy, by asset number.
+    let stagingHolds: Alerts
+    let signal: AsyncSignal
     /// Requests from `Watch` that a file settles again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     /// The number of files that are being handed over as bytes.
@@ -63,26 +71,32 @@ actor Stager {
     /// The largest `staging.concurrency`.
     private static let mostWorkers = 8
 
-    init(house: House, reconsider: @escaping @Sendable (String, FilePath) -> Void) {
-        self.house = house
+    init(
+        context: Context, stateHealth: StateHealth, locator: SourceLocator, mediaReading: MediaReading,
+        making: LiveStaging, troubles: Alerts, stagingHolds: Alerts, signals: Signals,
+        reconsider: @escaping @Sendable (String, FilePath) -> Void
+    ) {
+        (self.context, self.stateHealth, self.locator) = (context, stateHealth, locator)
+        (self.mediaReading, self.making, self.troubles) = (mediaReading, making, troubles)
+        (self.stagingHolds, signal) = (stagingHolds, signals.staging)
         workers =
-            (0..<Self.mostWorkers).map { Worker(signal: AsyncSignal(house.rest), number: $0, exports: false) } + [
-                Worker(signal: AsyncSignal(house.rest), number: 0, exports: true)
+            (0..<Self.mostWorkers).map { Worker(signal: AsyncSignal(signals.rest), number: $0, exports: false) } + [
+                Worker(signal: AsyncSignal(signals.rest), number: 0, exports: true)
             ]
         self.reconsider = reconsider
     }
 
     /// Copies until the task is cancelled.
     func run() async throws {
-        try await Sweep(house: house).run()
+        try await Sweep(context: context, troubles: troubles).run()
         swept.end()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { try await self.work(worker) } }
             group.addTask { try await self.checkUnsettled() }
             group.addTask {
                 while !Task.isCancelled {
-                    await self.house.stagingSignal.wait()
-                    let count = self.house.settings.staging.concurrency
+                    await self.signal.wait()
+                    let count = self.context.settings.staging.concurrency
                     for worker in self.workers where worker.number < count { worker.signal.signal() }
                 }
             }
@@ -93,7 +107,7 @@ actor Stager {
 
     private func work(_ worker: Worker) async throws {
         while !Task.isCancelled {
-            if worker.number >= house.settings.staging.concurrency {
+            if worker.number >= context.settings.staging.concurrency {
                 await worker.signal.wait()
                 continue
             }
@@ -105,7 +119,7 @@ actor Stager {
                     await copy(batch)
                 }
             } catch let error as StoreError {
-                house.stateFailed(error)
+                stateHealth.failed(error)
                 await worker.signal.wait(atMost: .seconds(5))
             }
         }
@@ -113,14 +127,14 @@ actor Stager {
 
     /// One large asset or several small ones, with reserved space. Empty when there is none or no space.
     private func nextBatch(exports: Bool) async throws -> [CopyJob] {
-        let now = house.clocks.monotonic()
+        let now = context.clocks.monotonic()
         if let blockedUntil, blockedUntil > now { return [] }
         let waiting = deferred.filter { $0.value.until > now }.map(\.key)
-        let kept = turns == nil ? try await house.store.read { try $0.turns.of(.copies) } : FolderTurns()
+        let kept = turns == nil ? try await context.store.read { try $0.turns.of(.copies) } : FolderTurns()
         // Another worker may have read it meanwhile.
         let turns = self.turns ?? kept
         self.turns = turns
-        let assets = try await house.store.read { [admission] tx in
+        let assets = try await context.store.read { [admission] tx in
             try tx.staging.waiting(
                 limit: Self.batchFiles, except: admission.copying.union(waiting), exports: exports, turns: turns)
         }
@@ -144,7 +158,7 @@ actor Stager {
                     needsSpace: asset.stagingMode != .inPlace)
             }, isForExports: exports)
         do {
-            while let step = admission.advance(&pass, maxSize: house.settings.staging.maxSize) {
+            while let step = admission.advance(&pass, maxSize: context.settings.staging.maxSize) {
                 switch step {
                 case .refuse(let id, let maxSize):
                     if let asset = byID[id] { try await refuse(asset, tooLarge(asset, maxSize), isGone: false) }
@@ -163,7 +177,7 @@ actor Stager {
         let result = admission.finish(pass)
         if result.endsShortage { clearTrouble() }
         if let obstacle = result.obstacle { wait(obstacle.text, changeKey: obstacle.changeKey) }
-        if result.wakesWorkers { house.stagingSignal.signal() }
+        if result.wakesWorkers { signal.signal() }
         return result.batch.compactMap { ticket in byID[ticket.id].map { CopyJob(asset: $0, ticket: ticket) } }
     }
 
@@ -176,14 +190,14 @@ actor Stager {
     }
 
     private func need(of asset: AssetRecord) async -> Int64 {
-        let (staging, method, source) = (house.staging, method(for: asset), house.source(of: asset))
+        let (staging, method, source) = (context.staging, method(for: asset), locator.source(of: asset))
         // The closure throws nothing.
         return (try? await blocking { staging.need(of: source, size: asset.size, by: method) }) ?? asset.size
     }
 
     /// How copies of a folder's files are made.
     func method(for asset: AssetRecord) -> StagingArea.Method? {
-        house.folder(asset.folder)?.copy.map(StagingArea.Method.init)
+        context.configuration.folder(asset.folder)?.copy.map(StagingArea.Method.init)
     }
 
     /// Forgets deferred assets that no longer wait: cancelled, or retried under another number.
@@ -199,11 +213,11 @@ actor Stager {
     /// Ends the deferral of an asset.
     func forgetDeferral(_ asset: Int64) {
         deferred[asset] = nil
-        _ = house.stagingHolds.clear("\(asset)")
+        _ = stagingHolds.clear("\(asset)")
     }
 
     func clearTrouble() {
-        if house.troubles.clear("staging") { house.log.notice("staging continues") }
+        if troubles.clear("staging") { context.log.notice("staging continues") }
     }
 
     private func tooLarge(_ asset: AssetRecord, _ cap: Int64) -> Failure {
@@ -211,14 +225,14 @@ actor Stager {
             .config, code: "larger_than_staging",
             message:
                 "\(asset.path.display) has \(shownBytes(asset.size)), more than staging.max_size (\(shownBytes(cap))): raise it",
-            at: house.clocks.wall(), retryable: false)
+            at: context.clocks.wall(), retryable: false)
     }
 
     /// - Returns: `nil` if the folder cannot be read, which is reported.
     func budget() async throws -> StagingBudget? {
-        let settings = house.settings.staging
-        let used = try await house.store.read { try $0.staging.totalBytes() }
-        let staging = house.staging
+        let settings = context.settings.staging
+        let used = try await context.store.read { try $0.staging.totalBytes() }
+        let staging = context.staging
         do {
             let free = try await blocking { try Self.freeSpace(of: staging) }
             return StagingBudget(
@@ -242,9 +256,9 @@ actor Stager {
     ///   - changeKey: The part of the text whose change is logged; the whole text by default.
     ///   - until: When it is tried again; `nil` where space has to be freed, at an unknown time.
     func wait(_ text: String, changeKey: String? = nil, until: WallTime? = nil) {
-        let hold = Hold(.disk, since: house.clocks.wall(), until: until, text: text)
-        if house.troubles.set("staging", hold, changeKey: changeKey) {
-            house.log.warning("staging waits", ["reason": text])
+        let hold = Hold(.disk, since: context.clocks.wall(), until: until, text: text)
+        if troubles.set("staging", hold, changeKey: changeKey) {
+            context.log.warning("staging waits", ["reason": text])
         }
     }
 
@@ -254,9 +268,9 @@ actor Stager {
     func nextDeadline() -> Duration? {
         let times = deferred.values.map(\.until) + (blockedUntil.map { [$0] } ?? [])
         // Never at once: a due asset may lack space.
-        var earliest = times.min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
+        var earliest = times.min().map { max(.seconds(1), $0.since(context.clocks.monotonic())) }
         // Other programs may free space too, without notice.
-        if house.troubles["staging"] != nil { earliest = min(earliest ?? Self.blockTime, Self.blockTime) }
+        if troubles["staging"] != nil { earliest = min(earliest ?? Self.blockTime, Self.blockTime) }
         return earliest
     }
 
@@ -264,8 +278,8 @@ actor Stager {
         let isCancelled = StopFlag()
         // Only for a file that is copied alone: in a batch it would stop the others too, and a batch is soon over.
         if batch.count == 1 { stops[batch[0].asset.id] = isCancelled }
-        let started = house.clocks.monotonic()
-        let (clocks, maker) = (house.clocks, await maker(of: batch.map(\.asset), isCancelled))
+        let started = context.clocks.monotonic()
+        let (clocks, maker) = (context.clocks, await maker(of: batch.map(\.asset), isCancelled))
         // Only for the batch's time, so that the first of many small files does not wait for all.
         let results = await withTaskCancellationHandler {
             await
@@ -286,22 +300,22 @@ actor Stager {
         } onCancel: {
             isCancelled.set()
         }
-        for job in batch { house.making.end(job.asset.id) }
+        for job in batch { making.end(job.asset.id) }
         await finish(results)
         for job in batch {
             stops[job.asset.id] = nil
             admission.end(job.ticket)
         }
-        house.stagingSignal.signal()
+        signal.signal()
     }
 
     /// The settings changed: a folder that refused a copy is tried again, and so is a command that was missing.
     func reconsiderRoom() {
         blockedUntil = nil
-        let now = house.clocks.monotonic()
+        let now = context.clocks.monotonic()
         for id in deferred.keys { deferred[id]?.until = now }
         // Errors in settings that remain are reported again; those of removed folders are not.
-        for folder in troubled { _ = house.troubles.clear(Self.trouble(of: folder)) }
+        for folder in troubled { _ = troubles.clear(Self.trouble(of: folder)) }
         troubled = []
     }
 
@@ -309,12 +323,12 @@ actor Stager {
     func reconsider() async {
         for (id, flag) in stops {
             // If the state cannot be read, the copy is made, which is harmless.
-            if let asset = try? await house.store.read({ try $0.assets.find(id) }), asset.state != .arrived {
+            if let asset = try? await context.store.read({ try $0.assets.find(id) }), asset.state != .arrived {
                 flag.set()
             }
         }
         for id in changes.keys {
-            if let asset = try? await house.store.read({ try $0.assets.find(id) }), asset.state == .dropped {
+            if let asset = try? await context.store.read({ try $0.assets.find(id) }), asset.state == .dropped {
                 changes[id] = nil
             }
         }

@@ -9,7 +9,8 @@ internal import Store
 /// Has to end before the first copy is made, since a new copy has the name of the leftover that it replaces. Uploads do
 /// not wait for it: the copy of a *staged* asset is never touched.
 struct Sweep: Sendable {
-    let house: House
+    let context: Context
+    let troubles: Alerts
 
     /// The number of names that are read at once, 8 bytes each. A folder returns them in no order, and only sorted ones
     /// are adjacent in the store: in small pieces each would be looked up alone.
@@ -22,13 +23,13 @@ struct Sweep: Sendable {
         while !Task.isCancelled {
             do {
                 try await sweep()
-                if house.troubles.clear("staging") { house.log.notice("staging continues") }
+                if troubles.clear("staging") { context.log.notice("staging continues") }
                 return
             } catch let error where !(error is CancellationError) {
                 let hold = Hold(
-                    .disk, since: house.clocks.wall(), text: "cannot list the staging folder: \(error)")
-                if house.troubles.set("staging", hold) {
-                    house.log.error("staging waits: cannot list its folder", ["reason": "\(error)"])
+                    .disk, since: context.clocks.wall(), text: "cannot list the staging folder: \(error)")
+                if troubles.set("staging", hold) {
+                    context.log.error("staging waits: cannot list its folder", ["reason": "\(error)"])
                 }
                 try await Alarms.shared.sleep(for: .seconds(10))
             }
@@ -36,7 +37,7 @@ struct Sweep: Sendable {
     }
 
     private func sweep() async throws {
-        let staging = house.staging
+        let staging = context.staging
         try await blocking { try staging.prepare() }
         let sweep = StagingSweep(staging)
         var swept = 0
@@ -44,10 +45,10 @@ struct Sweep: Sendable {
             for start in stride(from: 0, to: numbers.count, by: Self.question) {
                 try Task.checkCancellation()
                 let asked = Array(numbers[start..<min(start + Self.question, numbers.count)])
-                let owned = try await house.store.read { try $0.assets.owned(asked) }
+                let owned = try await context.store.read { try $0.assets.owned(asked) }
                 let loose = asked.filter { !owned.contains($0) }
                 if loose.isEmpty { continue }
-                let known = try await house.store.read { try $0.assets.recorded(loose) }
+                let known = try await context.store.read { try $0.assets.recorded(loose) }
                 let stray = loose.filter { known.contains($0) }
                 try await blocking { for number in stray { try staging.remove(FilePath("\(number)")) } }
                 swept += stray.count
@@ -55,14 +56,14 @@ struct Sweep: Sendable {
             }
         }
         // Before new bytes can be handed over.
-        try await house.store.forgetReceptions()
-        if swept > 0 { house.log.info("removed unneeded staged copies", ["files": "\(swept)"]) }
+        try await context.store.forgetReceptions()
+        if swept > 0 { context.log.info("removed unneeded staged copies", ["files": "\(swept)"]) }
     }
 
     private func setAside(_ number: Int64) async throws {
-        let staging = house.staging
+        let staging = context.staging
         let place = try await blocking { try staging.setAside(FilePath("\(number)")) }
-        house.log.warning(
+        context.log.warning(
             "moved a staged copy without a database record aside; `getfattr -d` shows its source",
             ["path": place.display])
     }

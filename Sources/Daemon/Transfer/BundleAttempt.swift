@@ -9,7 +9,7 @@ internal import Transport
 /// The first attempt of several small uploads as one transfer. Uploads with any complication are left to an
 /// ``UploadAttempt`` of their own, which decides.
 struct BundleAttempt: Sendable {
-    let house: House
+    let shared: AttemptContext
     let claims: [Claim]
     let destination: any Destination
     /// The permit of the transfer, which has an account for each upload.
@@ -26,18 +26,20 @@ struct BundleAttempt: Sendable {
     /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Result {
         for claim in claims {
-            house.live.begin(claim.upload.id, to: claim.upload.destination, acked: 0, size: claim.asset.stagedSize)
+            shared.live.begin(claim.upload.id, to: claim.upload.destination, acked: 0, size: claim.asset.stagedSize)
         }
-        defer { for claim in claims { house.live.end(claim.upload.id) } }
+        defer { for claim in claims { shared.live.end(claim.upload.id) } }
         CrashPoint.reached("claimed")
         let troubled = claims.map(\.upload).filter(\.isTroubled)
-        if !troubled.isEmpty { try await house.store.write { try $0.failures.beginAttempts(troubled.map(\.id)) } }
+        if !troubled.isEmpty {
+            try await shared.context.store.write { try $0.failures.beginAttempts(troubled.map(\.id)) }
+        }
         let reporter = BundleAttemptReporter(
-            house: house, ids: claims.map(\.upload.id), accounts: permit.accounts)
+            store: shared.context.store, live: shared.live, ids: claims.map(\.upload.id), accounts: permit.accounts)
         var orders: [UploadOrder] = []
         for claim in claims {
             guard let sha256 = claim.asset.sha256 else { continue }
-            orders.append(house.order(claim, sha256, try await house.parts(of: claim.asset, for: destination)))
+            orders.append(shared.order(claim, sha256, try await shared.parts(of: claim.asset, for: destination)))
         }
         do {
             // A bundle is sent only where no request has headers.
@@ -61,14 +63,15 @@ struct BundleAttempt: Sendable {
 }
 
 private final class BundleAttemptReporter: BundleReporter {
-    private let house: House
+    private let store: Store
+    private let live: LiveUploads
     private let ids: [String]
     private let accounts: [String: QuotaAccount]
     private let pages = Mutex<[String: Checkpoint]>([:])
 
-    init(house: House, ids: [String], accounts: [String: QuotaAccount]) {
+    init(store: Store, live: LiveUploads, ids: [String], accounts: [String: QuotaAccount]) {
         self.accounts = accounts
-        self.house = house
+        (self.store, self.live) = (store, live)
         self.ids = ids
     }
 
@@ -76,20 +79,20 @@ private final class BundleAttemptReporter: BundleReporter {
 
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
         CrashPoint.reached("opening")
-        let held = try await house.store.write { try $0.checkpoints.record(checkpoints) }
+        let held = try await store.write { try $0.checkpoints.record(checkpoints) }
         for id in held { accounts[id]?.note(isBegun: checkpoints[id]?.fields.isEmpty == false) }
         pages.withLock { $0.merge(checkpoints) { $1 } }
         CrashPoint.reached("opened")
         return held
     }
 
-    func sending(_ id: String, _ offset: Int64) { house.live.sent(id, offset) }
+    func sending(_ id: String, _ offset: Int64) { live.sent(id, offset) }
     func spent(_ id: String, _ bytes: Int64) {
         if let account = accounts[id], account.countsNotes { account.spend(bytes) }
     }
     func received(_ id: String, _ bytes: Int64) {
         if let account = accounts[id], account.countsNotes { account.receive(bytes) }
     }
-    func entered(_ phase: UploadPhase) { for id in ids { house.live.enter(id, phase) } }
-    func isToPause(_ id: String) -> Bool { house.live.isToPause(id) }
+    func entered(_ phase: UploadPhase) { for id in ids { live.enter(id, phase) } }
+    func isToPause(_ id: String) -> Bool { live.isToPause(id) }
 }

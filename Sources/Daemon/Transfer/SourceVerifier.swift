@@ -57,7 +57,7 @@ extension UploadAttempt {
             case .same(let time):
                 if time != claim.asset.changed {
                     // This only saves the next inspection a digest, so a failure here has no other cost.
-                    try? await house.store.write { try $0.assets.proven(claim.asset.id, changed: time) }
+                    try? await context.store.write { try $0.assets.proven(claim.asset.id, changed: time) }
                 }
                 switch error?.remedy {
                 // It looks the same and has other content: a program wrote to it, or its disk failed.
@@ -65,7 +65,7 @@ extension UploadAttempt {
                     return changed(reporter, isFinished: false)
                 case .restage?: return unreadable(error?.failure.message ?? "", reporter)
                 default:
-                    _ = house.stagingHolds.clear("\(claim.asset.id)")
+                    _ = shared.stagingHolds.clear("\(claim.asset.id)")
                     return nil
                 }
             case .changed: return changed(reporter, isFinished: false)
@@ -83,7 +83,7 @@ extension UploadAttempt {
             case .same: return nil
             case .changed: return changed(reporter, isFinished: true)
             case .missing where try await whereabouts() != .gone: return try await missing(reporter, isFinished: true)
-            case .missing where try await house.store.read { try $0.assets.hasNewerVersion(claim.asset) }:
+            case .missing where try await context.store.read { try $0.assets.hasNewerVersion(claim.asset) }:
                 return changed(reporter, isFinished: true)
             case .missing:
                 // The object at the destination is all there is now: giving it up could lose the file.
@@ -95,8 +95,8 @@ extension UploadAttempt {
     }
 
     private func whereabouts() async throws -> SourceLocator.Whereabouts {
-        let (asset, house) = (claim.asset, house)
-        return try await blocking { try SourceLocator.whereabouts(of: asset, house) }
+        let (asset, locator) = (claim.asset, shared.locator)
+        return try await blocking { try locator.whereabouts(of: asset) }
     }
 
     private func changed(_ reporter: AttemptReporter, isFinished: Bool) -> Verdict {
@@ -105,7 +105,7 @@ extension UploadAttempt {
             message:
                 "\(claim.asset.path.display) changed while it was uploaded in place: the bytes that were sent are discarded, and the "
                 + "file is uploaded again when it has settled",
-            at: house.clocks.wall(), retryable: false)
+            at: context.clocks.wall(), retryable: false)
         return Verdict(
             outcome: .sourceChanged(failure, isFinished: isFinished), failure: failure,
             wasAnswered: reporter.wasAnswered)
@@ -114,7 +114,7 @@ extension UploadAttempt {
     private func missing(_ reporter: AttemptReporter, isFinished: Bool) async throws -> Verdict {
         switch try await whereabouts() {
         // A newer version had its name, and may have been released by now.
-        case .gone where try await house.store.read { try $0.assets.hasNewerVersion(claim.asset) }:
+        case .gone where try await context.store.read { try $0.assets.hasNewerVersion(claim.asset) }:
             return changed(reporter, isFinished: isFinished)
         case .gone:
             // Staging it again reports that.
@@ -132,7 +132,7 @@ extension UploadAttempt {
         let asset = claim.asset
         // The closure throws nothing.
         if let error = error as? SystemError,
-            let reason = try? await blocking({ [house] in SourceLocator.absence(of: asset, after: error, house) })
+            let reason = try? await blocking({ [locator = shared.locator] in locator.absence(of: asset, after: error) })
         {
             return wait(.absent, "source_absent", "\(reason), and the file is uploaded in place", reporter)
         }
@@ -146,19 +146,19 @@ extension UploadAttempt {
     }
 
     private func wait(_ kind: Hold.Kind, _ code: String, _ text: String, _ reporter: AttemptReporter) -> Verdict {
-        let failure = Failure(.local, code: code, message: text, at: house.clocks.wall(), retryable: true)
-        let now = house.clocks.wall()
-        let failures = house.stagingHolds.count("\(claim.asset.id)")
+        let failure = Failure(.local, code: code, message: text, at: context.clocks.wall(), retryable: true)
+        let now = context.clocks.wall()
+        let failures = shared.stagingHolds.count("\(claim.asset.id)")
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
             afterFailures: failures + 1, jitter: Random.jitter())
-        let isNew = house.stagingHolds.set(
+        let isNew = shared.stagingHolds.set(
             "\(claim.asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: text))
-        if kind == .absent { house.diskIsAway(claim.asset.folder, text) }
+        if kind == .absent { shared.locator.diskIsAway(claim.asset.folder, text) }
         if isNew, kind != .absent {
-            house.log.warning("upload waits for its source", ["id": claim.upload.id, "reason": text])
+            context.log.warning("upload waits for its source", ["id": claim.upload.id, "reason": text])
         }
         return Verdict(
-            outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait)), failure: failure,
+            outcome: .held(failure, until: context.clocks.monotonic().advanced(by: wait)), failure: failure,
             wasAnswered: reporter.wasAnswered)
     }
 }

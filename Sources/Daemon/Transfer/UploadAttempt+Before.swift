@@ -15,12 +15,12 @@ extension UploadAttempt {
     mutating func askBefore() async throws -> Verdict? {
         let upload = claim.upload
         if upload.isApproved { return nil }
-        let rules = house.beforeUpload(folder: upload.folder, destination: upload.destination)
+        let rules = context.configuration.beforeUpload(folder: upload.folder, destination: upload.destination)
         if rules.isEmpty { return nil }
-        guard await house.hookSlots.takeForUpload() else { return Verdict(outcome: .yielded, wasAnswered: false) }
-        defer { house.hookSlots.give() }
-        house.pendingApprovals.begin(upload.id)
-        defer { house.pendingApprovals.end(upload.id) }
+        guard await shared.hookSlots.takeForUpload() else { return Verdict(outcome: .yielded, wasAnswered: false) }
+        defer { shared.hookSlots.give() }
+        shared.pendingApprovals.begin(upload.id)
+        defer { shared.pendingApprovals.end(upload.id) }
         var changes = BeforeUpload.Changes()
         for (place, rule) in rules {
             let answer: BeforeUpload.Answer
@@ -28,19 +28,20 @@ extension UploadAttempt {
                 return Verdict(outcome: .yielded, wasAnswered: false)
             } catch {
                 return waits(
-                    place, "gave no answer, which counts as wait: \(error)", house.pendingApprovals.failed(place))
+                    place, "gave no answer, which counts as wait: \(error)", shared.pendingApprovals.failed(place))
             }
-            house.pendingApprovals.answered(place)
+            shared.pendingApprovals.answered(place)
             switch answer {
             case .skip(let reason):
                 CrashPoint.reached("asked")
                 let text = "`before_upload` of \(place) skips it: \(reason)"
                 let failure = Failure(
-                    .local, code: BeforeUpload.skipped, message: redacted(text), at: house.clocks.wall(),
+                    .local, code: BeforeUpload.skipped, message: redacted(text), at: context.clocks.wall(),
                     retryable: false)
                 return Verdict(outcome: .skipped(failure), wasAnswered: false)
             case .wait(let duration, let reason):
-                house.log.info("`before_upload` delays an upload", ["id": upload.id, "place": place, "reason": reason])
+                context.log.info(
+                    "`before_upload` delays an upload", ["id": upload.id, "place": place, "reason": reason])
                 return waits(place, "delays it" + (reason.isEmpty ? "" : ": \(reason)"), duration)
             case .go(let more):
                 changes.name = more.name ?? changes.name
@@ -51,13 +52,13 @@ extension UploadAttempt {
         CrashPoint.reached("asked")
         if claim.checkpoint != nil, changes.name != nil || !changes.metadata.isEmpty {
             // The object at the destination already has its name and metadata.
-            house.log.notice(
+            context.log.notice(
                 "upload already started; it keeps its name and metadata",
                 ["id": upload.id, "path": claim.asset.path.display])
             (changes.name, changes.metadata) = (nil, [:])
         }
         do {
-            claim.upload = try await house.store.write { [changes] tx in try tx.uploads.approve(upload.id, changes) }
+            claim.upload = try await context.store.write { [changes] tx in try tx.uploads.approve(upload.id, changes) }
         } catch is LeaseLost {
             return Verdict(outcome: .yielded, wasAnswered: false)
         }
@@ -81,27 +82,28 @@ extension UploadAttempt {
     }
 
     private func waits(_ place: String, _ words: String, _ duration: Duration?) -> Verdict {
-        let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
+        let retry = context.configuration.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         let wait = duration ?? retry.wait(afterFailures: 1, jitter: Random.jitter())
         let failure = Failure(
             .local, code: BeforeUpload.waits, message: redacted("`before_upload` of \(place) \(words)"),
-            at: house.clocks.wall(), retryable: true)
+            at: context.clocks.wall(), retryable: true)
         // Neither the destination's fault nor an attempt.
         return Verdict(
-            outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait), isFault: false),
+            outcome: .held(failure, until: context.clocks.monotonic().advanced(by: wait), isFault: false),
             wasAnswered: false)
     }
 
     private func waits(_ place: String, _ words: String, _ failures: Int) -> Verdict {
-        let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
+        let retry = context.configuration.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         if failures == 1 {
-            house.log.warning("uploads wait for the answer of a program", ["place": place, "reason": redacted(words)])
+            context.log.warning(
+                "uploads wait for the answer of a program", ["place": place, "reason": redacted(words)])
         }
         return waits(place, words, retry.wait(afterFailures: failures, jitter: Random.jitter()))
     }
 }
 
-extension House {
+extension CurrentConfiguration {
     /// The programs to ask before an upload, with their places: the folder's own first, the general one last.
     func beforeUpload(folder: String, destination: String) -> [(place: String, rule: BeforeUpload)] {
         let places = [

@@ -9,7 +9,7 @@ internal import Transport
 
 /// One attempt of one upload, from the claim to its verdict. Contains nothing about single dialects.
 struct UploadAttempt: Sendable {
-    let house: House
+    let shared: AttemptContext
     var claim: Claim
     let destination: any Destination
     /// The permit of the transfer, which has an account for the upload.
@@ -27,24 +27,27 @@ struct UploadAttempt: Sendable {
         var took: Duration?
     }
 
+    var context: Context { shared.context }
+    var live: LiveUploads { shared.live }
+
     /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Verdict {
         var approved = self
         if let verdict = try await approved.askBefore() { return verdict }
         // Nothing has been sent yet.
-        if house.live.isToPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
+        if live.isToPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
         return try await approved.send()
     }
 
     private func send() async throws -> Verdict {
         let upload = claim.upload
-        let began = house.clocks.monotonic()
-        house.live.begin(
+        let began = context.clocks.monotonic()
+        live.begin(
             upload.id, to: upload.destination, acked: upload.acked, size: claim.asset.stagedSize)
-        defer { house.live.end(upload.id) }
-        let source = SourceVerifier(claim.asset, house.source(of: claim.asset))
+        defer { live.end(upload.id) }
+        let source = SourceVerifier(claim.asset, shared.locator.source(of: claim.asset))
         let reporter = AttemptReporter(
-            house: house, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize,
+            context: context, live: live, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize,
             account: permit.accounts[upload.id], source)
         let verdict = try await send(source, reporter, since: began)
         await reporter.finishMarking()
@@ -69,17 +72,17 @@ struct UploadAttempt: Sendable {
                 return copyLost()
             }
             CrashPoint.reached("claimed")
-            let parts = try await house.parts(of: claim.asset, for: destination)
-            if upload.isTroubled { try await house.store.write { try $0.failures.beginAttempts([upload.id]) } }
+            let parts = try await shared.parts(of: claim.asset, for: destination)
+            if upload.isTroubled { try await context.store.write { try $0.failures.beginAttempts([upload.id]) } }
             // Also for an upload that was left out of a bundle, whose transfer has no single account.
-            let order = house.order(claim, sha256, parts, from: file?.place)
+            let order = shared.order(claim, sha256, parts, from: file?.place)
             sent = order.file
-            let context = RequestContext(permit: permit.charging(upload: upload.id), headers: upload.headers)
-            var remote = try await destination.upload(order, reporter: reporter, context: context)
+            let request = RequestContext(permit: permit.charging(upload: upload.id), headers: upload.headers)
+            var remote = try await destination.upload(order, reporter: reporter, context: request)
             if let source, let verdict = await verdict(on: source, reporter, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
             return Verdict(
-                outcome: .verified(remote), wasAnswered: true, took: house.clocks.monotonic().since(began))
+                outcome: .verified(remote), wasAnswered: true, took: context.clocks.monotonic().since(began))
         } catch let error as UploadError {
             if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false) }
             if let source, let verdict = await verdict(on: source, reporter, after: error) { return verdict }
@@ -95,7 +98,7 @@ struct UploadAttempt: Sendable {
     /// The remote has other bytes than were announced. If the copy has changed by now, that is the failure.
     private func blaming(_ copy: StagedFile?, for reported: UploadError) async -> UploadError {
         guard let copy, reported.failure.isOfVerification else { return reported }
-        let (name, now) = (claim.upload.destination, house.clocks.wall())
+        let (name, now) = (claim.upload.destination, context.clocks.wall())
         do {
             try await copy.checkContent { kind, code, message, retryable in
                 Failure(kind, code: code, message: "\(name): \(message)", at: now, retryable: retryable)
@@ -108,7 +111,7 @@ struct UploadAttempt: Sendable {
 
     /// The copy is checked when its upload is claimed: a name without `.part` means complete, so its size is enough.
     private func hasCopy() async throws -> Bool {
-        let (staging, name) = (house.staging, claim.asset.stagedName)
+        let (staging, name) = (context.staging, claim.asset.stagedName)
         return try await blocking { try staging.size(of: name) } == claim.asset.stagedSize
     }
 
@@ -117,8 +120,8 @@ struct UploadAttempt: Sendable {
             .local, code: "copy_lost",
             message: claim.asset.stagingMode == .inPlace
                 ? "\(claim.asset.path.display), which is uploaded in place, is missing"
-                : "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
-            at: house.clocks.wall(), retryable: true)
+                : "the staged copy \(context.staging.path(claim.asset.stagedName).display) is missing or has another size",
+            at: context.clocks.wall(), retryable: true)
         return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false)
     }
 
@@ -129,7 +132,7 @@ struct UploadAttempt: Sendable {
             failure.retryable = false
             failure.message += "; it was added with its own address or headers, so other uploads do not wait for it"
         }
-        let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
+        let retry = context.configuration.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         var verdict = Verdict(
             outcome: .yielded, remedy: remedy, failure: failure, wasAnswered: reporter.wasAnswered)
         switch remedy {
@@ -147,19 +150,19 @@ struct UploadAttempt: Sendable {
                 verdict.outcome = .refused(last)
             } else {
                 let wait = max(after ?? .zero, retry.wait(afterFailures: used, jitter: Random.jitter()))
-                verdict.outcome = .again(failure, until: house.clocks.monotonic().advanced(by: wait))
+                verdict.outcome = .again(failure, until: context.clocks.monotonic().advanced(by: wait))
             }
         case .pending(let after):
             return Verdict(
                 outcome: .held(
-                    failure, until: house.clocks.monotonic().advanced(by: after), knowing: reporter.known,
+                    failure, until: context.clocks.monotonic().advanced(by: after), knowing: reporter.known,
                     isFault: false),
                 // If a quota refused, the destination was not contacted.
                 wasAnswered: failure.code != Failure.shortOfQuota || reporter.wasAnswered)
         case .again, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The scheduler fills in the time of the next attempt: it knows the number of failures, and the
             // destination.
-            verdict.outcome = .held(failure, until: house.clocks.monotonic())
+            verdict.outcome = .held(failure, until: context.clocks.monotonic())
         }
         return verdict
     }
@@ -174,11 +177,11 @@ struct UploadAttempt: Sendable {
     }
 }
 
-extension House {
+extension AttemptContext {
     /// The digests of a copy's parts that a destination wants, if they were made.
     func parts(of asset: AssetRecord, for destination: any Destination) async throws -> PartDigests {
         if destination.requestedDigests(forSize: asset.stagedSize).isEmpty { return PartDigests() }
-        return try await store.read { try $0.partDigests.of(asset.id) }
+        return try await context.store.read { try $0.partDigests.of(asset.id) }
     }
 
     /// The order of an upload for its destination.
@@ -191,7 +194,7 @@ extension House {
         return UploadOrder(
             id: upload.id, generation: upload.generation,
             file: StagedFile(
-                place: place ?? .path(staging.path(asset.stagedName)), size: asset.stagedSize,
+                place: place ?? .path(context.staging.path(asset.stagedName)), size: asset.stagedSize,
                 sha256: sha256, parts: parts),
             name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
             checkpoint: claim.checkpoint, url: upload.url, removesSource: asset.action.removesSource)
@@ -200,7 +203,8 @@ extension House {
 
 /// Stores the notes of a working destination durably, and updates the live figures.
 final class AttemptReporter: UploadReporter {
-    private let house: House
+    private let context: Context
+    private let live: LiveUploads
     private let id: String
     private let size: Int64
     private let state: Mutex<State>
@@ -221,10 +225,11 @@ final class AttemptReporter: UploadReporter {
 
     /// - Parameter acked: Bytes that the remote had acknowledged before this attempt.
     init(
-        house: House, id: String, acked: Int64, size: Int64, account: QuotaAccount?, _ source: SourceVerifier? = nil
+        context: Context, live: LiveUploads, id: String, acked: Int64, size: Int64, account: QuotaAccount?,
+        _ source: SourceVerifier? = nil
     ) {
         self.source = source
-        self.house = house
+        (self.context, self.live) = (context, live)
         self.id = id
         self.size = size
         state = Mutex(State(acked: acked, markedSent: acked))
@@ -238,7 +243,7 @@ final class AttemptReporter: UploadReporter {
     func record(_ checkpoint: Checkpoint) async throws {
         CrashPoint.reached("opening")
         try await source?.insist()
-        try await house.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id) }
+        try await context.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id) }
         account?.note(isBegun: !checkpoint.fields.isEmpty)
         CrashPoint.reached("opened")
     }
@@ -246,7 +251,7 @@ final class AttemptReporter: UploadReporter {
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
         note(acked: offset)
         try await insist(acked: offset)
-        try await house.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id, acked: offset) }
+        try await context.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id, acked: offset) }
         CrashPoint.reached("accepted")
     }
 
@@ -257,9 +262,9 @@ final class AttemptReporter: UploadReporter {
         try await source.insist()
     }
 
-    func parts() async throws -> [AcknowledgedPart] { try await house.store.read { try $0.parts.of(id) } }
+    func parts() async throws -> [AcknowledgedPart] { try await context.store.read { try $0.parts.of(id) } }
     func companions() async throws -> [Companion] {
-        let found = try await house.store.read { try $0.uploads.companions(of: id) }
+        let found = try await context.store.read { try $0.uploads.companions(of: id) }
         state.withLock { $0.known = found }
         return found
     }
@@ -267,32 +272,32 @@ final class AttemptReporter: UploadReporter {
     func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         note(acked: acked)
         try await insist(acked: acked)
-        try await house.store.writeHeld { try $0.parts.record(parts, lost: lost, of: id, acked: acked) }
+        try await context.store.writeHeld { try $0.parts.record(parts, lost: lost, of: id, acked: acked) }
         CrashPoint.reached("accepted")
     }
 
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
-        let sent = house.live[id]?.sent ?? 0
+        let sent = live[id]?.sent ?? 0
         note(acked: 0)
         try await source?.insist()
         // The bytes sent for the abandoned object were sent in vain.
-        try await house.store.write { try $0.progress.recordSent(sent, of: id) }
-        try await house.store.writeHeld { try $0.checkpoints.renew(checkpoint, for: id, leaving: old) }
-        house.live.beginAgain(id)
+        try await context.store.write { try $0.progress.recordSent(sent, of: id) }
+        try await context.store.writeHeld { try $0.checkpoints.renew(checkpoint, for: id, leaving: old) }
+        live.beginAgain(id)
     }
 
     func named(_ remoteID: String, at url: String?) async throws {
         try await source?.insist()
-        try await house.store.name(remoteID, at: url, for: id)
+        try await context.store.name(remoteID, at: url, for: id)
     }
 
     func isOfAnother(_ remoteID: String) async throws -> Bool {
-        try await house.store.read { try $0.remoteObjects.isOfAnother(remoteID, than: id) }
+        try await context.store.read { try $0.remoteObjects.isOfAnother(remoteID, than: id) }
     }
 
     func credential(_ renewal: CredentialRenewal) async throws {
         try await source?.insist()
-        try await house.store.writeHeld { try $0.attempts.record(renewal, of: id) }
+        try await context.store.writeHeld { try $0.attempts.record(renewal, of: id) }
     }
 
     private func note(acked: Int64) {
@@ -302,12 +307,12 @@ final class AttemptReporter: UploadReporter {
             state.acked = acked
             state.markedSent = acked
         }
-        house.live.acked(id, acked)
+        live.acked(id, acked)
     }
 
-    var mayClearUp: Bool { house.live.isStopping }
+    var mayClearUp: Bool { live.isStopping }
     func sending(_ offset: Int64) {
-        house.live.sent(id, offset)
+        live.sent(id, offset)
         let isDue = state.withLock { state in
             guard offset - state.markedSent >= markingStep || offset == size && offset > state.markedSent else {
                 return false
@@ -334,13 +339,13 @@ final class AttemptReporter: UploadReporter {
     func finishMarking() async { await marking.withLock { $0 }?.value }
 
     private func mark(sent offset: Int64) async {
-        do { try await house.store.write { try $0.progress.recordSent(offset, of: id) } } catch {
-            house.log.debug("cannot record the bytes that were sent", ["id": id, "reason": "\(error)"])
+        do { try await context.store.write { try $0.progress.recordSent(offset, of: id) } } catch {
+            context.log.debug("cannot record the bytes that were sent", ["id": id, "reason": "\(error)"])
         }
     }
 
     func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
     func received(_ bytes: Int64) { if let account, account.countsNotes { account.receive(bytes) } }
-    func entered(_ phase: UploadPhase) { house.live.enter(id, phase) }
-    var isToPause: Bool { house.live.isToPause(id) }
+    func entered(_ phase: UploadPhase) { live.enter(id, phase) }
+    var isToPause: Bool { live.isToPause(id) }
 }

@@ -12,10 +12,10 @@ struct PreparedReloadTests {
         _ scene: ComponentScene, makes: @escaping (DestinationSettings) throws -> any Destination,
         _ change: (inout Settings) -> Void
     ) -> PreparedReload {
-        var settings = scene.house.settings
+        var settings = scene.parts.settings
         change(&settings)
         return PreparedReload(
-            LoadedSettings(settings: settings, warnings: [], files: ["/s.yaml"]), replacing: scene.house.setup,
+            LoadedSettings(settings: settings, warnings: [], files: ["/s.yaml"]), replacing: scene.parts.setup,
             at: scene.clocks.wall(), make: makes)
     }
 
@@ -37,7 +37,7 @@ struct PreparedReloadTests {
         let prepared = Self.prepare(scene, makes: { _ in other }) { $0.destinations[0].values["token"] = .text("x") }
         let new = try #require(prepared.configuration)
         #expect(new.destinations["nas"] as? ScriptedRemote === other)
-        #expect(PreparedReload.changedDestinations(from: scene.house.setup, to: new) == ["nas"])
+        #expect(PreparedReload.changedDestinations(from: scene.parts.setup, to: new) == ["nas"])
     }
 
     @Test("added and removed destinations count as changed")
@@ -45,7 +45,7 @@ struct PreparedReloadTests {
         let scene = try await ComponentScene()
         let prepared = Self.prepare(scene, makes: { _ in ScriptedRemote() }) { $0.destinations[0].name = "attic" }
         let new = try #require(prepared.configuration)
-        #expect(PreparedReload.changedDestinations(from: scene.house.setup, to: new) == ["nas", "attic"])
+        #expect(PreparedReload.changedDestinations(from: scene.parts.setup, to: new) == ["nas", "attic"])
     }
 
     @Test("a changed setting that needs a restart is an error, and no object is created")
@@ -74,7 +74,7 @@ struct PreparedReloadTests {
 
     @Test("the changed folders are those whose release_unsure changed or that were removed")
     func releaseUnsure() async throws {
-        let old = try await ComponentScene().house.settings
+        let old = try await ComponentScene().parts.settings
         var new = old
         new.folders[0].releaseUnsure = .keep
         #expect(PreparedReload.foldersWithOtherReleaseUnsure(from: old, to: new) == ["cam"])

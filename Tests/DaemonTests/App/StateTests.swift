@@ -28,16 +28,27 @@ struct StateHealthTests {
     @Test("a state that cannot be written is reported once, until a commit succeeds")
     func once() async throws {
         let scene = try await ComponentScene()
-        let health = scene.house.stateHealth
+        let health = scene.parts.stateHealth
         let error = StoreError(code: 10, message: "disk I/O error", sql: "")
         health.failed(error)
-        let hold = try #require(scene.house.troubles["state"])
+        let hold = try #require(scene.parts.troubles["state"])
         scene.clocks.advance(by: .seconds(5))
         health.failed(error)
-        #expect(scene.house.troubles["state"]?.since == hold.since)
-        #expect(scene.house.troubles.count("state") == 2)
+        #expect(scene.parts.troubles["state"]?.since == hold.since)
+        #expect(scene.parts.troubles.count("state") == 2)
         health.committed()
-        #expect(scene.house.troubles["state"] == nil)
+        #expect(scene.parts.troubles["state"] == nil)
+    }
+
+    @Test("only an error of the state shows that it cannot be written")
+    func kinds() async throws {
+        let health = try await ComponentScene().parts.stateHealth
+        health.noteFailure(SystemError(call: "open", subject: "a", code: 13))
+        #expect(!health.isFailing)
+        health.noteFailure(StoreError(code: 10, message: "disk I/O error", sql: ""))
+        #expect(health.isFailing)
+        health.committed()
+        #expect(!health.isFailing)
     }
 }
 
@@ -47,7 +58,7 @@ struct FirstWatchTests {
     func skipping() async throws {
         let scene = try await ComponentScene { $0.folders[0].watch.existing = .skip }
         let firstWatch = FirstWatch(store: scene.store)
-        let settings = scene.house.settings
+        let settings = scene.parts.settings
         firstWatch.replace(try await firstWatch.find(in: settings))
         #expect(firstWatch.skipping(settings) == ["cam"])
         try await firstWatch.recordScan(of: ["cam"])
@@ -60,7 +71,7 @@ struct FirstWatchTests {
         let firstWatch = FirstWatch(store: scene.store)
         firstWatch.replace(["door"])
         try await firstWatch.recordScan(of: ["cam"])
-        #expect(try await firstWatch.find(in: scene.house.settings) == ["cam", "door"])
+        #expect(try await firstWatch.find(in: scene.parts.settings) == ["cam", "door"])
     }
 }
 

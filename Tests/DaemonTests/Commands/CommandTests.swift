@@ -110,8 +110,8 @@ struct QueryTests {
     private static func queries(_ scene: ComponentScene) -> UploadQueries {
         UploadQueries(
             context: scene.context, finder: scene.finder, views: scene.views, scheduler: scene.scheduler,
-            sources: scene.house.sources, mediaReading: scene.house.mediaReading, troubles: scene.house.troubles,
-            stagingHolds: scene.house.stagingHolds)
+            sources: scene.parts.sources, mediaReading: scene.parts.mediaReading, troubles: scene.parts.troubles,
+            stagingHolds: scene.parts.stagingHolds)
     }
 
     @Test("a list is returned in pages, newest first")
@@ -147,14 +147,14 @@ struct QueryTests {
         var query = ListQuery()
         query.state = "waiting"
         #expect(try await Self.queries(scene).list(query).uploads.isEmpty)
-        _ = scene.house.troubles.set("staging", Hold(.disk, since: scene.clocks.wall(), text: "full"))
+        _ = scene.parts.troubles.set("staging", Hold(.disk, since: scene.clocks.wall(), text: "full"))
         #expect(try await Self.queries(scene).list(query).uploads.map(\.id) == [id])
     }
 
     @Test("usage takes days and months within limits, and known names", arguments: [(-1, 0), (0, 99), (401, 0)])
     func usage(_ days: Int, _ months: Int) async throws {
         let scene = try await ComponentScene()
-        let usage = UsageQueries(context: scene.context, scheduler: scene.scheduler, ledger: scene.house.ledger)
+        let usage = UsageQueries(context: scene.context, scheduler: scene.scheduler, ledger: scene.parts.limits.ledger)
         await #expect {
             var query = UsageQuery()
             (query.days, query.months) = (days, months)

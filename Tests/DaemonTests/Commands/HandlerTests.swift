@@ -14,30 +14,43 @@ import Watch
 extension ComponentScene {
     /// All components of the operations, over loops that do not run.
     func handlers() -> OperationHandlers {
-        let (house, intake, fileSystems) = (house, Intake(house: house), FileSystems())
-        let stager = Stager(house: house) { _, _ in }
-        let releaser = Releaser(house: house, writers: WriterSearch(clocks: clocks)) { _, _ in }
+        let (parts, intake, fileSystems) = (parts, parts.intake(), FileSystems())
+        let stager = parts.stager()
+        let releaser = parts.releaser(WriterSearch(clocks: clocks))
         let watcher = Watcher(
-            rules: house.settings.folders.map(\.watch), in: house.sources, clocks: clocks, isKnown: { _ in [] },
+            rules: parts.settings.folders.map(\.watch), in: parts.sources, clocks: clocks, isKnown: { _ in [] },
             log: { _ in })
-        let grouping = FileGrouper(house: house, intake: intake, fileSystems: fileSystems) { _, _ in }
+        let grouping = FileGrouper(
+            context: context, sources: parts.sources, intake: intake, fileSystems: fileSystems,
+            signal: parts.signals.grouping
+        ) { _, _ in }
         let media = RemovableMedia(
-            house: house, states: { watcher.states() }, grouping: { await grouping.held }, onReturn: { _ in })
+            context: context, stateHealth: parts.stateHealth, signal: parts.signals.media, states: { watcher.states() },
+            grouping: { await grouping.held }, onReturn: { _ in })
+        let retention = SourceRetention(
+            context: context, stateHealth: parts.stateHealth, signal: parts.signals.retention)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: nil,
             factory: DestinationFactory(
-                kinds: [], transport: Transport(names: house.addresses), secrets: house.secrets, clocks: clocks,
+                kinds: [], transport: Transport(names: parts.addresses), secrets: parts.secrets, clocks: clocks,
                 log: .silent),
-            firstWatch: FirstWatch(store: store), secrets: house.secrets,
+            firstWatch: FirstWatch(store: store), secrets: parts.secrets,
             loops: ConfigurationReloader.Loops(
                 watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: nil),
-            signals: house.signals)
-        let cache = EventCache(context: context, views: views, live: house.live, making: house.making)
+            signals: parts.signals)
+        let cache = EventCache(context: context, views: views, live: parts.live, making: parts.making)
         return OperationHandlers(
-            house, lifecycle, reloader, views, cache,
-            OperationHandlers.Loops(
+            context: context, lifecycle: lifecycle, signals: parts.signals, stateHealth: parts.stateHealth,
+            sources: parts.sources, secrets: parts.secrets, mediaReading: parts.mediaReading, live: parts.live,
+            making: parts.making, bandwidth: parts.limits.bandwidth, ledger: parts.limits.ledger,
+            counters: parts.counters,
+            alerts: StatusCollector.StatusAlerts(
+                troubles: parts.troubles, reportTroubles: parts.reportTroubles,
+                unsureReleases: parts.unsureReleases),
+            stagingHolds: parts.stagingHolds, reloader: reloader, views: views, cache: cache,
+            loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: AsyncBroadcast(), fileSystems: fileSystems, intake: intake,
-                grouping: grouping, media: media, retention: SourceRetention(house: house), stager: stager,
+                grouping: grouping, media: media, retention: retention, stager: stager,
                 scheduler: scheduler, releaser: releaser, hooks: nil))
     }
 }
@@ -94,9 +107,9 @@ struct HandlerTests {
         #expect(status.counts.ongoing == 1 && status.filesTotal == 1 && status.bytesTotal == 7)
         #expect(!status.starting)
         #expect(status.warnings.isEmpty)
-        var setup = scene.house.setup
+        var setup = scene.parts.setup
         (setup.settings.destinations, setup.destinations) = ([], [:])
-        scene.house.replace(setup)
+        scene.parts.context.configuration.replace(setup)
         #expect(try await handlers.status.status().warnings.count == 1)
     }
 

@@ -53,7 +53,7 @@ struct ReloadTests {
         try await scene.reach(.completed, [id])
         // The object that the first attempt made, and no second one.
         #expect(scene.remote.objects == ["a"])
-        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0)
+        #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.attempt == 0)
         try await scene.stop()
     }
 
@@ -85,7 +85,7 @@ struct ReloadTests {
     @Test("a setting that needs a restart is refused by its key, and nothing else of that reload is applied")
     func fixed() async throws {
         let scene = try await DaemonScene()
-        let before = scene.daemon.house.settings
+        let before = scene.daemon.context.settings
         scene.written.edit { settings in
             settings.state = "/elsewhere"
             settings.staging.path = "/elsewhere/staging"
@@ -98,14 +98,14 @@ struct ReloadTests {
         #expect(view.errors.map(\.key) == ["state", "staging.path", "control.socket"])
         #expect(view.errors.allSatisfy { $0.place == "/s.yaml" && $0.text.contains("restart to apply it") })
         #expect(view.changes.isEmpty)
-        #expect(scene.daemon.house.settings == before)
+        #expect(scene.daemon.context.settings == before)
         try await scene.stop()
     }
 
     @Test("a configuration error or an unusable destination keeps the old settings and the running transfers")
     func refused() async throws {
         let scene = try await DaemonScene()
-        let before = scene.daemon.house.settings
+        let before = scene.daemon.context.settings
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a")
         try await scene.isRunning(1)
@@ -131,7 +131,7 @@ struct ReloadTests {
         #expect(!unusable.applied)
         #expect(unusable.errors.map(\.place) == ["/s.yaml:9:1"])
         #expect(unusable.errors.map(\.key) == ["destinations.new.bad"])
-        #expect(scene.daemon.house.settings == before)
+        #expect(scene.daemon.context.settings == before)
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
         #expect(scene.remote.began == ["a"])
@@ -141,14 +141,14 @@ struct ReloadTests {
     @Test("a stopping daemon refuses a reload and keeps the old settings")
     func leaving() async throws {
         let scene = try await DaemonScene()
-        let before = scene.daemon.house.settings
+        let before = scene.daemon.context.settings
         scene.written.edit { settings in
             settings.folders.removeAll()
             settings.destinations[0].values["token"] = .text("x")
         }
         scene.daemon.lifecycle.beginStop()
         await #expect(throws: Refusal.self) { try await scene.daemon.reload() }
-        #expect(scene.daemon.house.settings == before)
+        #expect(scene.daemon.context.settings == before)
         try await scene.stop()
     }
 
@@ -167,7 +167,7 @@ struct ReloadTests {
             }
             for try await applied in group { #expect(applied) }
         }
-        #expect(scene.daemon.house.settings == scene.written.settings)
+        #expect(scene.daemon.context.settings == scene.written.settings)
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
         #expect(scene.remote.began == ["a"])

@@ -20,9 +20,10 @@ struct RescanTests {
 
     private func uploads(_ scene: DaemonScene, are count: Int) async throws {
         try await eventually("\(count) uploads are completed") {
-            try await scene.daemon.house.store.read { try $0.lists.tallies() }.filter { $0.state == .completed }.reduce(
-                0
-            ) { $0 + $1.uploads }
+            try await scene.daemon.context.store.read { try $0.lists.tallies() }.filter { $0.state == .completed }
+                .reduce(
+                    0
+                ) { $0 + $1.uploads }
                 == count
         }
     }

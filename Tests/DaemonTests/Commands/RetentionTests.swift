@@ -39,11 +39,11 @@ struct RetentionTests {
         let failed = try await fail(scene, "failed.mp4")
         // The clock is set.
         clocks.step(by: .seconds(20_000 * 86_400))
-        scene.daemon.house.historySignal.signal()
+        scene.daemon.signals.history.signal()
         let view = try await scene.daemon.show(done).upload
         #expect(view.expiresAt == clocks.wall().advanced(by: .seconds(5)).description)
         clocks.advance(by: .seconds(5))
-        scene.daemon.house.historySignal.signal()
+        scene.daemon.signals.history.signal()
         try await scene.reach(.removed, [done])
         #expect(try await list(scene, "completed").isEmpty)
         #expect(try await list(scene, "failed") == [failed])
@@ -52,7 +52,7 @@ struct RetentionTests {
         #expect(gone.state == "completed" && gone.list == "history" && gone.progress.fraction == 1)
         #expect(try await scene.daemon.status().counts == Counts(failed: 1))
         clocks.advance(by: .seconds(55))
-        scene.daemon.house.historySignal.signal()
+        scene.daemon.signals.history.signal()
         try await scene.reach(.removed, [failed])
         #expect(try await scene.daemon.show(failed).upload.error?.code == "scripted")
         // Its source exists: the copy is not needed.
@@ -61,7 +61,7 @@ struct RetentionTests {
             try await scene.daemon.show(failed).upload.sourceState == "kept: an upload of it has failed"
         }
         clocks.advance(by: .seconds(35))
-        scene.daemon.house.historySignal.signal()
+        scene.daemon.signals.history.signal()
         try await eventually("the oldest is forgotten") { try await scene.state(done) == nil }
         #expect(try await scene.state(failed) == .removed)
         try await scene.stop()
@@ -160,11 +160,11 @@ struct RetentionTests {
         #expect(try await scene.daemon.flush(FlushRequest(list: "failed", folder: "cam")).count == 1)
         #expect(try await scene.state(failed) == .removed)
         #expect(try await scene.state(done) == .completed)
-        let seq = await scene.daemon.house.store.seq
+        let seq = await scene.daemon.context.store.seq
         #expect(try await scene.daemon.flush(FlushRequest()).count == 1)
         #expect(try await list(scene, "history") == [failed, done])
         #expect(try await Set(list(scene, "ongoing")) == Set(running))
-        let events = try await scene.daemon.house.store.read { try $0.events.list(after: seq, limit: 10) }
+        let events = try await scene.daemon.context.store.read { try $0.events.list(after: seq, limit: 10) }
         #expect(events.map(\.type).filter { $0 != "source" } == ["removed", "flushed"])
         #expect(events.first { $0.type == "flushed" }?.detail == ["lists": "completed failed cancelled", "count": "1"])
         for list in ["ongoing", "history", "x"] {

@@ -11,8 +11,8 @@ struct EventCacheTests {
         EventStreams(
             context: scene.context,
             cache: EventCache(
-                context: scene.context, views: scene.views, live: scene.house.live, making: scene.house.making),
-            live: scene.house.live, making: scene.house.making)
+                context: scene.context, views: scene.views, live: scene.parts.live, making: scene.parts.making),
+            live: scene.parts.live, making: scene.parts.making)
     }
 
     @Test("a reader gets the stored events after its position, then new ones")

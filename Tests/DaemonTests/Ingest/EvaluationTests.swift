@@ -43,7 +43,7 @@ struct EvaluationTests {
 
     /// The evaluations of one pass.
     private func questions(_ scene: DaemonScene) async throws -> Int {
-        let (scheduler, signal) = (scene.daemon.scheduler, scene.daemon.house.schedulingSignal)
+        let (scheduler, signal) = (scene.daemon.scheduler, scene.daemon.signals.scheduling)
         try await eventually("the dispatcher waits") { signal.isWaiting }
         let before = await scheduler.cycles.evaluations
         let looks = await scheduler.cycles.count

@@ -30,7 +30,7 @@ struct ExportingTests {
     }
 
     private func row(_ scene: DaemonScene, _ id: String) async throws -> UploadRow {
-        try #require(try await scene.daemon.house.store.read { try $0.uploads.row(id) })
+        try #require(try await scene.daemon.context.store.read { try $0.uploads.row(id) })
     }
 
     @Test(
@@ -50,7 +50,7 @@ struct ExportingTests {
             return try isGone && scene.copies.isEmpty
         }
         try await eventually("nothing counts as staged") {
-            try await scene.daemon.house.store.read { try $0.staging.totalBytes() } == 0
+            try await scene.daemon.context.store.read { try $0.staging.totalBytes() } == 0
         }
         try await scene.stop()
     }

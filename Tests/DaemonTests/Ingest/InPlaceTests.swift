@@ -27,12 +27,12 @@ struct InPlaceTests {
     }
 
     private func row(_ scene: DaemonScene, _ id: String) async throws -> UploadRow {
-        try #require(try await scene.daemon.house.store.read { try $0.uploads.row(id) })
+        try #require(try await scene.daemon.context.store.read { try $0.uploads.row(id) })
     }
 
     /// All uploads of the file, oldest first.
     private func uploads(_ scene: DaemonScene, of path: FilePath) async throws -> [UploadRow] {
-        try await scene.daemon.house.store.rows(UploadFilter()).filter { $0.asset.path == path }
+        try await scene.daemon.context.store.rows(UploadFilter()).filter { $0.asset.path == path }
             .sorted { $0.upload.id < $1.upload.id }
     }
 
@@ -42,7 +42,7 @@ struct InPlaceTests {
         let id = try await scene.add("a.mp4", size: 3 << 20)
         try await scene.reach(.completed, [id])
         #expect(try scene.copies.isEmpty)
-        #expect(try await scene.daemon.house.store.read { try $0.staging.totalBytes() } == 0)
+        #expect(try await scene.daemon.context.store.read { try $0.staging.totalBytes() } == 0)
         #expect(scene.remote.contents == [noise(3 << 20)])
         #expect(try await row(scene, id).asset.stagingMode == .inPlace)
         try await scene.stop()
@@ -106,7 +106,7 @@ struct InPlaceTests {
         scene.remote.set(.waitUploading, for: "a.mp4")
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
-        try await eventually("the old one is being sent") { scene.daemon.house.live[id]?.phase == .uploading }
+        try await eventually("the old one is being sent") { scene.daemon.operations.plan.live[id]?.phase == .uploading }
         if isPaused {
             _ = try await scene.daemon.pause(Selection(ids: [id]))
             try await eventually("it is paused") { try await scene.state(id) == .queued }

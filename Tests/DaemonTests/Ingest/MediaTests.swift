@@ -30,7 +30,8 @@ struct RecordingTests {
         let id = try await scene.add(try scene.folder.write("cam/b.jpg", picture() + [0]))
         try await scene.reach(.completed, [id])
         #expect(
-            try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.name == "2024/Acme Still 5/48x64/b.jpg"
+            try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.name
+                == "2024/Acme Still 5/48x64/b.jpg"
         )
         try await scene.stop()
     }
@@ -41,7 +42,7 @@ struct RecordingTests {
         let template = try named
         scene.written.edit { $0.folders[0].name = template }
         _ = try await scene.daemon.reload()
-        let intake = Intake(house: scene.daemon.house)
+        let intake = scene.daemon.intake
         let video = try settled("a.jpg", picture(), scene)
         try await intake.record([try settled("a.xml", [1], scene), video], asUnit: true)
         try await intake.record([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")

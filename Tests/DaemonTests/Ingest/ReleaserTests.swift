@@ -15,43 +15,43 @@ struct ReleaserTests {
     @Test("a source on an absent disk is released when the disk is back; its copy does not wait for it")
     func away() async throws {
         let folder = TemporaryFolder()
-        let house = try await Self.house(in: folder)
+        let parts = try await Self.parts(in: folder)
         let drop = folder.path.appending("drop")
         let elsewhere = folder.path.appending("elsewhere")
         let path = try folder.write("drop/a.mp4", Self.content)
-        let asset = try await Self.complete(path, of: drop, in: house)
+        let asset = try await Self.complete(path, of: drop, in: parts)
         // Neither the file nor the folder can be seen on the disk any more.
         try Files.rename(drop, to: elsewhere)
-        try await Self.release(house, until: "the copy is gone and the reason is said") {
-            let record = try await house.store.read { try $0.assets.find(asset) }
+        try await Self.release(parts, until: "the copy is gone and the reason is said") {
+            let record = try await parts.store.read { try $0.assets.find(asset) }
             return record?.state == .dropped && record?.sourceNote?.contains("is not mounted") == true
         }
-        #expect(try FileStatus.ifPresent(at: house.staging.path(FilePath("\(asset)"))) == nil)
-        #expect(try await house.store.read { try $0.assets.find(asset) }?.sourceState == .releasing)
-        #expect(try await house.store.read { try $0.releases.releasable(limit: 10) }.map(\.asset.id) == [asset])
+        #expect(try FileStatus.ifPresent(at: parts.staging.path(FilePath("\(asset)"))) == nil)
+        #expect(try await parts.store.read { try $0.assets.find(asset) }?.sourceState == .releasing)
+        #expect(try await parts.store.read { try $0.releases.releasable(limit: 10) }.map(\.asset.id) == [asset])
         try Files.rename(elsewhere, to: drop)
         // As after a restart: nothing in memory defers it.
-        try await Self.release(house, until: "the source is released") {
-            try await house.store.read { try $0.assets.find(asset) }?.sourceState == .released
+        try await Self.release(parts, until: "the source is released") {
+            try await parts.store.read { try $0.assets.find(asset) }?.sourceState == .released
         }
         #expect(try FileStatus.ifPresent(at: path) == nil)
-        #expect(try await house.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
+        #expect(try await parts.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
     }
 
     @Test("a source that came back as another version is kept")
     func changed() async throws {
         let folder = TemporaryFolder()
-        let house = try await Self.house(in: folder)
+        let parts = try await Self.parts(in: folder)
         let drop = folder.path.appending("drop")
         let path = try folder.write("drop/a.mp4", Self.content)
-        let asset = try await Self.complete(path, of: drop, in: house)
+        let asset = try await Self.complete(path, of: drop, in: parts)
         try Files.rename(drop, to: folder.path.appending("elsewhere"))
-        try await Self.release(house, until: "the copy is gone") {
-            try await house.store.read { try $0.assets.find(asset) }?.state == .dropped
+        try await Self.release(parts, until: "the copy is gone") {
+            try await parts.store.read { try $0.assets.find(asset) }?.state == .dropped
         }
         try folder.write("drop/a.mp4", noise(10_000, seed: 2))
-        try await Self.release(house, until: "the source is judged") {
-            try await house.store.read { try $0.assets.find(asset) }?.sourceState == .kept
+        try await Self.release(parts, until: "the source is judged") {
+            try await parts.store.read { try $0.assets.find(asset) }?.sourceState == .kept
         }
         #expect(try Files.read(path, limit: 1 << 20) == noise(10_000, seed: 2))
     }
@@ -59,32 +59,32 @@ struct ReleaserTests {
     @Test("deferred sources are not read again before their time, however often releases are signalled")
     func putOff() async throws {
         let folder = TemporaryFolder()
-        let house = try await Self.house(in: folder)
+        let parts = try await Self.parts(in: folder)
         let drop = folder.path.appending("drop")
         var away: [Int64] = []
         for name: FilePath in ["drop/a.mp4", "drop/b.mp4", "drop/c.mp4"] {
-            away.append(try await Self.complete(try folder.write(name, Self.content), of: drop, in: house))
+            away.append(try await Self.complete(try folder.write(name, Self.content), of: drop, in: parts))
         }
         try Files.rename(drop, to: folder.path.appending("elsewhere"))
-        let running = Task { try await Self.releaser(house).run() }
+        let running = Task { try await Self.releaser(parts).run() }
         defer { running.cancel() }
         for asset in away {
             try await eventually("it is put off") {
-                try await house.store.read { try $0.assets.find(asset) }?.sourceNote != nil
+                try await parts.store.read { try $0.assets.find(asset) }?.sourceNote != nil
             }
         }
         let path = try folder.write("other/d.mp4", Self.content)
-        let new = try await Self.complete(path, of: folder.path.appending("other"), in: house)
-        _ = await house.store.effort(.runs)
-        house.releaseSignal.signal()
+        let new = try await Self.complete(path, of: folder.path.appending("other"), in: parts)
+        _ = await parts.store.effort(.runs)
+        parts.signals.release.signal()
         try await eventually("the new one is released") {
-            try await house.store.read { try $0.assets.find(new) }?.sourceState == .released
+            try await parts.store.read { try $0.assets.find(new) }?.sourceState == .released
         }
-        let reads = await house.store.effort(.runs).filter { $0.key.hasSuffix("WHERE id = ?1 AND due = 1") }
+        let reads = await parts.store.effort(.runs).filter { $0.key.hasSuffix("WHERE id = ?1 AND due = 1") }
         #expect(reads.values.reduce(0, +) == 1)
     }
 
-    private static func house(in folder: TemporaryFolder) async throws -> House {
+    private static func parts(in folder: TemporaryFolder) async throws -> ComponentParts {
         let clocks = SystemClocks()
         let staging = StagingArea(folder: folder.path.appending("staging"))
         try staging.prepare()
@@ -94,14 +94,14 @@ struct ReleaserTests {
             destinations: [],
             policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
             control: ControlSettings(socket: folder.path.appending("control.sock")))
-        return House(
+        return ComponentParts(
             setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
             log: .silent)
     }
 
     /// Recorded with `delete`, staged, and its only upload verified.
-    private static func complete(_ path: FilePath, of root: FilePath, in house: House) async throws -> Int64 {
+    private static func complete(_ path: FilePath, of root: FilePath, in parts: ComponentParts) async throws -> Int64 {
         let status = try FileStatus(at: path)
         let identity = StoredIdentity(
             folder: "cam", relative: path.name, size: status.size, modified: status.modified, inode: status.inode,
@@ -113,27 +113,29 @@ struct ReleaserTests {
             file: SettledFile(
                 folder: "cam", root: root, relative: path.name, status: status, identity: identity, settledBy: .lease),
             action: .delete, priority: 0, orders: [order])
-        guard case .recorded(let asset, _)? = try await house.store.write({ try $0.arrivals.record([arrival]) }).first
+        guard case .recorded(let asset, _)? = try await parts.store.write({ try $0.arrivals.record([arrival]) }).first
         else { throw Unexpected() }
-        let copied = try house.staging.copy(
+        let copied = try parts.staging.copy(
             Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
-        try house.staging.publish([copied])
-        try await house.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: copied.sha256)]) }
-        guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }
+        try parts.staging.publish([copied])
+        try await parts.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: copied.sha256)]) }
+        guard let claim = try await parts.store.claim("nas", passingOver: []) else { throw Unexpected() }
         let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
-        try await house.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
+        try await parts.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
         return asset
     }
 
-    private static func release(_ house: House, until what: String, _ condition: () async throws -> Bool) async throws {
-        let releaser = Self.releaser(house)
+    private static func release(_ parts: ComponentParts, until what: String, _ condition: () async throws -> Bool)
+        async throws
+    {
+        let releaser = Self.releaser(parts)
         let running = Task { try await releaser.run() }
         defer { running.cancel() }
         try await eventually(what, holds: condition)
     }
 
-    private static func releaser(_ house: House) -> Releaser {
-        Releaser(house: house, writers: WriterSearch(clocks: house.clocks)) { _, _ in }
+    private static func releaser(_ parts: ComponentParts) -> Releaser {
+        parts.releaser(WriterSearch(clocks: parts.context.clocks))
     }
 
     private struct Unexpected: Error {}

@@ -23,9 +23,9 @@ struct SourceRetentionTests {
     }
 
     private func kept(_ id: String, _ scene: DaemonScene) async throws {
-        let asset = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.asset)
+        let asset = try #require(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.asset)
         try await eventually("the source of \(id) is kept") {
-            try await scene.daemon.house.store.read { try $0.assets.find(asset) }?.sourceState == .kept
+            try await scene.daemon.context.store.read { try $0.assets.find(asset) }?.sourceState == .kept
         }
     }
 
@@ -42,7 +42,7 @@ struct SourceRetentionTests {
         clocks.advance(by: .seconds(1799))
         #expect(try await going(scene).isEmpty)
         clocks.advance(by: .seconds(2))
-        scene.daemon.house.retentionSignal.signal()
+        scene.daemon.signals.retention.signal()
         try await eventually("the early one goes") { try !stands("early.mp4", scene) }
         #expect(try stands("late.mp4", scene))
         try await eventually("that is said") {
@@ -53,8 +53,8 @@ struct SourceRetentionTests {
 
     /// Names of the files that the rules release now.
     private func going(_ scene: DaemonScene) async throws -> [String] {
-        let store = scene.daemon.house.store
-        return try await scene.daemon.house.settings.folders[0].going(free: nil, on: nil, now: clocks.wall()) {
+        let store = scene.daemon.context.store
+        return try await scene.daemon.context.settings.folders[0].going(free: nil, on: nil, now: clocks.wall()) {
             (disk: String?, latest: WallTime?, limit: Int) in
             try await store.read { try $0.keptSources.oldest(in: "cam", on: disk, until: latest, limit: limit) }
         }.map(\.path.name.display)
@@ -73,7 +73,7 @@ struct SourceRetentionTests {
         _ = other
         try await scene.reach(.completed, [other.id])
         clocks.advance(by: .seconds(3601))
-        scene.daemon.house.retentionSignal.signal()
+        scene.daemon.signals.retention.signal()
         try await eventually("it goes") { try !stands("a.mp4", scene) }
         try await scene.stop()
     }
@@ -86,8 +86,8 @@ struct SourceRetentionTests {
         try await kept(id, scene)
         try scene.folder.write("cam/a.mp4", noise(300, seed: 9))
         clocks.advance(by: .seconds(3601))
-        scene.daemon.house.retentionSignal.signal()
-        let store = scene.daemon.house.store
+        scene.daemon.signals.retention.signal()
+        let store = scene.daemon.context.store
         let asset = try #require(try await store.read { try $0.uploads.find(id) }?.asset)
         try await eventually("it was looked at") {
             try await store.read { try $0.assets.find(asset) }?.sourceNote?.contains("changed") ?? false
@@ -103,17 +103,18 @@ struct SourceRetentionTests {
         let id = try await scene.add("a.mp4")
         try await scene.reach(.completed, [id])
         try await kept(id, scene)
-        try await eventually("the room was looked at") { scene.daemon.house.retentionSignal.isWaiting }
+        try await eventually("the room was looked at") { scene.daemon.signals.retention.isWaiting }
         clocks.step(by: .seconds(400 * 86_400))
-        scene.daemon.house.retentionSignal.signal()
-        try await eventually("the room was looked at") { scene.daemon.house.retentionSignal.isWaiting }
+        scene.daemon.signals.retention.signal()
+        try await eventually("the room was looked at") { scene.daemon.signals.retention.isWaiting }
         clocks.advance(by: .seconds(3000))
-        scene.daemon.house.retentionSignal.signal()
-        try await eventually("the room was looked at") { scene.daemon.house.retentionSignal.isWaiting }
-        #expect(try await scene.daemon.house.store.read { try $0.keptSources.oldest(in: "cam", limit: 10) }.count == 1)
+        scene.daemon.signals.retention.signal()
+        try await eventually("the room was looked at") { scene.daemon.signals.retention.isWaiting }
+        #expect(
+            try await scene.daemon.context.store.read { try $0.keptSources.oldest(in: "cam", limit: 10) }.count == 1)
         #expect(try stands("a.mp4", scene))
         clocks.advance(by: .seconds(700))
-        scene.daemon.house.retentionSignal.signal()
+        scene.daemon.signals.retention.signal()
         try await eventually("it goes") { try !stands("a.mp4", scene) }
         try await scene.stop()
     }

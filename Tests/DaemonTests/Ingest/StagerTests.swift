@@ -12,7 +12,7 @@ import Testing
 /// Recorded files, and a stager that has not begun.
 private struct Scene {
     let folder = TemporaryFolder()
-    let house: House
+    let parts: ComponentParts
     /// The lines of the log.
     let said = Lines()
 
@@ -27,7 +27,7 @@ private struct Scene {
             destinations: [],
             policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
             control: ControlSettings(socket: root.appending("control.sock")))
-        house = House(
+        parts = ComponentParts(
             setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
             log: Log(level: .info, format: .plain) { [said] line in
@@ -53,7 +53,7 @@ private struct Scene {
                 born: nil, fileSystem: fileSystem), settledBy: .lease)
         let order = NewAsset.Order(
             destination: "nas", name: FilePath(name), mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
-        let outcome = try await house.store.write {
+        let outcome = try await parts.store.write {
             try $0.arrivals.record([
                 NewAsset(file: file, action: .keep, priority: 0, orders: [order], stagingMode: stagingMode)
             ])
@@ -63,14 +63,14 @@ private struct Scene {
     }
 
     func stage(until what: String, _ condition: () async throws -> Bool) async throws {
-        let stager = Stager(house: house) { _, _ in }
+        let stager = parts.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
         try await eventually(what, holds: condition)
     }
 
     func state(_ upload: String) async throws -> UploadState? {
-        try await house.store.read { try $0.uploads.find(upload) }?.state
+        try await parts.store.read { try $0.uploads.find(upload) }?.state
     }
 
     struct Unexpected: Error {}
@@ -96,25 +96,25 @@ struct StagerTests {
         let second = try await scene.record("second", size: 6_000)
         let third = try await scene.record("third", size: 6_000)
         let here = try await scene.record("here", size: 50_000, stagingMode: .inPlace)
-        let stager = Stager(house: scene.house) { _, _ in }
+        let stager = scene.parts.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
         for (done, next) in [(first, second), (second, third)] {
             try await eventually("one is staged, and the next waits") {
                 let isStaged = try await scene.state(done.upload) == .queued
                 return isStaged
-                    && scene.house.troubles["staging"]?.text.contains("\(next.path.display), which is next") == true
+                    && scene.parts.troubles["staging"]?.text.contains("\(next.path.display), which is next") == true
             }
             try await eventually("what needs no room went on") { try await scene.state(here.upload) == .queued }
             // Like the release after the upload has arrived.
-            let asset = try #require(try await scene.house.store.read { try $0.uploads.find(done.upload) }?.asset)
-            try scene.house.staging.remove(FilePath("\(asset)"))
-            _ = try await scene.house.store.write { try $0.transitions.cancel([done.upload]) }
-            try await scene.house.store.write { try $0.releases.finish([(asset, .kept)]) }
-            scene.house.stagingSignal.signal()
+            let asset = try #require(try await scene.parts.store.read { try $0.uploads.find(done.upload) }?.asset)
+            try scene.parts.staging.remove(FilePath("\(asset)"))
+            _ = try await scene.parts.store.write { try $0.transitions.cancel([done.upload]) }
+            try await scene.parts.store.write { try $0.releases.finish([(asset, .kept)]) }
+            scene.parts.signals.staging.signal()
         }
         try await eventually("the last one fits") {
-            try await scene.state(third.upload) == .queued && scene.house.troubles["staging"] == nil
+            try await scene.state(third.upload) == .queued && scene.parts.troubles["staging"] == nil
         }
         let lines = scene.said.content.withLock { $0.filter { $0.contains("staging ") } }
         #expect(lines.count == 2, "\(lines)")
@@ -126,18 +126,18 @@ struct StagerTests {
         let first = try await scene.record("first", size: 6_000)
         let second = try await scene.record("second", size: 6_000)
         for number in 0..<5 { _ = try await scene.record("later-\(number)", size: 6_000) }
-        let stager = Stager(house: scene.house) { _, _ in }
+        let stager = scene.parts.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
         try await eventually("one is staged") { try await scene.state(first.upload) == .queued }
         for round in 0..<300 {
-            scene.house.stagingSignal.signal()
+            scene.parts.signals.staging.signal()
             try await eventually("all workers are idle") {
-                let rings = scene.house.rest.rings
+                let rings = scene.parts.signals.rest.rings
                 let isAtRest = await stager.isAtRest
-                return isAtRest && scene.house.stagingSignal.isWaiting && scene.house.rest.rings == rings
+                return isAtRest && scene.parts.signals.staging.isWaiting && scene.parts.signals.rest.rings == rings
             }
-            let text = try #require(scene.house.troubles["staging"]?.text)
+            let text = try #require(scene.parts.troubles["staging"]?.text)
             try #require(text.contains("\(second.path.display), which is next"), "round \(round): \(text)")
         }
     }
@@ -147,13 +147,13 @@ struct StagerTests {
         let scene = try await Scene(cap: 10_000)
         _ = try await scene.record("first", size: 6_000)
         _ = try await scene.record("second", size: 6_000)
-        let stager = Stager(house: scene.house) { _, _ in }
+        let stager = scene.parts.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
-        try await eventually("it is short") { scene.house.troubles["staging"] != nil }
+        try await eventually("it is short") { scene.parts.troubles["staging"] != nil }
         for number in 0..<100 {
             let here = try await scene.record("here-\(number)", size: 10, stagingMode: .inPlace)
-            scene.house.stagingSignal.signal()
+            scene.parts.signals.staging.signal()
             if number % 10 == 9 {
                 try await eventually("it went on") { try await scene.state(here.upload) == .queued }
             }
@@ -168,10 +168,10 @@ struct StagerTests {
         let away = try await scene.record("away", size: 10, fileSystem: "a card that is not there")
         let removed = try await scene.record("removed", size: 10)
         for path in [away.path, removed.path] { try Files.remove(path) }
-        let asset = try #require(try await scene.house.store.read { try $0.uploads.find(away.upload) }?.asset)
+        let asset = try #require(try await scene.parts.store.read { try $0.uploads.find(away.upload) }?.asset)
         try await scene.stage(until: "both were tried") {
             let isFailed = try await scene.state(removed.upload) == .failed
-            return isFailed && scene.house.stagingHolds["\(asset)"]?.kind == .absent
+            return isFailed && scene.parts.stagingHolds["\(asset)"]?.kind == .absent
         }
         #expect(try await scene.state(away.upload) == .staging)
     }
@@ -180,8 +180,8 @@ struct StagerTests {
     func folderRemoved() async throws {
         let scene = try await Scene()
         let file = try await scene.record("a", size: 10)
-        try Files.rename(scene.house.staging.folder, to: scene.folder.path.appending("elsewhere"))
+        try Files.rename(scene.parts.staging.folder, to: scene.folder.path.appending("elsewhere"))
         try await scene.stage(until: "it is staged") { try await scene.state(file.upload) == .queued }
-        #expect(scene.house.troubles["staging"] == nil)
+        #expect(scene.parts.troubles["staging"] == nil)
     }
 }

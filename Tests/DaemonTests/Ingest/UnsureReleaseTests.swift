@@ -30,7 +30,7 @@ struct UnsureReleaseTests {
     private final class Scene: Sendable {
         let folder = TemporaryFolder()
         let clocks = ManualClocks()
-        let house: House
+        let parts: ComponentParts
         let path: FilePath
         let asset: Int64
         let writers: ScriptedWriters
@@ -56,7 +56,7 @@ struct UnsureReleaseTests {
                 folders: [cam], destinations: [],
                 policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
                 control: ControlSettings(socket: folder.path.appending("control.sock")))
-            house = House(
+            parts = ComponentParts(
                 setup: RuntimeConfiguration(
                     settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
                 store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
@@ -77,7 +77,7 @@ struct UnsureReleaseTests {
                         metadata: [:])
                 ])
             guard
-                case .recorded(let asset, _)? = try await house.store.write({ try $0.arrivals.record([arrival]) }).first
+                case .recorded(let asset, _)? = try await parts.store.write({ try $0.arrivals.record([arrival]) }).first
             else {
                 throw Unexpected()
             }
@@ -85,14 +85,14 @@ struct UnsureReleaseTests {
             let copied = try staging.copy(
                 Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
             try staging.publish([copied])
-            try await house.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: copied.sha256)]) }
-            guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }
+            try await parts.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: copied.sha256)]) }
+            guard let claim = try await parts.store.claim("nas", passingOver: []) else { throw Unexpected() }
             if isCancelled {
-                try await house.store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
-                _ = try await house.store.write { try $0.transitions.cancel([claim.upload.id]) }
+                try await parts.store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
+                _ = try await parts.store.write { try $0.transitions.cancel([claim.upload.id]) }
             } else {
                 let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
-                try await house.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
+                try await parts.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
             }
         }
 
@@ -100,9 +100,9 @@ struct UnsureReleaseTests {
         ///
         /// - Parameter other: Another run over the same state.
         func release(
-            until what: String, in other: House? = nil, _ condition: () async throws -> Bool
+            until what: String, in other: ComponentParts? = nil, _ condition: () async throws -> Bool
         ) async throws {
-            let releaser = Releaser(house: other ?? house, writers: writers) { _, relative in
+            let releaser = (other ?? parts).releaser(writers) { _, relative in
                 self.handedBack.withLock { $0.append(relative) }
             }
             let running = Task { try await releaser.run() }
@@ -111,16 +111,16 @@ struct UnsureReleaseTests {
         }
 
         func source() async throws -> (state: SourceState, note: String?) {
-            guard let record = try await house.store.read({ try $0.assets.find(asset) }) else { throw Unexpected() }
+            guard let record = try await parts.store.read({ try $0.assets.find(asset) }) else { throw Unexpected() }
             return (record.sourceState, record.sourceNote)
         }
 
         func isOver() async throws -> Bool {
-            try await house.store.read { try $0.releases.releasable(limit: 10) }.isEmpty
+            try await parts.store.read { try $0.releases.releasable(limit: 10) }.isEmpty
         }
         var stands: Bool { get throws { try FileStatus.ifPresent(at: path) != nil } }
         var isKnown: Bool {
-            get async throws { try await house.store.read { try $0.tombstones.known("cam", "a.mp4") } != nil }
+            get async throws { try await parts.store.read { try $0.tombstones.known("cam", "a.mp4") } != nil }
         }
 
         /// Writes other bytes, and keeps the size and the time.
@@ -141,15 +141,15 @@ struct UnsureReleaseTests {
     func keptIsSaidAgain() async throws {
         let scene = try await Scene(.unknown(.notTold))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
-        _ = scene.house.unsureReleases.clear("cam")
-        try await scene.release(until: "it is said again") { !scene.house.unsureReleases.all.isEmpty }
-        #expect(scene.house.unsureReleases.all.first?.text.contains("CAP_LEASE") == true)
-        _ = scene.house.unsureReleases.clear("cam")
+        _ = scene.parts.unsureReleases.clear("cam")
+        try await scene.release(until: "it is said again") { !scene.parts.unsureReleases.all.isEmpty }
+        #expect(scene.parts.unsureReleases.all.first?.text.contains("CAP_LEASE") == true)
+        _ = scene.parts.unsureReleases.clear("cam")
         try Files.remove(scene.path)
-        let running = Task { try await Releaser(house: scene.house, writers: scene.writers) { _, _ in }.run() }
-        try await eventually("the releaser rests") { scene.house.releaseSignal.isWaiting }
+        let running = Task { try await scene.parts.releaser(scene.writers).run() }
+        try await eventually("the releaser rests") { scene.parts.signals.release.isWaiting }
         running.cancel()
-        #expect(scene.house.unsureReleases.all.isEmpty)
+        #expect(scene.parts.unsureReleases.all.isEmpty)
     }
 
     @Test("a kept source is released when the kernel reports that no process has it open")
@@ -165,9 +165,9 @@ struct UnsureReleaseTests {
     func keptGoesWhenSet() async throws {
         let scene = try await Scene(.unknown(.notTold))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
-        var setup = scene.house.setup
+        var setup = scene.parts.setup
         setup.settings.folders[0].releaseUnsure = .delete
-        scene.house.replace(setup)
+        scene.parts.context.configuration.replace(setup)
         try await scene.release(until: "it is released") { try await scene.source().state == .released }
         #expect(try !scene.stands)
     }
@@ -184,8 +184,8 @@ struct UnsureReleaseTests {
         #expect(try scene.stands)
         #expect(try await scene.isKnown)
         #expect(scene.handedBack.withLock { $0.isEmpty })
-        #expect(try await scene.house.store.read { try $0.assets.find(scene.asset) }?.state == .dropped)
-        let said = scene.house.unsureReleases.all.map(\.text)
+        #expect(try await scene.parts.store.read { try $0.assets.find(scene.asset) }?.state == .dropped)
+        let said = scene.parts.unsureReleases.all.map(\.text)
         #expect(said.count == 1 && said[0].contains("folder cam") && said[0].contains("CAP_LEASE"))
     }
 
@@ -199,10 +199,10 @@ struct UnsureReleaseTests {
         try await scene.release(until: "it waits", isWaiting)
         scene.clocks.advance(by: .seconds(300))
         scene.clocks.step(by: .seconds(86_400))
-        try await scene.house.store.write { try $0.releases.clearNotes(of: ["cam"]) }
+        try await scene.parts.store.write { try $0.releases.clearNotes(of: ["cam"]) }
         try await scene.release(until: "it waits again", isWaiting)
         scene.clocks.advance(by: .seconds(299))
-        try await scene.house.store.write { try $0.releases.clearNotes(of: ["cam"]) }
+        try await scene.parts.store.write { try $0.releases.clearNotes(of: ["cam"]) }
         try await scene.release(until: "it still waits", isWaiting)
         #expect(try scene.stands)
         scene.clocks.advance(by: .seconds(2))
@@ -214,11 +214,11 @@ struct UnsureReleaseTests {
     func once() async throws {
         let scene = try await Scene(.unknown(.elsewhere))
         try await scene.release(until: "it waits") { try await scene.source().note != nil }
-        await scene.house.store.close()
+        await scene.parts.store.close()
         scene.clocks.advance(by: .seconds(601))
-        let next = House(
-            setup: scene.house.setup,
-            store: try await Store.open(scene.house.settings.state, clocks: scene.clocks, sorting: .oldestFirst),
+        let next = ComponentParts(
+            setup: scene.parts.setup,
+            store: try await Store.open(scene.parts.settings.state, clocks: scene.clocks, sorting: .oldestFirst),
             clocks: scene.clocks, log: .silent)
         try await scene.release(until: "it is released", in: next) {
             try await next.store.read { try $0.assets.find(scene.asset) }?.sourceState == .released
@@ -251,18 +251,18 @@ struct UnsureReleaseTests {
     @Test("waiting releases follow a reloaded configuration, and status drops the folder's warning")
     func reloaded() async throws {
         let scene = try await Scene(.unknown(.elsewhere))
-        let releaser = Releaser(house: scene.house, writers: scene.writers) { _, _ in }
+        let releaser = scene.parts.releaser(scene.writers)
         let running = Task { try await releaser.run() }
         defer { running.cancel() }
         try await eventually("it waits") { try await scene.source().note != nil }
-        _ = scene.house.unsureReleases.set("cam", Hold(.disk, since: scene.clocks.wall(), text: "x"))
-        var setup = scene.house.setup
+        _ = scene.parts.unsureReleases.set("cam", Hold(.disk, since: scene.clocks.wall(), text: "x"))
+        var setup = scene.parts.setup
         setup.settings.folders[0].releaseUnsure = .delete
-        scene.house.replace(setup)
+        scene.parts.context.configuration.replace(setup)
         try await releaser.judgeAnew(["cam"])
-        scene.house.releaseSignal.signal()
+        scene.parts.signals.release.signal()
         try await eventually("it is released") { try await scene.source().state == .released }
-        #expect(scene.house.unsureReleases.all.isEmpty)
+        #expect(scene.parts.unsureReleases.all.isEmpty)
     }
 
     @Test("move applies the same check as delete")
@@ -277,11 +277,11 @@ struct UnsureReleaseTests {
     func keptForAWhile() async throws {
         let scene = try await Scene(.unknown(.notTold), action: .keep)
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
-        #expect(try await scene.house.store.write { try $0.keptSources.expire([scene.asset]) } == [scene.asset])
+        #expect(try await scene.parts.store.write { try $0.keptSources.expire([scene.asset]) } == [scene.asset])
         try await scene.release(until: "it is judged") { try await scene.isOver() }
         #expect(try scene.stands)
         #expect(try await scene.source().note?.contains("release_unsure: keep") == true)
-        #expect(try await scene.house.store.read { try $0.keptSources.oldest(in: "cam", limit: 10) }.isEmpty)
+        #expect(try await scene.parts.store.read { try $0.keptSources.oldest(in: "cam", limit: 10) }.isEmpty)
     }
 
     @Test(

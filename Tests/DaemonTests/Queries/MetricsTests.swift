@@ -103,14 +103,14 @@ struct MetricsTests {
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000)])
         }
         let account = SpendingAccount(destination: "nas", folder: nil, network: .unmetered)
-        try await scene.daemon.house.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 360))]) }
+        try await scene.daemon.context.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 360))]) }
         let day: Duration = .seconds(86_400)
         #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") ?? -1 >= 0)
         clocks.advance(by: day * 2)
         #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 0)
-        try await scene.daemon.house.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 40))]) }
+        try await scene.daemon.context.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 40))]) }
         clocks.advance(by: day * 2)
-        try await scene.daemon.house.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 50))]) }
+        try await scene.daemon.context.store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 50))]) }
         #expect(number(try await scene.daemon.metrics(), .quotaUsedBytes, "policy", "1 kB a day") == 50)
         try await scene.stop()
     }
@@ -164,7 +164,7 @@ struct MetricsTests {
     func files() async throws {
         let scene = try await DaemonScene(reporting: Self.reporting)
         let (text, status) = (scene.folder.path.appending("a.prom"), scene.folder.path.appending("s.json"))
-        try await eventually("the writer waits") { scene.daemon.house.metricsSignal.isWaiting }
+        try await eventually("the writer waits") { scene.daemon.signals.metrics.isWaiting }
         scene.written.edit {
             $0.metrics = MetricsSettings(textfile: text, statusFile: status, every: .seconds(3600))
         }
@@ -178,10 +178,10 @@ struct MetricsTests {
         try await eventually("it is written again and again") { try FileStatus(at: text).inode != before }
         scene.written.edit { $0.metrics = MetricsSettings() }
         _ = try await scene.daemon.reload()
-        try await eventually("it sleeps") { scene.daemon.house.metricsSignal.isWaiting }
+        try await eventually("it sleeps") { scene.daemon.signals.metrics.isWaiting }
         for path in [text, status] { try Files.remove(path) }
         _ = try await scene.daemon.reload()
-        try await eventually("it sleeps") { scene.daemon.house.metricsSignal.isWaiting }
+        try await eventually("it sleeps") { scene.daemon.signals.metrics.isWaiting }
         #expect(try FileStatus.ifPresent(at: text) == nil)
         try await scene.stop()
     }

@@ -41,7 +41,7 @@ struct PlanTests {
         #expect(unknown.queues.first?.obstacles.map(\.kind) == ["speed"])
         #expect(unknown.queues.first?.ends == nil)
         let (store, account) = (
-            scene.daemon.house.store, SpendingAccount(destination: "nas", folder: "cam", network: .any)
+            scene.daemon.context.store, SpendingAccount(destination: "nas", folder: "cam", network: .any)
         )
         try await store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 1_040 * 3600))]) }
         // Very few bytes in an hour show nothing about the speed.

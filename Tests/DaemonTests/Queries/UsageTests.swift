@@ -18,7 +18,7 @@ struct UsageTests {
         }
         let id = try await scene.add("a.mp4")
         try await scene.reach(.completed, [id])
-        let store = scene.daemon.house.store
+        let store = scene.daemon.context.store
         let account = SpendingAccount(destination: "old", folder: nil, network: .unmetered)
         let metered = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
         try await store.write {
@@ -66,7 +66,7 @@ struct UsageTests {
     func underWay() async throws {
         let clocks = ManualClocks()
         let scene = try await DaemonScene(clocks: clocks)
-        let ledger = scene.daemon.house.ledger
+        let ledger = scene.daemon.operations.usage.ledger
         func sent() async throws -> [Int64] {
             let (status, usage) = (try await scene.daemon.status(), try await scene.daemon.usage(UsageQuery()))
             let nas = try #require(status.destinations.first)
@@ -110,14 +110,14 @@ struct UsageTests {
     func upkeep() async throws {
         let clocks = ManualClocks()
         let scene = try await DaemonScene(clocks: clocks)
-        let store = scene.daemon.house.store
+        let store = scene.daemon.context.store
         let account = SpendingAccount(destination: "nas", folder: "cam", network: .any)
         let hour = Period.hour.interval(around: clocks.wall(), in: .local).lowerBound
         let day = Period.day.interval(around: clocks.wall().advanced(by: .seconds(50 * 86_400)), in: .local).lowerBound
         try await store.write { try $0.ledger.pay([Payment(account, Spending(bytes: 400))]) }
         #expect(try await store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }.map(\.at) == [hour])
         clocks.advance(by: .seconds(50 * 86_400))
-        scene.daemon.house.maintenanceSignal.signal()
+        scene.daemon.signals.maintenance.signal()
         try await eventually("the hour became its day") {
             try await store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }.map(\.at)
                 == [Period.day.interval(around: hour, in: .local).lowerBound]

@@ -46,7 +46,7 @@ struct WhyTests {
     @Test("a file system that is known to hang is not accessed, even if it would respond by now")
     func notAsked() async throws {
         let scene = try await DaemonScene()
-        let (settings, request) = (scene.daemon.house.settings, CheckRequest(folder: "cam"))
+        let (settings, request) = (scene.daemon.context.settings, CheckRequest(folder: "cam"))
         let asked = await LocalChecks.all(settings, request, silent: [])
         #expect(asked.findings.map(\.verdict) == [.ok])
         let known = await LocalChecks.all(settings, request, silent: ["cam"])

@@ -33,7 +33,7 @@ struct AfterPartTests {
     private func status(_ scene: DaemonScene) async throws {
         for _ in 0..<2 {
             let before = await scene.daemon.scheduler.cycles.count
-            scene.daemon.house.schedulingSignal.signal()
+            scene.daemon.signals.scheduling.signal()
             try await eventually("it has looked") { await scene.daemon.scheduler.cycles.count > before }
         }
     }
@@ -59,7 +59,7 @@ struct AfterPartTests {
         try await scene.reach(.queued, [id])
         try await status(scene)
         #expect(scene.remote.parts == [0, 1] && scene.remote.began == ["a.mp4"])
-        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 200)
+        #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.acked == 200)
         #expect(try await scene.daemon.show(id).upload.state == "waiting")
         _ = try await scene.daemon.resume(Self.selection(scope, id))
         try await eventually("it goes on behind that") { scene.remote.parts.contains(2) }
@@ -107,7 +107,7 @@ struct AfterPartTests {
         try await status(scene)
         _ = try await scene.daemon.pause(Self.selection(scope, id))
         try await scene.reach(.queued, [id])
-        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 100)
+        #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.acked == 100)
         try await scene.stop()
     }
 
@@ -119,7 +119,7 @@ struct AfterPartTests {
         #expect(try await scene.state(id) == .uploading)
         _ = try await scene.daemon.limit(LimitRequest(rate: 0, duration: 600), by: "test")
         try await scene.reach(.queued, [id])
-        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.acked == 100)
+        #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.acked == 100)
         try await scene.stop()
     }
 
@@ -143,7 +143,7 @@ struct AfterPartTests {
         let (scene, id) = try await begun()
         _ = try await scene.daemon.pause(Self.selection(.one, id, afterPart: true))
         try await scene.stop()
-        let upload = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) })
+        let upload = try #require(try await scene.daemon.context.store.read { try $0.uploads.find(id) })
         #expect(upload.pausedAt != nil && upload.acked == 100 && upload.state == .queued)
     }
 
@@ -164,7 +164,7 @@ struct AfterPartTests {
         try await scene.reach(.completed, [long])
         let bundled = Set(scene.remote.bundles.flatMap(\.self).map(\.display))
         let left = try await ids.asyncCompactMap { id in
-            try await scene.daemon.house.store.read { try $0.uploads.row(id) }.flatMap {
+            try await scene.daemon.context.store.read { try $0.uploads.row(id) }.flatMap {
                 bundled.contains($0.asset.path.name.display) ? id : nil
             }
         }

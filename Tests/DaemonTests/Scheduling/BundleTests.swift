@@ -99,7 +99,7 @@ struct BundleTests {
         try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
         try await scene.reach(.queued, ids)
         #expect(scene.remote.began.filter { $0.display.hasPrefix("small") }.count < 4)
-        for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0) }
+        for id in ids { #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         scene.remote.letGo()
         try await scene.daemon.scheduler.reconsider()
         try await scene.reach(.completed, ids + running)

@@ -213,7 +213,7 @@ struct BusyDaemonTests {
         try await eventually("nothing is scheduled") {
             let isAsking = await scheduler.busy.states.isAsking
             return try await scheduler.nextDeadline() == nil && !isAsking
-                && scene.daemon.house.schedulingSignal.isWaiting
+                && scene.daemon.signals.scheduling.isWaiting
         }
         let asked = camera.asked
         #expect(asked > 0)
@@ -221,8 +221,8 @@ struct BusyDaemonTests {
         try await eventually("its time is over") { await scheduler.snapshot.inputs.busy.isEmpty }
         #expect(try await scene.daemon.show(held).upload.holds.map(\.kind) == ["schedule"])
         #expect(try await scene.daemon.status().destinations.first?.hold == nil)
-        scene.daemon.house.schedulingSignal.signal()
-        try await eventually("it has looked") { scene.daemon.house.schedulingSignal.isWaiting }
+        scene.daemon.signals.scheduling.signal()
+        try await eventually("it has looked") { scene.daemon.signals.scheduling.isWaiting }
         #expect(camera.asked == asked)
         // When a file arrives, the source is asked first.
         camera.answer = .busy

@@ -149,9 +149,9 @@ struct CorrectedSecretTests {
         case _ where !isHeld: _ = try await scene.daemon.retry(Selection(ids: [id]))
         case .resume: _ = try await scene.daemon.resume(Selection(destination: "nas"))
         default:
-            try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: .seconds(15 * 60 + 2))
-            scene.daemon.house.schedulingSignal.signal()
+            scene.daemon.signals.scheduling.signal()
         }
         try await eventually("it is tried again") { server.all.count > before.count }
         #expect(server.all[before.count], "the first request carries the corrected one: \(server.all)")

@@ -12,9 +12,9 @@ struct ExpiryTests {
     private static let week = PolicyRules(expiresAfter: .seconds(7 * 86_400))
 
     private func goOn(_ scene: DaemonScene, _ clocks: ManualClocks, by time: Duration) async throws {
-        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
         clocks.advance(by: time)
-        scene.daemon.house.schedulingSignal.signal()
+        scene.daemon.signals.scheduling.signal()
     }
 
     @Test(
@@ -66,7 +66,7 @@ struct ExpiryTests {
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
         try await goOn(scene, clocks, by: .seconds(8 * 86_400))
-        try await eventually("the dispatcher waits again") { scene.daemon.house.schedulingSignal.isWaiting }
+        try await eventually("the dispatcher waits again") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
@@ -85,7 +85,7 @@ struct ExpiryTests {
         }
         _ = try await scene.daemon.pause(Selection(destination: "cloud"))
         _ = try await scene.add("a.mp4")
-        let uploads = try await scene.daemon.house.store.read { try $0.uploads.of(1) }
+        let uploads = try await scene.daemon.context.store.read { try $0.uploads.of(1) }
         let ids = Dictionary(uploads.map { ($0.destination, $0.id) }, uniquingKeysWith: { $1 })
         try await scene.reach(.completed, [try #require(ids["nas"])])
         try await goOn(scene, clocks, by: .seconds(7 * 86_400))
@@ -93,7 +93,7 @@ struct ExpiryTests {
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
         #expect(try FileStatus.ifPresent(at: scene.folder.path.appending("cam/a.mp4")) != nil)
         try await eventually("that is recorded") {
-            try await scene.daemon.house.store.read { try $0.assets.find(1) }?.sourceState == .kept
+            try await scene.daemon.context.store.read { try $0.assets.find(1) }?.sourceState == .kept
         }
         try await scene.stop()
     }
@@ -107,10 +107,10 @@ struct ExpiryTests {
         try await scene.reach(.queued, [id])
         // The run is old enough, and then the clock is set.
         try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 30))
-        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
         clocks.step(by: .seconds(3600))
         try await goOn(scene, clocks, by: .seconds(45))
-        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
         #expect(try await scene.state(id) == .queued)
         try await goOn(scene, clocks, by: .seconds(61))
         try await scene.reach(.cancelled, [id])

@@ -32,7 +32,7 @@ struct FailingTests {
         scene.remote.standard = .fail(remedy)
         let id = try await scene.add("a.mp4")
         try await goOn(scene, clocks, by: .seconds(1)) { scene.remote.began.count > 12 }
-        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0)
+        #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.attempt == 0)
         scene.remote.letGo()
         try await goOn(scene, clocks, by: .seconds(1)) { try await scene.state(id) == .completed }
         try await scene.stop()
@@ -45,7 +45,7 @@ struct FailingTests {
         let id = try await scene.add("a.mp4")
         try await scene.reach(.failed, [id])
         #expect(scene.remote.began.count == 3)
-        let failure = try #require(try await scene.daemon.house.store.read { try $0.failures.of(id) }.last?.failure)
+        let failure = try #require(try await scene.daemon.context.store.read { try $0.failures.of(id) }.last?.failure)
         #expect(failure.message.hasSuffix("(attempt 3 of 3)"), "\(failure)")
         try await scene.stop()
     }
@@ -57,11 +57,11 @@ struct FailingTests {
         while try await !isSo() {
             try await eventually("the dispatcher waits, and nothing runs") {
                 guard await scene.isIdle else { return false }
-                return scene.daemon.house.schedulingSignal.isWaiting
+                return scene.daemon.signals.scheduling.isWaiting
             }
             if try await isSo() { return }
             clocks.advance(by: step)
-            scene.daemon.house.schedulingSignal.signal()
+            scene.daemon.signals.scheduling.signal()
         }
     }
 
@@ -80,7 +80,7 @@ struct FailingTests {
         // The next try after an hour: 15 minutes apart at most.
         let took = clocks.wall().milliseconds - began.milliseconds
         #expect((3_600_000...4_600_000).contains(took), "\(took)")
-        let failure = try #require(try await scene.daemon.house.store.read { try $0.failures.of(id) }.last?.failure)
+        let failure = try #require(try await scene.daemon.context.store.read { try $0.failures.of(id) }.last?.failure)
         #expect(failure.message.contains("`retry.give_up_after` is 1h") && !failure.retryable, "\(failure)")
         scene.remote.letGo()
         _ = try await scene.daemon.retry(Selection(ids: [id]))
@@ -125,11 +125,11 @@ struct FailingTests {
             "\(text)")
         // For hours nothing is sent, for any reason that wakes the dispatcher.
         for _ in 0..<20 {
-            try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: .seconds(3600))
-            scene.daemon.house.schedulingSignal.signal()
+            scene.daemon.signals.scheduling.signal()
         }
-        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.began.count == 2)
         // Other uploads are sent all the same.
         scene.remote.set(.take, for: "b.mp4")
@@ -157,16 +157,17 @@ struct FailingTests {
         var waits: [Duration] = []
         for number in 1...5 {
             try await eventually("attempt \(number) is over") {
-                guard try await scene.daemon.house.store.read({ try $0.failures.of(id) }).count == number else {
+                guard try await scene.daemon.context.store.read({ try $0.failures.of(id) }).count == number else {
                     return false
                 }
                 return await scene.isIdle
             }
-            let until = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.backoffUntil)
+            let until = try #require(
+                try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.backoffUntil)
             waits.append(until.since(clocks.monotonic()))
-            try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: until.since(clocks.monotonic()) + .milliseconds(1))
-            scene.daemon.house.schedulingSignal.signal()
+            scene.daemon.signals.scheduling.signal()
         }
         #expect(waits[0] <= .milliseconds(100))
         #expect(waits.dropFirst() == [.seconds(3), .seconds(6), .seconds(9), .seconds(10)], "\(waits)")
@@ -180,7 +181,7 @@ struct FailingTests {
         let size = RequestSize(most: 1 << 20, failed: 2 << 20, patience: 64)
         remote.learn(size)
         try await run(folder, remote) { scene in
-            let store = scene.daemon.house.store
+            let store = scene.daemon.context.store
             try await scene.reach(.completed, [try await scene.add("a.mp4")])
             try await eventually("it is kept") {
                 try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == size
@@ -189,7 +190,7 @@ struct FailingTests {
         }
         remote.learn(nil)
         try await run(folder, remote) { scene in
-            let store = scene.daemon.house.store
+            let store = scene.daemon.context.store
             try await scene.reach(.completed, [try await scene.add("b.mp4")])
             #expect(remote.requestSize == size)
             // A forgotten size stays forgotten.

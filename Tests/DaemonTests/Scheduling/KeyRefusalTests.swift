@@ -25,7 +25,7 @@ struct KeyRefusalSceneTests {
             }
         }
         try await scene.reach(.queued, [bad])
-        #expect(try await scene.daemon.house.store.read { try $0.uploads.find(bad) }?.attempt == 0)
+        #expect(try await scene.daemon.context.store.read { try $0.uploads.find(bad) }?.attempt == 0)
         scene.remote.letGo()
         _ = try await scene.daemon.resume(Selection(all: true))
         try await scene.reach(.completed, [bad])
@@ -46,11 +46,13 @@ struct KeyRefusalSceneTests {
         }
         // The running uploads are accepted, and after each of them one is tried.
         #expect(scene.remote.began.count <= 2 * running + 3)
-        for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.state != .failed) }
+        for id in ids {
+            #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.state != .failed)
+        }
         scene.remote.letGo()
         _ = try await scene.daemon.reload()
         try await scene.reach(.completed, ids)
-        for id in ids { #expect(try await scene.daemon.house.store.read { try $0.uploads.find(id) }?.attempt == 0) }
+        for id in ids { #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         try await scene.stop()
     }
 
@@ -78,10 +80,10 @@ struct KeyRefusalSceneTests {
         let before = scene.remote.began.count
         while scene.remote.began.count == before {
             try await eventually("the dispatcher waits") {
-                scene.daemon.house.schedulingSignal.isWaiting || scene.remote.began.count > before
+                scene.daemon.signals.scheduling.isWaiting || scene.remote.began.count > before
             }
             clocks.advance(by: .seconds(30))
-            scene.daemon.house.schedulingSignal.signal()
+            scene.daemon.signals.scheduling.signal()
         }
         #expect((scene.remote.began[before] == "bad") == othersAreHeld, "\(scene.remote.began)")
         try await scene.stop()
@@ -118,9 +120,9 @@ struct KeyRefusalSceneTests {
             return true
         }
         while try await !areThere() {
-            try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: byHand ? .milliseconds(100) : .seconds(30))
-            scene.daemon.house.schedulingSignal.signal()
+            scene.daemon.signals.scheduling.signal()
         }
         try await scene.stop()
     }

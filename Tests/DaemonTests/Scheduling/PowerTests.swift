@@ -29,7 +29,7 @@ struct PowerTests {
         let wait = try #require(try await scene.daemon.scheduler.nextPowerCheck())
         #expect(wait == .seconds(60))
         try battery(false)
-        scene.daemon.house.schedulingSignal.signal()
+        scene.daemon.signals.scheduling.signal()
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         let view = try await scene.daemon.show(id).upload
@@ -41,7 +41,7 @@ struct PowerTests {
         try await scene.reach(.completed, [other])
         #expect(try await scene.state(id) == .queued)
         try battery(true)
-        scene.daemon.house.schedulingSignal.signal()
+        scene.daemon.signals.scheduling.signal()
         try await scene.reach(.completed, [id])
         // No upload waits, so the supply is not read.
         #expect(try await scene.daemon.scheduler.nextPowerCheck() == nil)

@@ -13,7 +13,7 @@ import Testing
 @Suite("Reload and restart", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
 struct RestartTests {
     /// A daemon that gets new settings in one way or the other.
-    private final class House {
+    private final class ReconfiguredDaemon {
         let folder = TemporaryFolder()
         let isReloaded: Bool
         let remotes: [String: ScriptedRemote]
@@ -158,21 +158,23 @@ struct RestartTests {
     func same(_ number: Int) async throws {
         var dice = Dice(seed: UInt64(4000 + number))
         let first = Self.settings(&dice)
-        let houses = [try House(isReloaded: true, first), try House(isReloaded: false, first)]
-        for house in houses { try await house.start() }
+        let daemons = [
+            try ReconfiguredDaemon(isReloaded: true, first), try ReconfiguredDaemon(isReloaded: false, first),
+        ]
+        for daemon in daemons { try await daemon.start() }
         for step in 0..<6 {
             for file in 0..<3 {
                 let name =
                     "\(["a", "b", "c"][Int.random(in: 0..<3, using: &dice)])/\(step)-\(file).\(Int.random(in: 0..<2, using: &dice) == 0 ? "mp4" : "txt")"
                 let content = noise(10 + step * 10 + file)
-                for house in houses { try await house.drop(name, content) }
+                for daemon in daemons { try await daemon.drop(name, content) }
             }
-            for house in houses { try await house.rest() }
+            for daemon in daemons { try await daemon.rest() }
             let next = Self.settings(&dice)
-            for house in houses { try await house.change(to: next) }
-            let (reloaded, restarted) = (try await houses[0].picture(), try await houses[1].picture())
+            for daemon in daemons { try await daemon.change(to: next) }
+            let (reloaded, restarted) = (try await daemons[0].picture(), try await daemons[1].picture())
             #expect(reloaded == restarted, "step \(step), seed \(4000 + number)")
         }
-        for house in houses { try await house.stop() }
+        for daemon in daemons { try await daemon.stop() }
     }
 }

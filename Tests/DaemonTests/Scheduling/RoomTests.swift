@@ -80,7 +80,7 @@ struct RoomTests {
         try await eventually("it waits for room") { try await hold(scene, id)?.kind == "quota" }
         try await eventually("it is asked again and again") { scene.remote.looks > 3 }
         #expect(scene.remote.began.isEmpty)
-        #expect(try await scene.daemon.house.store.read { try $0.failures.of(id) }.isEmpty, "nothing has failed")
+        #expect(try await scene.daemon.context.store.read { try $0.failures.of(id) }.isEmpty, "nothing has failed")
         scene.remote.tell(RemoteSpace(free: 100))
         try await scene.reach(.completed, [id])
         try await scene.stop()

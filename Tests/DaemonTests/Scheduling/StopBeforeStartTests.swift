@@ -22,7 +22,7 @@ struct StopBeforeStartTests {
         let scene = try await DaemonScene(clocks: try Times.clocks(12)) { settings in
             if isExempt { settings.policy.rules = Times.night }
         }
-        let (scheduler, store) = (scene.daemon.scheduler, scene.daemon.house.store)
+        let (scheduler, store) = (scene.daemon.scheduler, scene.daemon.context.store)
         if !isExempt { _ = try await scene.daemon.pause(Selection()) }
         let id = try await scene.add("a.mp4")
         try await scene.reach(.queued, [id])

@@ -87,7 +87,7 @@ struct TransferPermitTests {
 
         var snapshot: PolicySnapshot {
             PolicySnapshot(
-                scene.house.setup, clocks: scene.clocks, quotas: scene.house.ledger.book, clockTrouble: nil,
+                scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, clockTrouble: nil,
                 power: nil, busy: BusyStates(), pauses: pauses, overrides: overrides,
                 destinations: DestinationTracker(), transfers: RunningTransfers(), network: network,
                 quotaWaits: QuotaWaitlist(), generation: generation)
@@ -157,7 +157,7 @@ struct TransferPermitTests {
         let transport = RecordingTransport()
         guard
             let (permit, _) = state.snapshot.permit(
-                for: [claim], batch, state.scene.house.bandwidth, onAddressLost: {})
+                for: [claim], batch, state.scene.parts.limits.bandwidth, onAddressLost: {})
         else { return 0 }
         #expect(permit.isCurrent(in: state.generation))
         let request = Request("PUT", "http://nas.example/clip.mp4", body: .bytes([UInt8](repeating: 1, count: 1000)))
@@ -172,7 +172,7 @@ struct TransferPermitTests {
         for seed in 0..<1000 {
             var dice = Dice(seed: UInt64(seed))
             var state = State(scene)
-            let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+            let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
             let stops = state.generation.stops
             for _ in 0..<Int.random(in: 0...5, using: &dice) {
                 _ = state.change(&dice)
@@ -192,8 +192,8 @@ struct TransferPermitTests {
         for seed in 0..<100 {
             var dice = Dice(seed: UInt64(seed))
             var state = State(scene)
-            let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
-            let decision = state.snapshot.permit(for: [claim], batch, scene.house.bandwidth, onAddressLost: {})
+            let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
+            let decision = state.snapshot.permit(for: [claim], batch, scene.parts.limits.bandwidth, onAddressLost: {})
             let permit = try #require(decision?.permit)
             #expect(permit.isCurrent(in: state.generation))
             let isCounted = state.change(&dice)
@@ -205,11 +205,11 @@ struct TransferPermitTests {
     func stop() async throws {
         let (scene, claim) = try await scene()
         var state = State(scene)
-        let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+        let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
         #expect(state.snapshot.refused([claim], batch).isEmpty)
         state.generation.noteStop()
         #expect(state.snapshot.refused([claim], batch) == [claim])
-        let later = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+        let later = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
         #expect(state.snapshot.refused([claim], later).isEmpty)
     }
 
@@ -222,9 +222,9 @@ struct TransferPermitTests {
                 scope: .upload, name: claim.upload.id, kind: .exemption(.window), since: state.now,
                 until: state.now.advanced(by: .seconds(60)), who: "root")
         ])
-        let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [.window], ledger: scene.house.ledger)
+        let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [.window], ledger: scene.parts.limits.ledger)
         #expect(try await start(claim, batch, state) == 1000)
-        let ordinary = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.house.ledger)
+        let ordinary = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
         #expect(try await start(claim, ordinary, state) == 0)
         scene.clocks.advance(by: .seconds(61))
         #expect(try await start(claim, batch, state) == 0)

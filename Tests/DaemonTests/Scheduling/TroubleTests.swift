@@ -8,7 +8,7 @@ import Testing
 @Suite("Trouble and recovery events", .timeLimit(.minutes(Patience.minutes(2))))
 struct TroubleTests {
     private func told(_ scene: DaemonScene) async throws -> [String] {
-        try await scene.daemon.house.store.read { try $0.events.list(after: 0, limit: 1000) }.map(\.type).filter {
+        try await scene.daemon.context.store.read { try $0.events.list(after: 0, limit: 1000) }.map(\.type).filter {
             ["attempt", "attempt_failed", "recovered", "completed"].contains($0)
         }
     }
@@ -55,7 +55,7 @@ struct TroubleTests {
         try await eventually("all have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }
         scene.remote.letGo()
         try await scene.reach(.completed, ids)
-        let events = try await scene.daemon.house.store.read { try $0.events.list(after: 0, limit: 1000) }
+        let events = try await scene.daemon.context.store.read { try $0.events.list(after: 0, limit: 1000) }
         for id in ids {
             let types = events.filter { $0.upload == id }.map(\.type)
             #expect(types.count { $0 == "attempt" } == types.count { $0 == "attempt_failed" })

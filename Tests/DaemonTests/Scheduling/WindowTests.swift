@@ -26,7 +26,7 @@ struct WindowTests {
         #expect(view.state == "waiting")
         #expect(view.holds.map(\.kind) == ["schedule"])
         scene.goOn(clocks, to: try Times.local(21, 59, 59))
-        try await eventually("the dispatcher waits again") { scene.daemon.house.schedulingSignal.isWaiting }
+        try await eventually("the dispatcher waits again") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.began.isEmpty)
         scene.goOn(clocks, to: try Times.local(22))
         try await scene.reach(.completed, [id])
@@ -43,7 +43,7 @@ struct WindowTests {
         scene.goOn(clocks, to: try Times.local(6))
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
-        let upload = try #require(try await scene.daemon.house.store.read { try $0.uploads.find(id) })
+        let upload = try #require(try await scene.daemon.context.store.read { try $0.uploads.find(id) })
         #expect(upload.attempt == 0)
         scene.remote.letGo()
         scene.goOn(clocks, to: try Times.local(22))
@@ -56,7 +56,7 @@ struct WindowTests {
     func closedMeanwhile() async throws {
         let clocks = try Times.clocks(5, 30)
         let scene = try await DaemonScene(clocks: clocks) { $0.policy.rules = Times.night }
-        try await eventually("the dispatcher waits") { scene.daemon.house.schedulingSignal.isWaiting }
+        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
         let before = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(before == .seconds(1800))
         // No loop is signalled.
@@ -80,7 +80,7 @@ struct WindowTests {
         let texts = await scene.daemon.scheduler.holds(folder: "solo", destination: "nas").map(\.text)
         #expect(texts.count == 1 && texts[0].hasPrefix("outside the windows of folder solo: `windows: ["))
         scene.goOn(clocks, to: try Times.local(23))
-        try await eventually("the dispatcher waits again") { scene.daemon.house.schedulingSignal.isWaiting }
+        try await eventually("the dispatcher waits again") { scene.daemon.signals.scheduling.isWaiting }
         let closed = await scene.daemon.scheduler.holds(folder: "solo", destination: "nas").map(\.text)
         #expect(closed.count == 1 && closed[0].hasPrefix("outside the windows of destinations.nas: "))
         let classes = try #require(try await scene.daemon.status().classes)
@@ -103,11 +103,11 @@ struct WindowTests {
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
-        try await eventually("the removal was looked at") { scene.daemon.house.removalSignal.isWaiting }
-        #expect(try await scene.daemon.house.store.read { try $0.remoteDeletions.all() }.count == 1)
+        try await eventually("the removal was looked at") { scene.daemon.signals.removal.isWaiting }
+        #expect(try await scene.daemon.context.store.read { try $0.remoteDeletions.all() }.count == 1)
         scene.goOn(clocks, to: try Times.local(22))
         try await eventually("it is removed") {
-            try await scene.daemon.house.store.read { try $0.remoteDeletions.all() }.isEmpty
+            try await scene.daemon.context.store.read { try $0.remoteDeletions.all() }.isEmpty
         }
         try await scene.stop()
     }
@@ -128,7 +128,7 @@ struct WindowTests {
         #expect(hold.kind == .clock)
         #expect(hold.text.contains("the clock is not set"))
         clocks.step(by: .milliseconds(try Times.local(12).milliseconds - clocks.wall().milliseconds))
-        scene.daemon.house.schedulingSignal.signal()
+        scene.daemon.signals.scheduling.signal()
         try await scene.reach(.completed, [bound])
         try await scene.stop()
     }

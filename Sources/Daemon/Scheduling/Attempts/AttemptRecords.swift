@@ -4,7 +4,10 @@ internal import Store
 
 /// Records how the attempts of one transfer ended, with what they cost.
 struct AttemptRecords: Sendable {
-    let house: House
+    let context: Context
+    let live: LiveUploads
+    let ledger: Ledger
+    let stateHealth: StateHealth
     /// The accounts of the transfer, by upload.
     var accounts: [String: QuotaAccount] = [:]
 
@@ -13,14 +16,14 @@ struct AttemptRecords: Sendable {
         let hasArrived = if case .verified = outcome { true } else { false }
         let payment = await accounts[upload.id]?.closing(hasArrived: hasArrived)
         return AttemptEnding(
-            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: house.live.takeLeft(upload.id))
+            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: live.takeLeft(upload.id))
     }
 
     /// Called when the costs of the endings are on disk.
     func paid(_ endings: [AttemptEnding]) {
         for ending in endings {
             guard let account = accounts[ending.id] else { continue }
-            for payment in ending.payments { house.ledger.entered(payment, for: account) }
+            for payment in ending.payments { ledger.entered(payment, for: account) }
         }
     }
 
@@ -28,10 +31,10 @@ struct AttemptRecords: Sendable {
     func unrecorded(_ endings: [AttemptEnding], _ error: any Error) async {
         let ids = endings.map(\.id).joined(separator: ",")
         if let error = error as? StoreError {
-            house.stateFailed(error)
-            house.log.debug("did not record the end of attempts", ["ids": ids, "reason": "\(error)"])
+            stateHealth.failed(error)
+            context.log.debug("did not record the end of attempts", ["ids": ids, "reason": "\(error)"])
         } else {
-            house.log.error("cannot record the end of attempts; will retry", ["ids": ids, "reason": "\(error)"])
+            context.log.error("cannot record the end of attempts; will retry", ["ids": ids, "reason": "\(error)"])
         }
         await putBack(endings)
     }
@@ -48,24 +51,24 @@ struct AttemptRecords: Sendable {
             let payments = claim.step.map { [Payment(settling: $0, .none)] } ?? []
             endings.append(AttemptEnding(claim.upload.id, try await outcome(claim), payments: payments))
         }
-        try await house.store.write { [endings] tx in try tx.attempts.finish(endings) }
-        for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
+        try await context.store.write { [endings] tx in try tx.attempts.finish(endings) }
+        for payment in endings.flatMap(\.payments) { ledger.settled(payment) }
     }
 
     private func putBack(_ endings: [AttemptEnding]) async {
-        while !house.live.isStopping && !Task.isCancelled {
+        while !live.isStopping && !Task.isCancelled {
             do {
                 try await Alarms.shared.sleep(for: .seconds(5))
-                try await house.store.write { try $0.attempts.finish(endings) }
+                try await context.store.write { try $0.attempts.finish(endings) }
                 paid(endings)
                 return
             } catch {
-                house.log.debug(
+                context.log.debug(
                     "still cannot record the end of attempts; will retry",
                     ["ids": endings.map(\.id).joined(separator: " "), "reason": "\(error)"])
             }
         }
         // Only the transfer was stopped: without this its uploads would stay leased until the next start.
-        if !house.live.isStopping { await Task { await self.putBack(endings) }.value }
+        if !live.isStopping { await Task { await self.putBack(endings) }.value }
     }
 }

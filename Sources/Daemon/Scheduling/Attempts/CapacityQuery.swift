@@ -6,7 +6,11 @@ internal import Transport
 
 /// Asks a destination for its free space.
 struct CapacityQuery: Sendable {
-    let house: House
+    let log: Log
+    let stateHealth: StateHealth
+    let ledger: Ledger
+    /// Lets the next request to a destination read its secret again.
+    let renewSecret: @Sendable (String) -> Void
 
     /// - Parameter permit: Pays for the question; its account is closed at the end.
     /// - Returns: No space when the destination reports none, or cannot be queried: then it is not queried for a while,
@@ -23,8 +27,8 @@ struct CapacityQuery: Sendable {
         of destination: any Destination, _ name: String, _ context: RequestContext
     ) async -> (RemoteSpace?, UploadError?) {
         do { return (try await destination.space(context: context), nil) } catch {
-            house.refused(error.remedy, by: name)
-            house.log.debug(
+            if error.remedy.mayConcernSecret { renewSecret(name) }
+            log.debug(
                 "cannot read the free space of a destination", ["destination": name, "reason": error.failure.message])
             return (nil, error)
         }
@@ -32,8 +36,8 @@ struct CapacityQuery: Sendable {
 
     private func close(_ permit: TransferPermit) async {
         guard let account = permit.account else { return }
-        do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
-            house.log.debug("cannot record the cost of a request", ["reason": "\(error)"])
+        do { try await ledger.close(account) } catch let error as StoreError { stateHealth.failed(error) } catch {
+            log.debug("cannot record the cost of a request", ["reason": "\(error)"])
         }
     }
 }

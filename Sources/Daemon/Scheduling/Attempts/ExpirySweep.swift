@@ -5,7 +5,7 @@ internal import Store
 
 /// Ends uploads that are too old by `expires_after`.
 struct ExpirySweep {
-    let house: House
+    let context: Context
 
     /// Uploads that end in one transaction.
     private static let atOnce = 200
@@ -14,19 +14,19 @@ struct ExpirySweep {
     /// - Returns: No upload gets too old before this time.
     func run(now: WallTime, shortest: Duration) async throws -> WallTime {
         var next = now.advanced(by: shortest)
-        let waiting = try await house.store.read { try $0.lists.classes() }.filter {
+        let waiting = try await context.store.read { try $0.lists.classes() }.filter {
             $0.state == .staging || $0.state == .queued
         }
         for upload in Set(waiting.map(\.upload)) {
             guard let expiry = expiry(of: upload) else { continue }
             while true {
-                let aged = try await house.store.read {
+                let aged = try await context.store.read {
                     try $0.lists.aged(
                         upload, by: expiry, oldest: ClockMonitor.oldestClock, most: Self.atOnce)
                 }
                 if let time = aged.next { next = min(next, time) }
                 if aged.ids.isEmpty { break }
-                let ended = try await house.store.write { try $0.transitions.expire(aged.ids) }
+                let ended = try await context.store.write { try $0.transitions.expire(aged.ids) }
                 if ended.isEmpty { break }
                 ended.forEach(report)
             }
@@ -36,12 +36,13 @@ struct ExpirySweep {
 
     private func expiry(of upload: UploadClass) -> Expiry? {
         Expiry(
-            house.settings.policy.rules, house.settings(ofDestination: upload.destination)?.policy.rules,
-            house.folder(upload.folder)?.policy.rules)
+            context.settings.policy.rules,
+            context.configuration.settings(ofDestination: upload.destination)?.policy.rules,
+            context.configuration.folder(upload.folder)?.policy.rules)
     }
 
     private func report(_ row: UploadRow) {
-        house.log.notice(
+        context.log.notice(
             "upload expired, not sent",
             [
                 "id": row.upload.id, "destination": row.upload.destination, "path": row.asset.path.display,

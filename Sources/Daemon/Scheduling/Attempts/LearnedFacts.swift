@@ -6,24 +6,26 @@ internal import Store
 /// Facts about destinations that a run learns and stores for later runs: their speed, and the request size that they
 /// accept. A state that cannot be written loses them, and no upload.
 struct LearnedFacts {
-    let house: House
+    let store: Store
+    let log: Log
+    let stateHealth: StateHealth
 
     /// - Parameter speed: In bytes a second.
     func store(speed: Int64, of destination: String) async {
-        do { try await house.store.write { try $0.settings.store(speed: speed, to: destination) } } catch let error
+        do { try await store.write { try $0.settings.store(speed: speed, to: destination) } } catch let error
             as StoreError
         {
-            house.stateFailed(error)
+            stateHealth.failed(error)
         } catch {
-            house.log.debug(
+            log.debug(
                 "cannot record the speed of a destination", ["destination": destination, "reason": "\(error)"])
         }
     }
 
     func requestSize(of name: String, _ destination: any Destination) async -> RequestSize? {
         guard let place = destination.requestSizePlace else { return nil }
-        do { return try await house.store.read { try $0.settings.requestSize(to: name, at: place) } } catch {
-            house.log.debug("cannot read the recorded request size", ["destination": name, "reason": "\(error)"])
+        do { return try await store.read { try $0.settings.requestSize(to: name, at: place) } } catch {
+            log.debug("cannot read the recorded request size", ["destination": name, "reason": "\(error)"])
             return nil
         }
     }
@@ -31,11 +33,11 @@ struct LearnedFacts {
     func store(requestSize: RequestSize?, of name: String, _ destination: any Destination) async {
         guard let place = destination.requestSizePlace else { return }
         do {
-            try await house.store.write { try $0.settings.store(requestSize: requestSize, to: name, at: place) }
+            try await store.write { try $0.settings.store(requestSize: requestSize, to: name, at: place) }
         } catch let error as StoreError {
-            house.stateFailed(error)
+            stateHealth.failed(error)
         } catch {
-            house.log.debug("cannot record the request size", ["destination": name, "reason": "\(error)"])
+            log.debug("cannot record the request size", ["destination": name, "reason": "\(error)"])
         }
     }
 }

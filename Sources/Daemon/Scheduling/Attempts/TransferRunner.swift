@@ -7,7 +7,7 @@ internal import Store
 /// Runs one transfer until each of its uploads has a verdict, and records the verdicts. Deciding what follows from them
 /// is the scheduler's.
 struct TransferRunner: Sendable {
-    let house: House
+    let attempts: AttemptContext
     let scheduler: Scheduler
     let destination: any Destination
     /// The permission of all requests of the transfer.
@@ -16,6 +16,8 @@ struct TransferRunner: Sendable {
     let generation: Int
     let records: AttemptRecords
 
+    private var context: Context { attempts.context }
+
     /// Runs a transfer until each of its uploads has a verdict.
     func run(_ claims: [Claim], isBundle: Bool) async {
         var left = claims
@@ -23,7 +25,7 @@ struct TransferRunner: Sendable {
         var isHeld = false
         var yielded: [(Claim, UploadAttempt.Verdict)] = []
         for claim in left {
-            if isHeld || Task.isCancelled || house.live.isToPause(claim.upload.id) {
+            if isHeld || Task.isCancelled || attempts.live.isToPause(claim.upload.id) {
                 yielded.append((claim, UploadAttempt.Verdict(outcome: .yielded, wasAnswered: false)))
             } else {
                 // An obstacle of the destination that stops one upload stops the rest too.
@@ -37,7 +39,7 @@ struct TransferRunner: Sendable {
     private func alone(_ claim: Claim) async -> Bool {
         do {
             let verdict = try await UploadAttempt(
-                house: house, claim: claim, destination: destination, permit: permit
+                shared: attempts, claim: claim, destination: destination, permit: permit
             ).run()
             await conclude([(claim, verdict)])
             return verdict.failure == nil || verdict.wasAnswered
@@ -49,12 +51,12 @@ struct TransferRunner: Sendable {
 
     /// - Returns: The uploads that have to be sent one by one.
     private func together(_ claims: [Claim]) async -> [Claim] {
-        let began = house.clocks.monotonic()
+        let began = context.clocks.monotonic()
         do {
             let result = try await BundleAttempt(
-                house: house, claims: claims, destination: destination, permit: permit
+                shared: attempts, claims: claims, destination: destination, permit: permit
             ).run()
-            let took = house.clocks.monotonic().since(began)
+            let took = context.clocks.monotonic().since(began)
             let done = claims.compactMap { claim -> (Claim, UploadAttempt.Verdict)? in
                 guard let remote = result.verified[claim.upload.id] else { return nil }
                 return (claim, UploadAttempt.Verdict(outcome: .verified(remote), wasAnswered: true, took: took))
@@ -79,7 +81,7 @@ struct TransferRunner: Sendable {
             endings.append(await records.ending(end.claim.upload, verdicts[index].outcome))
         }
         do {
-            let states = try await house.store.write { [endings] tx in try tx.attempts.finish(endings) }
+            let states = try await context.store.write { [endings] tx in try tx.attempts.finish(endings) }
             records.paid(endings)
             for (index, end) in ends.enumerated() {
                 await scheduler.ended(
@@ -102,20 +104,20 @@ struct TransferRunner: Sendable {
         let waste: Waste
         let failingSince: Int64?
         do {
-            guard let now = try await house.store.read({ try $0.uploads.find(upload.id) }) else { return }
-            waste = try await house.store.read { try $0.waste.of(upload.id) }
+            guard let now = try await context.store.read({ try $0.uploads.find(upload.id) }) else { return }
+            waste = try await context.store.read { try $0.waste.of(upload.id) }
             failingSince = now.failingSince
         } catch {
-            return house.log.debug("cannot read the number of wasted bytes", ["id": upload.id, "reason": "\(error)"])
+            return context.log.debug("cannot read the number of wasted bytes", ["id": upload.id, "reason": "\(error)"])
         }
-        let retry = house.retry(folder: upload.folder, destination: upload.destination)
-        let failing = failingSince.map { Duration.milliseconds(house.store.ran - $0) }
+        let retry = context.configuration.retry(folder: upload.folder, destination: upload.destination)
+        let failing = failingSince.map { Duration.milliseconds(context.store.ran - $0) }
         if WasteRules.end(&verdict, failing: failing, retry) { return }
         let wasted = waste.total + waste.unsettled
         guard wasted > 0 else { return }
-        WasteRules.delay(&verdict, waste, of: upload, retry, now: house.clocks.monotonic())
+        WasteRules.delay(&verdict, waste, of: upload, retry, now: context.clocks.monotonic())
         guard await scheduler.isToLog(waste: wasted, of: upload.id) else { return }
-        house.log.warning(
+        context.log.warning(
             "attempt wasted the bytes it sent",
             [
                 "id": upload.id, "destination": upload.destination, "bytes": "\(wasted)", "size": "\(upload.size)",

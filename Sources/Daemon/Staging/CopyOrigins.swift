@@ -3,9 +3,12 @@ internal import Linux
 internal import Staging
 internal import Store
 
-extension House {
-    /// The facts that each copy carries with it, in case the database is lost.
-    func origins(of batch: [AssetRecord]) async -> [Int64: CopyOrigin] {
+/// Reads the facts that each copy carries with it, in case the database is lost.
+struct CopyOrigins {
+    let store: Store
+
+    /// By the numbers of the assets.
+    func of(_ batch: [AssetRecord]) async -> [Int64: CopyOrigin] {
         var origins: [Int64: CopyOrigin] = [:]
         // If the state cannot be read now, recording the copy will fail and report it; until then the other facts are
         // enough.

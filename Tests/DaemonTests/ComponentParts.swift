@@ -1,0 +1,84 @@
+import Core
+import Credentials
+import Linux
+import Names
+import Staging
+import Store
+
+@testable import Config
+@testable import Daemon
+@testable import struct Daemon.Signals
+
+/// The values that components take, connected as a daemon connects them, and components over them that do not run.
+struct ComponentParts {
+    let context: Context
+    let sources: SourceFolders
+    let locator: SourceLocator
+    let signals = Signals()
+    let stateHealth: StateHealth
+    let live: LiveUploads
+    let making: LiveStaging
+    let limits: SendingLimits
+    let counters = Counters()
+    let mediaReading = MediaReading()
+    let secrets = SecretReader()
+    let addresses = AddressCache()
+    let troubles = Alerts()
+    let reportTroubles = Alerts()
+    let stagingHolds = Alerts()
+    let unsureReleases = Alerts()
+
+    var store: Store { context.store }
+    var staging: StagingArea { context.staging }
+    var settings: Settings { context.settings }
+    var setup: RuntimeConfiguration { context.configuration.value }
+
+    init(
+        setup: RuntimeConfiguration, store: Store, clocks: any Clocks, log: Log,
+        sources: SourceFolders = SourceFolders()
+    ) {
+        let configuration = CurrentConfiguration(setup)
+        self.sources = sources
+        context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
+        locator = SourceLocator(context: context, folders: sources)
+        stateHealth = StateHealth(
+            configuration: configuration, clocks: clocks, log: log, troubles: troubles, signals: signals)
+        (live, making) = (LiveUploads(clocks: clocks), LiveStaging(clocks: clocks))
+        limits = SendingLimits(
+            ledger: Ledger(store: store, clocks: clocks, log: log, settings: setup.settings, counters: counters),
+            bandwidth: BandwidthLimiter(clocks: clocks))
+    }
+
+    func intake() -> Intake {
+        Intake(
+            context: context, stateHealth: stateHealth,
+            assets: NewAssetBuilder(
+                configuration: context.configuration, sources: sources, mediaReading: mediaReading),
+            counters: counters, live: live, signal: signals.scheduling)
+    }
+
+    func stager() -> Stager {
+        Stager(
+            context: context, stateHealth: stateHealth, locator: locator, mediaReading: mediaReading, making: making,
+            troubles: troubles, stagingHolds: stagingHolds, signals: signals
+        ) { _, _ in }
+    }
+
+    func releaser(
+        _ writers: any WriterDetecting, reconsider: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }
+    ) -> Releaser {
+        Releaser(
+            context: context, stateHealth: stateHealth, locator: locator, unsureReleases: unsureReleases,
+            signal: signals.release, writers: writers, reconsider: reconsider)
+    }
+
+    func scheduler() -> Scheduler {
+        Scheduler(
+            attempts: AttemptContext(
+                context: context, live: live, locator: locator, stagingHolds: stagingHolds,
+                hookSlots: AsyncSemaphore { [signals] in signals.hook.signal() }, pendingApprovals: PendingApprovals(),
+                counters: counters),
+            sendingLimits: limits, stateHealth: stateHealth, signals: signals, addresses: addresses,
+            callbacks: Scheduler.Callbacks(renewSecret: { [secrets] in secrets.renew(of: $0) }))
+    }
+}
