@@ -29,7 +29,7 @@ actor Scheduler {
     /// No upload gets too old before this time; `nil`: not determined yet, or no longer valid.
     var nextExpiry: WallTime?
     var cycles = Cycles()
-    /// What its attempts use. It holds the database, the clocks, the log and the configuration for the scheduler too.
+    /// The values that its attempts use, among them the database, the clocks, the log and the configuration.
     let attempts: AttemptContext
     let sendingLimits: SendingLimits
     let stateHealth: StateHealth

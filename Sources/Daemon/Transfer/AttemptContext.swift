@@ -2,7 +2,7 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// What every attempt of an upload uses, whatever its destination.
+/// The values that every attempt of an upload uses, whatever its destination.
 struct AttemptContext: Sendable {
     let context: Context
     let live: LiveUploads
