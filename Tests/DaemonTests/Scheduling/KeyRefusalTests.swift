@@ -104,6 +104,8 @@ struct KeyRefusalSceneTests {
             try await scene.reach(.completed, [try await scene.add("good \(name)")])
             try await eventually("it is refused again") { tried(FilePath(name)) == 2 }
             try await scene.reach(.queued, [bad[bad.count - 1]])
+            // Another is accepted after that, so the key is not at fault.
+            try await scene.reach(.completed, [try await scene.add("more \(name)")])
         }
         // With nothing accepted in between: the key may be at fault.
         _ = try await scene.daemon.retry(Selection(ids: bad))
