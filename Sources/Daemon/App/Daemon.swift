@@ -273,8 +273,10 @@ package final class Daemon: Sendable {
             for loop in loops { group.addTask { try await loop() } }
             group.addTask { try await self.watchForDamage() }
             if let end { group.addTask { try await end() } }
-            // The other loops look for their work before they wait for the first time.
-            signals.maintenance.signal()
+            // Each looks for its work once more after its first round: another loop's first round may have made some.
+            for signal in [signals.staging, signals.release, signals.maintenance, signals.retention] {
+                signal.signal()
+            }
             // The first loop that ends, ends all: by cancellation, or by an error that no loop can repair.
             defer { group.cancelAll() }
             try await group.next()
