@@ -71,7 +71,8 @@ final class Greeting: Sendable {
     }
 
     /// Whether a server has answered 400 to a plain request because it requires TLS. The answer to HEAD has no body
-    /// that says so; then the server is asked once for the text, with no data of the person in the question.
+    /// that says so; then the server is asked for the text, unless it has answered before, with no data of the person in the
+    /// question.
     func requiresTLS(
         _ answer: Response, _ request: Request, over transport: PermittedTransport, with permit: any RequestPermit
     ) async -> Bool {
@@ -79,12 +80,10 @@ final class Greeting: Sendable {
         guard address.scheme == "http", let authority = address.authority else { return false }
         var isRefused = Self.refusesPlain(answer.body)
         if !isRefused, request.method == "HEAD" {
-            let (wasKnown, found) = state.withLock { state in
-                defer { state.isKnown = true }
-                return (state.isKnown, state.found)
-            }
-            isRefused = found == .tls
-            if !wasKnown {
+            let known = state.withLock { $0 }
+            isRefused = known.found == .tls
+            // Uploads that get this answer side by side each ask: none of them may blame the key.
+            if !known.isKnown {
                 let question = Request("GET", "http://\(authority)/", limits: Self.limits)
                 do throws(TransportError) {
                     let text = try await transport.send(question, with: permit)

@@ -74,6 +74,25 @@ struct SchemeTests {
         #expect(server.seen.filter { $0 == "GET /" }.count <= 1)
     }
 
+    @Test("uploads that look up objects side by side at an S3 server with TLS all report it")
+    func sideBySide() async throws {
+        let words = "<center>The plain HTTP request was sent to HTTPS port</center>"
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.reply(400, [], exchange.method == "HEAD" ? "" : words)
+        }
+        let scene = try S3Scene(["endpoint": .text(server.url)])
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<6 {
+                group.addTask {
+                    try await Parcel(6 << 20, id: "\(number)", name: FilePath("\(number).mp4")).failure(to: scene)
+                        .failure.code
+                }
+            }
+            for try await code in group { #expect(code == AuthorizedClient.onlyTLS) }
+        }
+    }
+
     @Test("a plain server that hangs up is probed once, and blamed for that alone")
     func broken() async throws {
         let server = try FakeServer { $0.cut(reset: true) }
