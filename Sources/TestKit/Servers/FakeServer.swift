@@ -95,6 +95,7 @@ package final class FakeServer: Sendable {
                 }
                 // An error of the test's closure ends this connection, as a server's fault does.
                 guard (try? answer(exchange)) != nil, exchange.isAnswered, !exchange.isCut else { return }
+                if exchange.isLast { return exchange.linger() }
                 guard exchange.skipBody() else { return }
                 rest = exchange.rest
             }
@@ -116,6 +117,7 @@ package final class Exchange {
     private var mustInvite: Bool
     package private(set) var isAnswered = false
     fileprivate var isCut = false
+    fileprivate private(set) var isLast = false
     /// Whether the body ended because the peer reset the connection.
     package private(set) var wasReset = false
     /// Whether the peer refused more bytes.
@@ -224,8 +226,15 @@ package final class Exchange {
         if !reset { shutdown(connection, CInt(SHUT_RDWR)) }
     }
 
-    /// Closes the connection after the answer that was given.
-    package func closeAfterwards() { isCut = true }
+    /// Closes the connection after the answer that was given, which the peer can read.
+    package func closeAfterwards() { isLast = true }
+
+    /// Reads until the peer closes. Closing a socket with unread bytes resets the connection, and the peer may lose the
+    /// answer to that.
+    fileprivate func linger() {
+        shutdown(connection, CInt(SHUT_WR))
+        while Self.receive(connection, 64 << 10) != nil {}
+    }
 
     /// Reads nothing and sends nothing until the peer or the server closes.
     package func hang() {
