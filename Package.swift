@@ -18,7 +18,7 @@ func module(_ name: String, _ below: [Target.Dependency]) -> Target {
 let unhurried: Set = [
     "Store", "Watch", "Names", "Transport", "Staging", "Linux", "Core", "Config", "WebServer", "Credentials", "Notices",
     "Media",
-    "Destinations", "Receiver", "Daemon", "Control", "Shell",
+    "Destinations", "Receiver", "API", "Daemon", "Control", "Shell",
 ]
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
@@ -71,19 +71,24 @@ let package = Package(
         module("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests", "CExpat"]),
         module("Receiver", ["Core", "Linux", "Digests", "WebServer"]),
 
-        // The only place that sees every room.
+        // What the daemon and its clients exchange: requests, views and events, and their JSON.
+        module("API", ["Core"]),
+
+        // The only module that sees all the others of a file's journey.
         module(
             "Daemon",
             [
-                "Core", "Linux", "Config", "Store", "Names", "Transport", "Media", "Watch", "Staging", "Destinations",
+                "API", "Core", "Linux", "Config", "Store", "Names", "Transport", "Media", "Watch", "Staging",
+                "Destinations",
                 "Credentials", "Notices",
             ]),
-        module("Control", ["Core", "Linux", "Digests", "Daemon", "WebServer", "Transport"]),
+        module("Control", ["API", "Core", "Linux", "Digests", "WebServer", "Transport"]),
         // The command line; the executable is its `main` alone, so that tests reach everything else.
         module(
             "Shell",
             [
-                "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Store",
+                "API", "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver",
+                "Store",
                 "Transport", "Watch", "WebServer", "Notices",
             ]),
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
@@ -97,15 +102,15 @@ let package = Package(
         // Figures, one line each; `make bench`.
         .executableTarget(
             name: "Benchmarks",
-            dependencies: ["Core", "Linux", "Store", "Daemon", "Control", "Transport", "Watch", "TestKit"],
+            dependencies: ["API", "Core", "Linux", "Store", "Daemon", "Control", "Transport", "Watch", "TestKit"],
             swiftSettings: strict),
 
         tests("CoreTests", ["Core", "Linux"]),
         // The built binary and its processes, killed at any moment.
         tests("EndToEndTests", ["Core", "Linux", "Transport", "Digests", "CSQLite"]),
         tests("LinuxTests", ["Core", "Linux"]),
-        tests("ControlTests", ["Core", "Linux", "Daemon", "Control", "WebServer", "Transport"]),
-        tests("ShellTests", ["Core", "Linux", "Daemon", "Control", "Shell"]),
+        tests("ControlTests", ["API", "Core", "Linux", "Daemon", "Control", "WebServer", "Transport"]),
+        tests("ShellTests", ["API", "Core", "Linux", "Daemon", "Control", "Shell"]),
         tests("DigestsTests", ["Core", "Digests"]),
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
         tests("ReceiverTests", ["Core", "Digests", "Linux", "Receiver", "WebServer"]),
@@ -119,14 +124,19 @@ let package = Package(
         tests(
             "GoldenTests",
             [
-                "Config", "Control", "Core", "Daemon", "Destinations", "Digests", "Linux", "Receiver", "Shell", "Store",
+                "API", "Config", "Control", "Core", "Daemon", "Destinations", "Digests", "Linux", "Receiver", "Shell",
+                "Store",
                 "Transport",
             ]),
         // What many rows cost, in steps and plans.
         tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),
         tests(
             "DaemonTests",
-            ["Config", "Core", "Daemon", "Destinations", "Linux", "Names", "Staging", "Store", "Transport", "Watch"]),
+            [
+                "API", "Config", "Core", "Daemon", "Destinations", "Linux", "Names", "Notices", "Staging", "Store",
+                "Transport",
+                "Watch",
+            ]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("NoticesTests", ["Core", "Credentials", "Digests", "Linux", "Notices", "Transport"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),

@@ -1,5 +1,5 @@
+internal import API
 internal import Core
-internal import Daemon
 internal import WebServer
 
 /// Describes a person's change for the log: every such change of an upload is logged.

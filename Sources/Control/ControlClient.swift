@@ -1,5 +1,5 @@
+package import API
 package import Core
-package import Daemon
 internal import Glibc
 package import Linux
 package import Transport

@@ -1,5 +1,5 @@
+package import API
 package import Core
-package import Daemon
 package import Linux
 package import WebServer
 

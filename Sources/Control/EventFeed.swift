@@ -1,5 +1,5 @@
+internal import API
 internal import Core
-internal import Daemon
 internal import Linux
 internal import Synchronization
 

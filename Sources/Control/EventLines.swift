@@ -1,4 +1,4 @@
-internal import Daemon
+internal import API
 internal import Synchronization
 
 // Server-sent events (WHATWG HTML, section 9.2): lines `id:`, `event:` and `data:`, followed by a blank one.

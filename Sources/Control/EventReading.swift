@@ -1,4 +1,4 @@
-internal import Daemon
+internal import API
 internal import Synchronization
 
 /// The state of one connection to the event stream. The transport's thread writes it, and the caller reads it later.

@@ -1,5 +1,5 @@
+internal import API
 internal import Core
-internal import Daemon
 internal import WebServer
 
 /// The operation that a request asks for, from its method and path. This function implements the table in the manual.

@@ -1,7 +1,7 @@
+internal import API
 internal import Config
 internal import Control
 internal import Core
-internal import Daemon
 internal import Linux
 internal import Transport
 

@@ -1,5 +1,5 @@
+internal import API
 internal import Control
-internal import Daemon
 
 /// The exit status of the process, as in `sysexits.h` where one fits. The unit file relies on `usage` and `config`:
 /// systemd does not restart a daemon whose configuration a person has to fix first.

@@ -1,5 +1,5 @@
+internal import API
 internal import Core
-internal import Daemon
 
 /// The output of `run --once` without a terminal: the files that are not done, and nothing when none are left.
 func onceReport(_ view: OnceView, _ console: Console, now: WallTime) -> [String] {
@@ -45,6 +45,6 @@ private func reason(_ upload: UploadView, _ now: WallTime) -> String {
     }
     let holds = upload.holds.map { holdText($0, now) }
     if !holds.isEmpty { return holds.joined(separator: "; ") }
-    if upload.state == "settling" { return "it changed while it was copied" }
+    if upload.state == .settling { return "it changed while it was copied" }
     return upload.startedAt == nil ? "it was not started" : "stopped before its end; the next run continues it"
 }

@@ -1,5 +1,5 @@
+internal import API
 internal import Core
-internal import Daemon
 internal import Linux
 
 // A plan for people: the transfers, period by period; the waiting files; when each folder is done; and the files that

@@ -1,3 +1,4 @@
+internal import API
 internal import Control
 package import Core
 internal import Daemon

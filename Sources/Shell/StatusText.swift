@@ -1,3 +1,4 @@
+internal import API
 internal import Core
 internal import Daemon
 
@@ -213,7 +214,7 @@ func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String 
             if let rate = upload.progress.rate { text += " \(Units.rate(rate))" }
             if let eta = upload.progress.eta { text += " \(Units.duration(eta)) left" }
         case "state":
-            let words = [event.detail["from"], event.detail["to"] ?? upload.state].compactMap { $0 }
+            let words = [event.detail["from"], event.detail["to"] ?? upload.state.rawValue].compactMap { $0 }
             text += "  " + words.joined(separator: " to ") + upload.holds.map { "; \(holdText($0, now))" }.joined()
         case "failed", "attempt_failed":
             if let error = upload.error { text += "  \(error.code): \(printable(error.message))" }

@@ -1,5 +1,5 @@
+internal import API
 internal import Core
-internal import Daemon
 
 // Uploads in the form that people read.
 
@@ -28,7 +28,7 @@ func uploadTable(_ uploads: [UploadView], now: WallTime) -> Table {
     ])
     let length = distinctLength(uploads.map(\.id))
     table.rows = uploads.map { upload in
-        let running = upload.state == "uploading"
+        let running = upload.state == .uploading
         return Table.Row(
             cells: [
                 String(upload.id.prefix(length)), stateWord(upload), Units.shortMoment(upload.createdAt, now: now),
@@ -44,15 +44,15 @@ func uploadTable(_ uploads: [UploadView], now: WallTime) -> Table {
 
 /// The state in a word: "held" by a person is clearer than "waiting".
 private func stateWord(_ upload: UploadView) -> String {
-    upload.isPaused ? "paused" : upload.state
+    (upload.isPaused ? .paused : upload.state).rawValue
 }
 
-func style(ofState state: String) -> Console.Style? {
+func style(ofState state: ShownState) -> Console.Style? {
     switch state {
-    case "uploading", "opening", "finishing": .cyan
-    case "completed": .green
-    case "waiting": .yellow
-    case "failed": .red
+    case .uploading, .opening, .finishing: .cyan
+    case .completed: .green
+    case .waiting: .yellow
+    case .failed: .red
     default: nil
     }
 }

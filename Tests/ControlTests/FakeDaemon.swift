@@ -1,3 +1,4 @@
+import API
 import Core
 import Synchronization
 
@@ -242,14 +243,14 @@ final class FakeDaemon: Operations {
 
 extension UploadView {
     static func sample(
-        _ id: String = "01JD3K8QXW0000000000000001", name: String = "a.mp4", state: String = "uploading",
+        _ id: String = "01JD3K8QXW0000000000000001", name: String = "a.mp4", state: ShownState = .uploading,
         holds: [HoldView] = [], error: ErrorView? = nil, below: String? = nil
     ) -> UploadView {
         UploadView(
             id: id, key: "cam1/0001", context: ["Camera_Name": "door"], folder: "front", destination: "archive",
             path: "/srv/front/\(name)", relative: below.map { "\($0)/\(name)" }, name: name, size: 118_000_000,
             sha256: String(repeating: "ab", count: 32),
-            settledBy: "lease", state: state, list: state == "failed" ? "failed" : "ongoing", holds: holds, priority: 0,
+            settledBy: "lease", state: state, list: state == .failed ? "failed" : "ongoing", holds: holds, priority: 0,
             progress: ProgressView(
                 fraction: 0.42, acked: 49_560_000, sent: 50_000_000, total: 118_000_000, rate: 1_250_000, eta: 57),
             attempt: 1, generation: 1, nextAttemptAt: nil, error: error, warnings: [],

@@ -1,3 +1,4 @@
+import API
 import Core
 import TestKit
 import Testing
@@ -81,11 +82,5 @@ struct MetricsTextTests {
             #expect(try await line.ask("GET", "/v1/metrics").status == 404)
             #expect(line.daemon.asked == ["metrics", "metrics", "metrics"])
         }
-    }
-
-    @Test("the files have the same content as the answer")
-    func files() throws {
-        #expect(try Reporting.asAnswered.metrics(.sample) == MetricsText.bytes(.sample))
-        #expect(try Reporting.asAnswered.status(.sample) == JSON.bytes(StatusView.sample) + Array("\n".utf8))
     }
 }

@@ -1,3 +1,4 @@
+import API
 import Core
 import TestKit
 import Testing
@@ -112,8 +113,8 @@ struct RequestTests {
     @Test("an event is encoded once for all readers")
     func writer() throws {
         let writer = EventWriter()
-        let first = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: "queued"))
-        let later = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: "uploading"))
+        let first = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: .queued))
+        let later = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: .uploading))
         #expect(try writer.lines(first) == writer.lines(later))
         // Progress has the number of the event before it.
         let progress = EventView(seq: 5, ts: "t", type: "progress", op: .sample())

@@ -1,3 +1,4 @@
+import API
 import Core
 import Destinations
 import Linux
@@ -26,7 +27,7 @@ struct DaemonScene {
     ///   - solo: Uploads at the same time from the folder `solo`; the folder `cam` has no limit of its own.
     init(
         retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil, clocks: any Clocks = SystemClocks(),
-        reporting: Reporting? = nil, folder: TemporaryFolder = TemporaryFolder(),
+        folder: TemporaryFolder = TemporaryFolder(),
         remote: ScriptedRemote = ScriptedRemote(), _ shape: (inout Settings) throws -> Void = { _ in }
     ) async throws {
         (self.folder, self.remote) = (folder, remote)
@@ -60,7 +61,7 @@ struct DaemonScene {
         self.written = written
         let daemon = try await Daemon.start(
             written.settings, kinds: [kind] + DestinationTable.builtIn, clocks: clocks, log: .silent,
-            reloading: Reloading(load: { try written.load() }), reporting: reporting)
+            reloading: Reloading(load: { try written.load() }))
         self.daemon = daemon
         running = Task { try await daemon.run() }
         try await eventually("the daemon is ready") { !daemon.isStarting }

@@ -1,3 +1,4 @@
+import API
 import Core
 import Glibc
 import Linux
@@ -198,7 +199,7 @@ struct UploadCommandTests {
         let scene = try await DaemonScene(cap: 10_000)
         let id = try await bring(scene, to: moment)
         let views = try await scene.daemon.cancel(Selection(ids: [id])).uploads
-        #expect(views.map(\.state) == ["cancelled"])
+        #expect(views.map(\.state) == [.cancelled])
         scene.remote.letGo()
         try await eventually("no copy is left") { try scene.copies.isEmpty }
         try await eventually("nothing of it is at the remote") {

@@ -1,3 +1,4 @@
+import API
 import Core
 import Linux
 import TestKit
@@ -45,7 +46,7 @@ struct TableTests {
     static let uploads: [UploadView] = [
         .sample("01JD3K8QXW0000000000000002", name: "2026-11-20 front door garden gate.mp4", below: "2026/11"),
         .sample(
-            "01JD3K8QXW0100000000000001", name: "b.mp4", state: "waiting",
+            "01JD3K8QXW0100000000000001", name: "b.mp4", state: .waiting,
             holds: [
                 HoldView(
                     kind: "destination", since: "2026-11-20T07:59:00.000Z", until: nil,
@@ -216,7 +217,7 @@ struct TextTests {
         let error = ErrorView(
             kind: "permanent", code: "http_413", http: 413, message: "too \u{1B}[31mlarge", retryable: false,
             at: "2026-11-20T07:59:00.000Z")
-        let upload = UploadView.sample(state: "failed", error: error)
+        let upload = UploadView.sample(state: .failed, error: error)
         let attempts = [AttemptView(generation: 1, attempt: 2, error: error)]
         let media = MediaView(
             MediaFacts(

@@ -1,3 +1,5 @@
+package import API
+
 // Each operation of the API, carried out by its component.
 
 extension Daemon: Operations {

@@ -1,3 +1,4 @@
+package import API
 package import Config
 package import Core
 internal import Credentials
@@ -43,13 +44,12 @@ package final class Daemon: Sendable {
     ///
     /// - Parameters:
     ///   - reloading: The source of the settings; without it they cannot be reloaded.
-    ///   - reporting: Without it the files of `metrics` are not written.
     ///   - countsLinks: Whether the bytes that an earlier run left reserved are bounded by the bytes that the machine's
     ///     links have sent since.
     /// - Throws: `StateLocked`, `StoreError`, `SystemError`, or a destination's error about its settings.
     package static func start(
         _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log,
-        reloading: Reloading? = nil, reporting: Reporting? = nil, countsLinks: Bool = false
+        reloading: Reloading? = nil, countsLinks: Bool = false
     ) async throws -> Daemon {
         let staging = StagingArea(settings.staging)
         // If the staging folder contains copies, a missing database is a loss and not a first start.
@@ -58,7 +58,7 @@ package final class Daemon: Sendable {
             linkBytes: countsLinks ? LinkQuestion.askKernel(clocks) : LinkQuestion.unanswered,
             copies: { try staging.copies().count })
         do {
-            return try await start(settings, kinds, clocks, log, reloading, reporting, store, staging)
+            return try await start(settings, kinds, clocks, log, reloading, store, staging)
         } catch {
             // Otherwise the next try would find the state locked.
             await store.close()
@@ -68,7 +68,7 @@ package final class Daemon: Sendable {
 
     private static func start(
         _ settings: Settings, _ kinds: [DestinationKind], _ clocks: any Clocks, _ log: Log, _ reloading: Reloading?,
-        _ reporting: Reporting?, _ store: Store, _ staging: StagingArea
+        _ store: Store, _ staging: StagingArea
     ) async throws -> Daemon {
         try await blocking { try staging.prepare() }
         let lastEvent = await store.seq
@@ -83,7 +83,7 @@ package final class Daemon: Sendable {
         let factory = DestinationFactory(
             kinds: kinds, transport: Transport(names: addresses), secrets: SecretReader(), clocks: clocks, log: log)
         let daemon = Daemon(
-            context, try await SourceFolders(recordedIn: store, log), addresses, factory, reloading, reporting)
+            context, try await SourceFolders(recordedIn: store, log), addresses, factory, reloading)
         _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
         await store.onChange { [signals = daemon.signals] in signals.wake(for: $0) }
         var setup = configuration.value
@@ -99,7 +99,7 @@ package final class Daemon: Sendable {
     /// Makes all components and connects them.
     private init(
         _ context: Context, _ sources: SourceFolders, _ addresses: AddressCache, _ factory: DestinationFactory,
-        _ reloading: Reloading?, _ reporting: Reporting?
+        _ reloading: Reloading?
     ) {
         let (transport, secrets) = (factory.transport, factory.secrets)
         let (signals, counters, fileSystems, mediaReading) = (Signals(), Counters(), FileSystems(), MediaReading())
@@ -160,11 +160,9 @@ package final class Daemon: Sendable {
         let events = EventCache(context: context, views: views, live: live, making: making)
         let sender = HookSender(
             transport: PermittedTransport(transport), secrets: secrets, clocks: context.clocks)
-        let hooks = reporting.map {
-            Hooks(
-                context: context, stateHealth: stateHealth, ledger: ledger, counters: counters, slots: hookSlots,
-                signal: signals.hook, scheduler: scheduler, sender: sender, events: events, encode: $0.event)
-        }
+        let hooks = Hooks(
+            context: context, stateHealth: stateHealth, ledger: ledger, counters: counters, slots: hookSlots,
+            signal: signals.hook, scheduler: scheduler, sender: sender, events: events)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: reloading, factory: factory, firstWatch: firstWatch,
             secrets: secrets,
@@ -181,7 +179,7 @@ package final class Daemon: Sendable {
                 grouping: grouping, media: media, retention: retention, stager: stager, scheduler: scheduler,
                 releaser: releaser, hooks: hooks))
         let reports = ReportWriter(
-            context: context, reporting: reporting, metrics: operations.metrics, status: operations.status,
+            context: context, metrics: operations.metrics, status: operations.status,
             signal: signals.metrics, troubles: alerts.reportTroubles)
         let removals = RemoteRemovals(
             context: context, stateHealth: stateHealth, ledger: ledger, secrets: secrets, signal: signals.removal,
@@ -189,13 +187,12 @@ package final class Daemon: Sendable {
         let cleaner = HistoryCleaner(context: context, stateHealth: stateHealth, signal: signals.history)
         let maintenance = Maintenance(
             context: context, sources: sources, fileSystems: fileSystems, signal: signals.maintenance)
-        var loops: [@Sendable () async throws -> Void] = [
+        let loops: [@Sendable () async throws -> Void] = [
             { try await stager.run() }, { try await scheduler.run() }, { try await releaser.run() },
             { try await retention.run() }, { try await grouping.run() }, { try await media.run() },
             { try await removals.run() }, { try await reports.run() }, { try await cleaner.run() },
-            { try await maintenance.run() },
+            { try await maintenance.run() }, { try await hooks.run() },
         ]
-        if let hooks { loops.append { try await hooks.run() } }
         once = OnceRun(
             context: context, watcher: watcher, grouping: grouping, stager: stager, scheduler: scheduler,
             releaser: releaser, hooks: hooks, views: views, signals: signals, troubles: alerts.troubles,

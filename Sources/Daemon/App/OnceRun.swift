@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux
@@ -12,8 +13,7 @@ struct OnceRun: Sendable {
     let stager: Stager
     let scheduler: Scheduler
     let releaser: Releaser
-    /// Hooks are waited for only if there is a `Reporting` to make their notices.
-    let hooks: Hooks?
+    let hooks: Hooks
     let views: UploadViews
     let signals: Signals
     let troubles: Alerts
@@ -52,11 +52,11 @@ struct OnceRun: Sendable {
         let loops = [
             signals.staging, signals.scheduling, signals.release, signals.removal, signals.retention, signals.grouping,
         ]
-        if let hooks { guard signals.hook.isWaiting, await hooks.isAtRest else { return false } }
+        guard signals.hook.isWaiting, await hooks.isAtRest else { return false }
         guard watcher.isAtRest, loops.allSatisfy(\.isWaiting), await stager.isAtRest, await scheduler.isIdle,
             await grouping.isAtRest
         else { return false }
-        if let hooks { guard signals.hook.isWaiting, await hooks.isAtRest else { return false } }
+        guard signals.hook.isWaiting, await hooks.isAtRest else { return false }
         return watcher.isAtRest && loops.allSatisfy(\.isWaiting) && signals.rest.rings == before
     }
 

@@ -34,7 +34,7 @@ struct OperationHandlers: Sendable {
         let stager: Stager
         let scheduler: Scheduler
         let releaser: Releaser
-        let hooks: Hooks?
+        let hooks: Hooks
     }
 
     init(

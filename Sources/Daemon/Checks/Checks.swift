@@ -1,3 +1,4 @@
+package import API
 package import Config
 internal import Core
 internal import Credentials

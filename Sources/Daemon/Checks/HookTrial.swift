@@ -1,3 +1,4 @@
+package import API
 package import Config
 package import Core
 internal import Credentials
@@ -5,27 +6,11 @@ internal import Linux
 internal import Notices
 internal import Transport
 
-/// The result of sending a hook a made-up event.
-package struct HookTrial: Codable, Sendable, Hashable {
-    package var hook: String
-    /// Whether the hook accepted it.
-    package var ok: Bool
-    package var detail: String
-    /// Bytes that were sent for it; absent for a command, whose bytes are not counted.
-    package var sent: Int64?
-    /// Bytes that were received for it.
-    package var received: Int64?
-    /// The hold that kept it from being sent; nothing was sent.
-    package var hold: HoldView?
-    /// Whether the daemon did it, so that its cost is part of `usage`.
-    package var counted: Bool
-
+extension HookTrial {
     /// Without a daemon: a notice to an address that policy applies to is sent if the configuration, the
     /// networks and the pauses on disk allow it.
-    ///
-    /// - Parameter encode: Encodes the event for sending.
     package static func byHand(
-        _ hook: Hook, _ settings: Settings, encode: (EventView) throws -> [UInt8]
+        _ hook: Hook, _ settings: Settings
     ) async throws -> HookTrial {
         let transport = Transport()
         let sender = HookSender(
@@ -34,7 +19,7 @@ package struct HookTrial: Codable, Sendable, Hashable {
         if let site = hook.site { sites[Hook.account(hook.name)] = site }
         let gate = GateByHand(settings, await NetworkSurvey.make(settings, sites))
         do {
-            let trial = try await run(hook, sender, gate, at: SystemClocks().wall(), isCounted: false, encode: encode)
+            let trial = try await run(hook, sender, gate, at: SystemClocks().wall(), isCounted: false)
             await transport.stop()
             return trial
         } catch {
@@ -44,11 +29,10 @@ package struct HookTrial: Codable, Sendable, Hashable {
     }
 
     static func run(
-        _ hook: Hook, _ sender: HookSender, _ gate: some Gate, at now: WallTime, isCounted: Bool,
-        encode: (EventView) throws -> [UInt8]
+        _ hook: Hook, _ sender: HookSender, _ gate: some Gate, at now: WallTime, isCounted: Bool
     ) async throws -> HookTrial {
         let event = EventView(seq: 0, ts: now.description, type: Hook.test, detail: ["hook": hook.name])
-        let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try encode(event))
+        let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try JSON.line(event))
         let web: WebHook
         switch hook.target {
         case .command(let words):
@@ -68,20 +52,7 @@ package struct HookTrial: Codable, Sendable, Hashable {
         }
     }
 
-    package init(
-        hook: String, ok: Bool, detail: String, sent: Int64?, received: Int64?, hold: HoldView?,
-        counted: Bool
-    ) {
-        self.hook = hook
-        self.ok = ok
-        self.detail = detail
-        self.sent = sent
-        self.received = received
-        self.hold = hold
-        self.counted = counted
-    }
-
-    private init(_ hook: Hook, _ telling: DeliveryResult, cost: Spending?, _ isCounted: Bool) {
+    fileprivate init(_ hook: Hook, _ telling: DeliveryResult, cost: Spending?, _ isCounted: Bool) {
         let (isTold, detail) =
             switch telling {
             case .told(let text): (true, text)

@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux

@@ -1,3 +1,4 @@
+internal import API
 internal import Core
 
 /// The names of folders and destinations that a request may contain.

@@ -1,77 +1,7 @@
+internal import API
 internal import Core
 internal import Linux
 internal import Store
-
-/// A request to waive rules for a while.
-package struct AllowRequest: Codable, Sendable, Hashable {
-    /// Uploads: ids, unique prefixes of at least 6 characters, or keys.
-    package var ids: [String]
-    package var folder: String?
-    /// `window`, `metered`, `quota`.
-    package var kinds: [String]
-    /// In seconds; 0 takes the exceptions back.
-    package var duration: Int64
-
-    package init(ids: [String] = [], folder: String? = nil, kinds: [String], duration: Int64) {
-        self.ids = ids
-        self.folder = folder
-        self.kinds = kinds
-        self.duration = duration
-    }
-}
-
-/// A rate limit that a person sets for all transfers.
-package struct LimitRequest: Codable, Sendable, Hashable {
-    /// In bytes a second; absent takes the limit back.
-    package var rate: Int64?
-    /// In seconds.
-    package var duration: Int64?
-
-    package init(rate: Int64?, duration: Int64?) {
-        self.rate = rate
-        self.duration = duration
-    }
-}
-
-package struct OverrideView: Codable, Sendable, Hashable {
-    /// `all`, `folder`, `upload`.
-    package var scope: String
-    /// The folder's name, or the upload's id.
-    package var name: String?
-    /// `window`, `metered`, `quota`; `rate`.
-    package var kind: String
-    /// In bytes a second, for a `rate`.
-    package var rate: Int64?
-    package var since: String
-    package var until: String
-    /// The user who made the exception.
-    package var by: String
-
-    init(_ record: OverrideRecord) {
-        scope = record.scope.rawValue
-        name = record.scope == .all ? nil : record.name
-        switch record.kind {
-        case .exemption(let exemption): kind = exemption.rawValue
-        case .rate(let bytes): (kind, rate) = ("rate", bytes)
-        case .unknown(let word): kind = word
-        }
-        since = record.since.description
-        until = record.until.description
-        by = record.who
-    }
-}
-
-/// The exceptions in force after a change.
-package struct OverridesReply: Codable, Sendable, Hashable {
-    package var exceptions: [OverrideView]
-    /// The exceptions that were in force and are taken back; absent where nothing was to be taken back.
-    package var ended: [OverrideView]?
-
-    package init(exceptions: [OverrideView], ended: [OverrideView]? = nil) {
-        self.exceptions = exceptions
-        self.ended = ended
-    }
-}
 
 /// Commands that make exceptions from the policy for a while, and take them back.
 struct OverrideCommands: Sendable {
@@ -166,5 +96,19 @@ struct OverrideCommands: Sendable {
         return OverridesReply(
             exceptions: try await context.store.read { try $0.overrides.all() }.map { OverrideView($0) },
             ended: ended.map { $0.map { OverrideView($0) } })
+    }
+}
+
+extension OverrideView {
+    init(_ record: OverrideRecord) {
+        let (kind, rate): (String, Int64?) =
+            switch record.kind {
+            case .exemption(let exemption): (exemption.rawValue, nil)
+            case .rate(let bytes): ("rate", bytes)
+            case .unknown(let word): (word, nil)
+            }
+        self.init(
+            scope: record.scope.rawValue, name: record.scope == .all ? nil : record.name, kind: kind, rate: rate,
+            since: record.since.description, until: record.until.description, by: record.who)
     }
 }

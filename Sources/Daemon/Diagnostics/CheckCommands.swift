@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux
@@ -11,7 +12,7 @@ struct CheckCommands: Sendable {
     let lifecycle: Lifecycle
     let scheduler: Scheduler
     let watcher: Watcher
-    let hooks: Hooks?
+    let hooks: Hooks
     let gate: DaemonGate
     let ineffectiveRules: IneffectiveRules
     /// Whether a check is under way.
@@ -52,7 +53,6 @@ struct CheckCommands: Sendable {
             throw Refusal(
                 .notFound, "no hook is called `\(printable(name))` in the configuration of the running daemon")
         }
-        guard let hooks else { throw Refusal(.unavailable, "this program runs no hooks") }
         return try await hooks.try(hook)
     }
 }

@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux
@@ -13,7 +14,7 @@ struct MetricsCollector: Sendable {
     let lifecycle: Lifecycle
     let scheduler: Scheduler
     let watcher: Watcher
-    let hooks: Hooks?
+    let hooks: Hooks
     let ledger: Ledger
     let counters: Counters
     let troubles: Alerts
@@ -42,10 +43,10 @@ struct MetricsCollector: Sendable {
             view.set(.lastSuccess, [sum.destination], sum.lastAt)
         }
         view.set(.overflows, [], watcher.overflows())
-        for (name, line) in await hooks?.lines ?? [:] {
+        for (name, line) in await hooks.lines {
             view.set(.hookWaiting, [name], line.waiting.count)
             if let oldest = line.oldest { view.set(.hookOldest, [name], oldest) }
-            guard !line.waiting.isEmpty, let hold = await hooks?.hold(of: line.hook) else { continue }
+            guard !line.waiting.isEmpty, let hold = await hooks.hold(of: line.hook) else { continue }
             view.set(.hookHeld, [name, hold.kind.rawValue], line.waiting.count)
         }
         try await enterQueue(&view, destinations)

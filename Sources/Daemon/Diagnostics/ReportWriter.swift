@@ -1,31 +1,11 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux
 
-/// Encodes metrics, status and events for files and hooks, in the same form as the API's answers. Provided by the
-/// program that serves the API.
-package struct Reporting: Sendable {
-    package var metrics: @Sendable (MetricsView) throws -> [UInt8]
-    package var status: @Sendable (StatusView) throws -> [UInt8]
-    /// The body of a notice to a hook.
-    package var event: @Sendable (EventView) throws -> [UInt8]
-
-    package init(
-        metrics: @escaping @Sendable (MetricsView) throws -> [UInt8],
-        status: @escaping @Sendable (StatusView) throws -> [UInt8],
-        event: @escaping @Sendable (EventView) throws -> [UInt8]
-    ) {
-        self.event = event
-        self.metrics = metrics
-        self.status = status
-    }
-}
-
 /// Writes the files of `metrics`.
 struct ReportWriter: Sendable {
     let context: Context
-    /// Without it no file is written.
-    let reporting: Reporting?
     let metrics: MetricsCollector
     let status: StatusCollector
     /// Wakes it: the files may be due.
@@ -35,11 +15,10 @@ struct ReportWriter: Sendable {
     private let statusDisk = SlowDisk(patience: .seconds(5))
 
     init(
-        context: Context, reporting: Reporting?, metrics: MetricsCollector, status: StatusCollector,
+        context: Context, metrics: MetricsCollector, status: StatusCollector,
         signal: AsyncSignal, troubles: Alerts
     ) {
         self.context = context
-        self.reporting = reporting
         self.metrics = metrics
         self.status = status
         self.signal = signal
@@ -57,12 +36,11 @@ struct ReportWriter: Sendable {
 
     /// Writes each file independently: a file that cannot be written delays neither the other one nor anything else.
     func write(_ settings: MetricsSettings) async {
-        guard let reporting else { return }
         await write("metrics.textfile", settings.textfile, metricsDisk) {
-            try reporting.metrics(try await metrics.metrics())
+            MetricsText.bytes(try await metrics.metrics())
         }
         await write("metrics.status_file", settings.statusFile, statusDisk) {
-            try reporting.status(try await status.status())
+            try JSON.line(try await status.status())
         }
     }
 

@@ -1,3 +1,4 @@
+internal import API
 internal import Core
 internal import Linux
 internal import Store

@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux
@@ -20,7 +21,6 @@ actor Hooks {
     private let sender: HookSender
     private let events: EventCache
     /// Encodes an event for sending.
-    private let encode: @Sendable (EventView) throws -> [UInt8]
     private(set) var lines: [String: HookQueue] = [:]
     /// The last event that was read, and the last one recorded in the store.
     private var (seen, noted): (Int64, Int64) = (0, 0)
@@ -39,12 +39,11 @@ actor Hooks {
 
     init(
         context: Context, stateHealth: StateHealth, ledger: Ledger, counters: Counters, slots: AsyncSemaphore,
-        signal: AsyncSignal, scheduler: Scheduler, sender: HookSender, events: EventCache,
-        encode: @escaping @Sendable (EventView) throws -> [UInt8]
+        signal: AsyncSignal, scheduler: Scheduler, sender: HookSender, events: EventCache
     ) {
         (self.context, self.stateHealth, self.ledger) = (context, stateHealth, ledger)
         (self.counters, self.slots, self.signal) = (counters, slots, signal)
-        (self.scheduler, self.sender, self.events, self.encode) = (scheduler, sender, events, encode)
+        (self.scheduler, self.sender, self.events) = (scheduler, sender, events)
     }
 
     /// Whether no notice is being sent, and none could be.
@@ -170,7 +169,7 @@ actor Hooks {
             }
             if wanting.isEmpty { continue }
             let body: String
-            do { body = String(decoding: try encode(view), as: UTF8.self) } catch {
+            do { body = String(decoding: try JSON.line(view), as: UTF8.self) } catch {
                 context.log.error("cannot encode an event for hooks", ["seq": "\(event.seq)", "reason": "\(error)"])
                 continue
             }
@@ -367,7 +366,7 @@ actor Hooks {
         return try await HookTrial.run(
             hook, sender,
             DaemonGate(log: context.log, stateHealth: stateHealth, ledger: ledger, scheduler: scheduler),
-            at: context.clocks.wall(), isCounted: true, encode: encode)
+            at: context.clocks.wall(), isCounted: true)
     }
 
     // MARK: For views

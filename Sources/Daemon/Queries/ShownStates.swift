@@ -1,15 +1,10 @@
+internal import API
 internal import Core
 internal import Store
 
 // `list --state`: the shown states, which are finer than the stored ones.
 
 extension ListQuery {
-    /// The values of `list`.
-    package static let lists: [String] = ["ongoing", "completed", "failed", "cancelled", "history"]
-    /// The values of `state`.
-    package static let states: [String] =
-        Set(ShownState.stored.keys).union(UploadState.allCases.filter { $0 != .removed }.map(\.rawValue)).sorted()
-
     /// The stored states that the query asks for.
     ///
     /// - Throws: ``Refusal`` for a list or a state that does not exist, and for two that exclude each other.
@@ -30,7 +25,7 @@ extension ListQuery {
                 return states
             }
             if let state {
-                guard let wanted = ShownState.stored[state] ?? UploadState(rawValue: state).map({ [$0] }) else {
+                guard let wanted = ShownState(rawValue: state).stored else {
                     let known = Self.states
                     throw Refusal(
                         .badRequest,
@@ -49,14 +44,23 @@ extension ListQuery {
     }
 }
 
-/// The states that views show.
-enum ShownState {
-    /// The stored states behind each shown state.
-    static let stored: [String: [UploadState]] = [
-        "settling": [.staging], "staging": [.staging], "queued": [.queued], "waiting": [.staging, .queued],
-        "opening": [.uploading], "uploading": [.uploading], "finishing": [.uploading],
-        "paused": [.staging, .queued], "expired": [.cancelled],
-    ]
+extension ShownState {
+    /// The stored states behind it; `nil` for a word that is no state of an upload.
+    var stored: [UploadState]? {
+        switch self {
+        case .settling, .staging: [.staging]
+        case .queued: [.queued]
+        case .waiting, .paused: [.staging, .queued]
+        case .opening, .uploading, .finishing: [.uploading]
+        case .completed: [.completed]
+        case .failed: [.failed]
+        case .cancelled, .expired: [.cancelled]
+        default: nil
+        }
+    }
+
+    /// Whether it depends on more than the stored state.
+    var isFiner: Bool { stored != nil && ![.completed, .failed, .cancelled].contains(self) }
 }
 
 /// The database queries for uploads with a shown state.
@@ -64,7 +68,7 @@ enum ShownState {
 /// A hold on a class holds each of its uploads: all of them are waiting and none is queued, which needs no row to be
 /// read. In other classes, only uploads with a hold of their own wait, and these have an index.
 struct ShownStateSearch {
-    var state: String
+    var state: ShownState
     /// The filter of the request.
     var filter: UploadFilter
     /// The holds on each class that has queued uploads.
@@ -75,11 +79,11 @@ struct ShownStateSearch {
     var copiesWait = false
 
     /// Whether the holds on classes matter for the state.
-    var dependsOnHolds: Bool { ["queued", "waiting", "paused"].contains(state) }
+    var dependsOnHolds: Bool { [.queued, .waiting, .paused].contains(state) }
 
     /// One filter for each part of the search.
     var parts: [UploadFilter] {
-        if state == "settling" {
+        if state == .settling {
             var part = filter
             part.isUnsettled = true
             return [part]
@@ -88,16 +92,16 @@ struct ShownStateSearch {
         var held: Set<UploadClass> = []
         var free: Set<UploadClass> = []
         for (upload, holds) in classHolds {
-            let counts = state != "paused" || holds.contains { $0.kind == .operator || $0.kind == .global }
+            let counts = state != .paused || holds.contains { $0.kind == .operator || $0.kind == .global }
             if !holds.isEmpty && counts { held.insert(upload) }
             if holds.isEmpty { free.insert(upload) }
         }
         switch state {
-        case "queued": return everythingWaits ? [] : [part([.queued]) { $0.classes = free }]
-        case "waiting" where everythingWaits: return [filter]
+        case .queued: return everythingWaits ? [] : [part([.queued]) { $0.classes = free }]
+        case .waiting where everythingWaits: return [filter]
         default:
             var parts = [part([.queued]) { $0.classes = held }, part([.staging, .queued]) { $0.isHeld = true }]
-            if state == "waiting", copiesWait { parts.append(part([.staging]) { _ in }) }
+            if state == .waiting, copiesWait { parts.append(part([.staging]) { _ in }) }
             return parts.filter { !$0.states.isEmpty }
         }
     }

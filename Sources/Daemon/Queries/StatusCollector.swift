@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Core
 internal import Glibc
@@ -15,7 +16,7 @@ struct StatusCollector: Sendable {
     let grouping: FileGrouper
     let media: RemovableMedia
     let retention: SourceRetention
-    let hooks: Hooks?
+    let hooks: Hooks
     let live: LiveUploads
     let making: LiveStaging
     let bandwidth: BandwidthLimiter
@@ -77,8 +78,8 @@ struct StatusCollector: Sendable {
     }
 
     private func hookViews() async -> [HookView]? {
-        guard let views = await hooks?.views(), !views.isEmpty else { return nil }
-        return views
+        let views = await hooks.views()
+        return views.isEmpty ? nil : views
     }
 
     private func classViews() async throws -> [ClassView] {
@@ -167,5 +168,14 @@ extension FolderView {
         self.init(
             name: state.folder, path: state.path.display, state: word, settling: state.settling,
             polled: state.polled, unwatched: state.unwatched)
+    }
+}
+
+extension HookView {
+    init(_ line: HookQueue, _ hold: Hold?) {
+        self.init(
+            name: line.hook.name, target: line.hook.target.shown, waiting: line.waiting.count,
+            oldest: line.oldest?.description, hold: hold.map(HoldView.init), told: line.toldCount,
+            givenUp: line.givenUp, dropped: line.dropped, lastTold: line.lastTold?.description)
     }
 }

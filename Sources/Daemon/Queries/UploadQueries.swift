@@ -1,3 +1,4 @@
+internal import API
 internal import Core
 internal import Linux
 internal import Staging
@@ -32,7 +33,7 @@ struct UploadQueries: Sendable {
         filter.includesUnknownStates = query.list == nil && query.state == nil
         // Read before the rows: events repeat a change in between, and none is missed.
         let seq = await context.store.seq
-        if let state = query.state, ShownState.stored[state] != nil {
+        if let state = query.state.map(ShownState.init), state.isFiner {
             let (uploads, next) = try await uploads(shownAs: state, filter, limit: query.limit)
             if uploads.isEmpty {
                 try context.configuration.names.require(folder: query.folder, destination: query.destination)
@@ -86,7 +87,7 @@ struct UploadQueries: Sendable {
     private static let turn = 200
 
     /// Uploads whose view has this state: searched a piece at a time, and only where there can be any.
-    private func uploads(shownAs state: String, _ filter: UploadFilter, limit: Int) async throws -> (
+    private func uploads(shownAs state: ShownState, _ filter: UploadFilter, limit: Int) async throws -> (
         [UploadView], next: String?
     ) {
         var filter = filter
@@ -102,7 +103,7 @@ struct UploadQueries: Sendable {
             }
             // Each part returned up to the limit: uploads older than the last of these are left for the next turn.
             let newest = rows.values.sorted { $0.upload.id > $1.upload.id }.prefix(filter.limit)
-            for view in await views.views(newest) where state == "paused" ? view.isPaused : view.state == state {
+            for view in await views.views(newest) where state == .paused ? view.isPaused : view.state == state {
                 if found.count == limit { return (found, found.last?.id) }
                 found.append(view)
             }
@@ -111,7 +112,7 @@ struct UploadQueries: Sendable {
         }
     }
 
-    private func parts(of state: String, _ filter: UploadFilter) async throws -> [UploadFilter] {
+    private func parts(of state: ShownState, _ filter: UploadFilter) async throws -> [UploadFilter] {
         var search = ShownStateSearch(state: state, filter: filter)
         guard search.dependsOnHolds else { return search.parts }
         for (upload, stored) in try await context.store.read({ try $0.lists.classes() }) where stored == .queued {

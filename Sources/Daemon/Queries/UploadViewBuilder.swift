@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux
@@ -62,7 +63,7 @@ struct UploadViewBuilder {
             relative: asset.identity.relative.display, name: asset.identity.relative.name.display,
             size: asset.stagedSize, sha256: asset.sha256.map { hexadecimal($0) },
             settledBy: asset.unknown.settledBy ?? asset.settledBy.rawValue,
-            state: upload.unknown.state ?? state(row, live, holds), list: upload.state.list,
+            state: upload.unknown.state.map(ShownState.init) ?? state(row, live, holds), list: upload.state.list,
             holds: holds.map(HoldView.init),
             priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,
             generation: upload.generation, nextAttemptAt: next?.description,
@@ -83,13 +84,13 @@ struct UploadViewBuilder {
         return RemoteView(id: upload.remoteID, url: upload.remoteURL, verifiedBy: upload.remote?.verifiedBy)
     }
 
-    private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {
+    private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> ShownState {
         switch row.upload.state {
-        case .uploading: live?.phase.rawValue ?? "opening"
-        case .staging where row.asset.state == .unsettled: "settling"
-        case .staging, .queued: holds.isEmpty ? row.upload.state.rawValue : "waiting"
+        case .uploading: live.map { ShownState(rawValue: $0.phase.rawValue) } ?? .opening
+        case .staging where row.asset.state == .unsettled: .settling
+        case .staging, .queued: holds.isEmpty ? ShownState(rawValue: row.upload.state.rawValue) : .waiting
         case .completed, .failed, .cancelled, .removed:
-            row.isExpired ? Expiry.code : (row.upload.ended ?? row.upload.state).rawValue
+            row.isExpired ? .expired : ShownState(rawValue: (row.upload.ended ?? row.upload.state).rawValue)
         }
     }
 
@@ -216,20 +217,5 @@ extension UploadRow {
         case .released: "done" + note
         case .kept: "kept" + note
         }
-    }
-}
-
-extension HoldView {
-    init(_ hold: Hold) {
-        self.init(
-            kind: hold.kind.rawValue, since: hold.since.description, until: hold.until?.description, text: hold.text)
-    }
-}
-
-extension ErrorView {
-    init(_ failure: Failure) {
-        self.init(
-            kind: failure.kind.rawValue, code: failure.code, http: failure.http, message: failure.message,
-            retryable: failure.retryable, at: WallTime(milliseconds: failure.at).description)
     }
 }

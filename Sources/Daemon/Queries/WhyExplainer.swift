@@ -1,43 +1,9 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux
 internal import Store
 internal import Watch
-
-/// Explains why an upload or a file is sent or not: one answer for each matching upload, or one for a file without
-/// uploads.
-package struct WhyView: Codable, Sendable, Hashable {
-    package var answers: [WhyAnswer]
-}
-
-package struct WhyAnswer: Codable, Sendable, Hashable {
-    /// Absent for a file without an upload.
-    package var id: String?
-    package var destination: String?
-    package var folder: String?
-    package var path: String
-    /// As ``UploadView/state``; for a file without an upload `settling`, `gathering`, `expected`, `left_alone`,
-    /// `known`, `outside`, `unknown`; for a watched folder `folder`.
-    package var state: String
-    /// One sentence.
-    package var text: String
-    /// The holds, the strongest first.
-    package var holds: [HoldView]
-    /// The exceptions that persons made for it.
-    package var exceptions: [OverrideView]?
-    /// The way that it uses or would use; absent where nothing leaves this machine, and where no way may be used.
-    package var way: RouteView?
-}
-
-/// The interface that bytes leave this machine by, with the reason.
-package struct RouteView: Codable, Sendable, Hashable {
-    /// Absent where the choice is left to the kernel.
-    package var interface: String?
-    /// The local address of its packets, where it is known.
-    package var address: String?
-    /// The reason for this choice.
-    package var text: String
-}
 
 extension RouteView {
     /// - Returns: `nil` where no way may be used.
@@ -77,7 +43,7 @@ struct WhyExplainer: Sendable {
     private func answer(_ view: UploadView) async -> WhyAnswer {
         var holds = view.holds
         // Its file settles again.
-        if view.state == "settling", let file = watcher.settlingFiles().first(where: { $0.path.display == view.path }) {
+        if view.state == .settling, let file = watcher.settlingFiles().first(where: { $0.path.display == view.path }) {
             holds.append(HoldView(hold(file)))
         }
         return WhyAnswer(
@@ -90,12 +56,12 @@ struct WhyExplainer: Sendable {
     }
 
     private func sentence(_ view: UploadView) async -> String {
-        if UploadState(rawValue: view.state) == nil, ShownState.stored[view.state] == nil {
+        if view.state.stored == nil {
             return
-                "only a newer version of Sluice knows the state `\(view.state)`: the upload stays as it is until that version runs"
+                "only a newer version of Sluice knows the state `\(view.state.rawValue)`: the upload stays as it is until that version runs"
         }
         if let text = view.explanation { return text }
-        if view.state == "queued" { return await scheduler.snapshot.turn(of: view.destination, folder: view.folder) }
+        if view.state == .queued { return await scheduler.snapshot.turn(of: view.destination, folder: view.folder) }
         let done = Int(view.progress.fraction * 100)
         let limit = await scheduler.snapshot.slowest(of: view.id, to: view.destination, from: view.folder)
         return "it is being sent now: \(view.state), \(done) %"
@@ -123,7 +89,7 @@ struct WhyExplainer: Sendable {
             }
             answers.append(
                 WhyAnswer(
-                    folder: state.folder, path: state.path.display, state: "folder",
+                    folder: state.folder, path: state.path.display, state: .folder,
                     text:
                         "it is the folder \(state.folder), whose files go to \(folder.uploadTo.joined(separator: ", ")): "
                         + condition + files,
@@ -144,29 +110,29 @@ struct WhyExplainer: Sendable {
     private func answers(_ path: FilePath) async throws -> [WhyAnswer] {
         let answer = try await answer(path)
         // The path is a link, or leads through one.
-        guard answer.state == "folder" else { return [answer] }
+        guard answer.state == .folder else { return [answer] }
         return await folderAnswers { $0.folder == answer.folder }
     }
 
     private func answer(_ path: FilePath) async throws -> WhyAnswer {
-        func fileAnswer(_ state: String, _ folder: String?, _ text: String, _ hold: Hold? = nil) -> WhyAnswer {
+        func fileAnswer(_ state: ShownState, _ folder: String?, _ text: String, _ hold: Hold? = nil) -> WhyAnswer {
             WhyAnswer(
                 folder: folder, path: path.display, state: state, text: text,
                 holds: [hold].compactMap { $0.map(HoldView.init) })
         }
         if let file = watcher.settlingFiles().first(where: { $0.path.shown == path }) {
             if let absence = watcher.states().absence(of: file.folder) {
-                return fileAnswer("settling", file.folder, "\(absence); settling continues when the folder is back")
+                return fileAnswer(.settling, file.folder, "\(absence); settling continues when the folder is back")
             }
-            return fileAnswer("settling", file.folder, "it is settling: \(file.fullExplanation)", hold(file))
+            return fileAnswer(.settling, file.folder, "it is settling: \(file.fullExplanation)", hold(file))
         }
         let held = await grouping.waiting(naming: .max).values.flatMap(\.first)
         if let one = held.first(where: { $0.file.path.shown == path }) {
             if let absence = watcher.states().absence(of: one.file.folder) {
-                return fileAnswer("gathering", one.file.folder, absence)
+                return fileAnswer(.gathering, one.file.folder, absence)
             }
             return fileAnswer(
-                "gathering", one.file.folder, one.reason, hold(.gathering, one.reason, one.since, one.until))
+                .gathering, one.file.folder, one.reason, hold(.gathering, one.reason, one.since, one.until))
         }
         let rules = context.settings.folders.map(\.watch)
         let (now, sources) = (context.clocks.wall(), sources)
@@ -181,16 +147,16 @@ struct WhyExplainer: Sendable {
                 else { return (evaluation, nil) }
                 return (evaluation, Found(relative: relative, status: status))
             }
-        } catch is SlowDisk.Silent { return fileAnswer("unknown", nil, "its disk does not respond") }
+        } catch is SlowDisk.Silent { return fileAnswer(.unknown, nil, "its disk does not respond") }
         switch evaluation {
-        case .itself(let folder): return fileAnswer("folder", folder, "it is the folder \(folder)")
-        case .outside: return fileAnswer("outside", nil, "it is in no watched folder")
-        case .leftAlone(let folder, let reason): return fileAnswer("left_alone", folder, "it \(reason)")
+        case .itself(let folder): return fileAnswer(.folder, folder, "it is the folder \(folder)")
+        case .outside: return fileAnswer(.outside, nil, "it is in no watched folder")
+        case .leftAlone(let folder, let reason): return fileAnswer(.leftAlone, folder, "it \(reason)")
         case .taken(let folder):
-            guard let found else { return fileAnswer("expected", folder, "it no longer exists") }
+            guard let found else { return fileAnswer(.expected, folder, "it no longer exists") }
             if found.status.size == 0, context.configuration.folder(folder)?.empty == .skip {
                 return fileAnswer(
-                    "left_alone", folder, "it is empty, and folder \(folder) skips empty files (empty: skip)")
+                    .leftAlone, folder, "it is empty, and folder \(folder) skips empty files (empty: skip)")
             }
             return fileAnswer(
                 try await state(folder, found.relative), folder, try await fate(folder, found.relative, found.status))
@@ -213,8 +179,8 @@ struct WhyExplainer: Sendable {
         let status: FileStatus
     }
 
-    private func state(_ folder: String, _ relative: FilePath) async throws -> String {
-        try await context.store.read { try $0.tombstones.known(folder, relative) } == nil ? "expected" : "known"
+    private func state(_ folder: String, _ relative: FilePath) async throws -> ShownState {
+        try await context.store.read { try $0.tombstones.known(folder, relative) } == nil ? .expected : .known
     }
 
     private func fate(_ folder: String, _ relative: FilePath, _ status: FileStatus) async throws -> String {
@@ -245,26 +211,26 @@ extension UploadView {
     /// queue, or its speed limit.
     var explanation: String? {
         switch state {
-        case "completed":
+        case .completed:
             guard let remote else { return "it was uploaded" }
             return "it was uploaded to \(remote.url ?? remote.id ?? destination)"
                 + (remote.verifiedBy.map { ", verified by \($0)" } ?? "")
                 // Only with a reason: a source may simply be configured to be kept.
                 + (["kept: ", "pending: "].contains { sourceState.hasPrefix($0) }
                     ? "; its source is \(sourceState)" : "")
-        case "failed":
+        case .failed:
             return "it was refused: \(error?.message ?? "the reason is unknown"); `sluice retry \(id)` tries again"
-        case "cancelled" where error?.code == BeforeUpload.skipped:
+        case .cancelled where error?.code == BeforeUpload.skipped:
             return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks the program again"
-        case "cancelled" where error?.code == Failure.sourceChanged:
+        case .cancelled where error?.code == Failure.sourceChanged:
             return error?.message ?? "its source changed while it was uploaded in place"
-        case "cancelled": return "it was cancelled by command; `sluice retry \(id)` queues it again"
-        case "expired":
+        case .cancelled: return "it was cancelled by command; `sluice retry \(id)` queues it again"
+        case .expired:
             return "\(error?.message ?? "it waited for too long"); `sluice retry \(id)` queues it again"
-        case "settling": return "it changed after it was found, and waits until it settles again"
-        case "staging":
+        case .settling: return "it changed after it was found, and waits until it settles again"
+        case .staging:
             return staging == nil ? "it waits for its turn to be copied" : "it is being copied into staging"
-        case "waiting": return holds.first?.text ?? "it waits"
+        case .waiting: return holds.first?.text ?? "it waits"
         default: return nil
         }
     }

@@ -1,3 +1,4 @@
+internal import API
 package import Config
 package import Core
 package import Linux

@@ -1,3 +1,4 @@
+internal import API
 package import Config
 internal import Core
 internal import Credentials
@@ -63,7 +64,7 @@ final class ConfigurationReloader: Sendable {
         let scheduler: Scheduler
         let stager: Stager
         let releaser: Releaser
-        let hooks: Hooks?
+        let hooks: Hooks
     }
 
     init(
@@ -134,7 +135,7 @@ final class ConfigurationReloader: Sendable {
         if old.settings.folders.map(\.watch) != new.settings.folders.map(\.watch) {
             loops.watcher.change(new.settings.folders.map(\.watch), skipExisting: firstWatch.skipping(new.settings))
         }
-        await loops.hooks?.collect()
+        await loops.hooks.collect()
         await loops.stager.reconsiderRoom()
         let changed = PreparedReload.foldersWithOtherReleaseUnsure(from: old.settings, to: new.settings)
         do { try await loops.releaser.judgeAnew(changed) } catch {
@@ -168,8 +169,20 @@ final class ConfigurationReloader: Sendable {
 }
 
 extension ChangeView {
+    init(_ change: SettingsChanges.Change) {
+        self.init(
+            what: change.what, name: change.name.isEmpty ? nil : change.name, change: change.kind.rawValue,
+            keys: change.keys)
+    }
+
     /// `folder cam added`, `destination nas changed (token, url)`.
     package var words: String {
         "\(what)\(name.map { " " + $0 } ?? "") \(change)" + (keys.isEmpty ? "" : " (\(keys.joined(separator: ", ")))")
+    }
+}
+
+extension ProblemView {
+    init(_ problem: ConfigProblem) {
+        self.init(place: problem.place, key: problem.key, text: problem.text, excerpt: problem.excerpt)
     }
 }

@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Core
 internal import Linux
@@ -71,14 +72,14 @@ extension UploadAttempt {
     /// - Parameter changes: Changes that earlier programs requested.
     private func asked(_ changes: BeforeUpload.Changes) throws -> [UInt8] {
         let (upload, asset) = (claim.upload, claim.asset)
-        return try AskedView(
+        let input = BeforeUploadInput(
             id: upload.id, key: upload.key, folder: upload.folder, destination: upload.destination,
             path: asset.path.display, name: (changes.name ?? upload.name).display, size: asset.stagedSize,
             sha256: asset.sha256.map { hexadecimal($0) }, mediaType: upload.mediaType,
             metadata: upload.metadata.merging(changes.metadata) { $1 },
             context: upload.context.merging(changes.context) { $1 }, generation: upload.generation,
-            createdAt: upload.createdAt.description
-        ).json
+            createdAt: upload.createdAt.description)
+        return try JSON.line(input)
     }
 
     private func waits(_ place: String, _ words: String, _ duration: Duration?) -> Verdict {

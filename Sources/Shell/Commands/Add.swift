@@ -1,6 +1,6 @@
+internal import API
 internal import Control
 internal import Core
-internal import Daemon
 internal import Glibc
 internal import Linux
 internal import Transport

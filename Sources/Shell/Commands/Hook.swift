@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Control
 internal import Core
@@ -46,7 +47,7 @@ private func told(_ hook: Hook, _ settings: Settings, _ call: Invocation) async 
             ExitCode(refusal.code), refusal.message,
             remedy: "The configuration file has it: load it with `sluice reload`.")
     }
-    return try await HookTrial.byHand(hook, settings) { try JSON.bytes($0) + [UInt8(ascii: "\n")] }
+    return try await HookTrial.byHand(hook, settings)
 }
 
 private func cost(_ trial: HookTrial) -> String {

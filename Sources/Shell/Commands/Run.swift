@@ -1,3 +1,4 @@
+internal import API
 internal import Config
 internal import Control
 internal import Core
@@ -101,7 +102,7 @@ private func start(
                 settings, kinds: DestinationTable.builtIn, log: log,
                 reloading: Reloading(
                     load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }),
-                reporting: .asAnswered, countsLinks: true)
+                countsLinks: true)
         }
     }
     signals?.whenAskedToStop {

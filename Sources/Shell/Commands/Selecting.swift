@@ -1,3 +1,4 @@
+internal import API
 internal import Control
 internal import Core
 internal import Daemon

@@ -1,3 +1,4 @@
+import API
 import Core
 import Credentials
 import Store

@@ -1,8 +1,10 @@
+import API
 import Config
 import Core
 import Credentials
 import Linux
 import Names
+import Notices
 import Store
 import TestKit
 import Testing
@@ -29,6 +31,12 @@ extension ComponentScene {
             grouping: { await grouping.held }, onReturn: { _ in })
         let retention = SourceRetention(
             context: context, stateHealth: parts.stateHealth, signal: parts.signals.retention)
+        let cache = EventCache(context: context, views: views, live: parts.live, making: parts.making)
+        let sender = HookSender(
+            transport: PermittedTransport(Transport(names: parts.addresses)), secrets: parts.secrets, clocks: clocks)
+        let hooks = Hooks(
+            context: context, stateHealth: parts.stateHealth, ledger: parts.limits.ledger, counters: parts.counters,
+            slots: AsyncSemaphore {}, signal: parts.signals.hook, scheduler: scheduler, sender: sender, events: cache)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: nil,
             factory: DestinationFactory(
@@ -36,9 +44,8 @@ extension ComponentScene {
                 log: .silent),
             firstWatch: FirstWatch(store: store), secrets: parts.secrets,
             loops: ConfigurationReloader.Loops(
-                watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: nil),
+                watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
             signals: parts.signals)
-        let cache = EventCache(context: context, views: views, live: parts.live, making: parts.making)
         return OperationHandlers(
             context: context, lifecycle: lifecycle, signals: parts.signals, stateHealth: parts.stateHealth,
             sources: parts.sources, secrets: parts.secrets, mediaReading: parts.mediaReading, live: parts.live,
@@ -51,7 +58,7 @@ extension ComponentScene {
             loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: AsyncBroadcast(), fileSystems: fileSystems, intake: intake,
                 grouping: grouping, media: media, retention: retention, stager: stager,
-                scheduler: scheduler, releaser: releaser, hooks: nil))
+                scheduler: scheduler, releaser: releaser, hooks: hooks))
     }
 }
 
@@ -68,7 +75,7 @@ struct HandlerTests {
         let commands = scene.handlers().commands
         let ids = [try await scene.record("a"), try await scene.record("b"), try await scene.record("c")]
         #expect(await Self.code { _ = try await commands.remove(Selection(ids: [ids[0]])) } == .conflict)
-        #expect(try await commands.cancel(Selection(ids: [ids[0]])).uploads.map(\.state) == ["cancelled"])
+        #expect(try await commands.cancel(Selection(ids: [ids[0]])).uploads.map(\.state) == [.cancelled])
         #expect(try await commands.cancel(Selection(all: true)).count == 2)
         #expect(try await commands.remove(Selection(ids: [ids[0]])).uploads.map(\.list) == ["history"])
         #expect(try await commands.flush(FlushRequest(list: "cancelled")).count == 2)
@@ -134,7 +141,7 @@ struct HandlerTests {
     @Test("why reports a path in no folder, and refuses a name without an upload")
     func why() async throws {
         let why = try await ComponentScene().handlers().why
-        #expect(try await why.why("/elsewhere/a").answers.map(\.state) == ["outside"])
+        #expect(try await why.why("/elsewhere/a").answers.map(\.state) == [.outside])
         #expect(await Self.code { _ = try await why.why("nothing-like-this") } == .notFound)
     }
 

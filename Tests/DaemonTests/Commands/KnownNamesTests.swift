@@ -1,3 +1,4 @@
+import API
 import Testing
 
 @testable import Daemon

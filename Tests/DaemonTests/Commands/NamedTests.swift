@@ -1,3 +1,4 @@
+import API
 import Core
 import Store
 import TestKit
@@ -20,7 +21,7 @@ struct NamedTests {
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
         try await scene.isRunning(0)
         let over = try await scene.daemon.show(id).upload
-        #expect(over.state == "cancelled" && over.remote?.id == "media-7" && over.remote?.verifiedBy == nil)
+        #expect(over.state == .cancelled && over.remote?.id == "media-7" && over.remote?.verifiedBy == nil)
         try await scene.stop()
     }
 

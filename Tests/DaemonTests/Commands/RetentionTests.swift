@@ -1,3 +1,4 @@
+import API
 import Core
 import Linux
 import Store
@@ -49,7 +50,7 @@ struct RetentionTests {
         #expect(try await list(scene, "failed") == [failed])
         #expect(try await list(scene, "history") == [done])
         let gone = try await scene.daemon.show(done).upload
-        #expect(gone.state == "completed" && gone.list == "history" && gone.progress.fraction == 1)
+        #expect(gone.state == .completed && gone.list == "history" && gone.progress.fraction == 1)
         #expect(try await scene.daemon.status().counts == Counts(failed: 1))
         clocks.advance(by: .seconds(55))
         scene.daemon.signals.history.signal()

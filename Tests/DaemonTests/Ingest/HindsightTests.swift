@@ -1,3 +1,4 @@
+import API
 import Core
 import TestKit
 import Testing
@@ -25,7 +26,7 @@ struct HindsightTests {
         clocks.advance(by: .seconds(3600))
         let old = try await events()
         #expect(!old.isEmpty)
-        #expect(old.allSatisfy { $0.op?.holds.isEmpty == true && $0.op?.state == "queued" })
+        #expect(old.allSatisfy { $0.op?.holds.isEmpty == true && $0.op?.state == .queued })
         #expect(try await scene.daemon.show(id).upload.holds.map(\.text) == ["destination nas is paused"])
         let other = try await scene.add("b.mp4")
         try await scene.reach(.queued, [other])

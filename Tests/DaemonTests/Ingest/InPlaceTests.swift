@@ -1,3 +1,4 @@
+import API
 import Core
 import Glibc
 import Linux
@@ -200,7 +201,7 @@ struct InPlaceTests {
             let view = try await scene.daemon.show(id).upload
             return view.holds.contains { $0.kind == "absent" } ? view : nil
         }
-        #expect(shown.state == "waiting")
+        #expect(shown.state == .waiting)
         #expect(shown.attempt == 0)
         #expect(scene.remote.objects.isEmpty)
         try Files.rename(elsewhere, to: cam)

@@ -1,3 +1,4 @@
+import API
 import Core
 import Testing
 
@@ -9,7 +10,7 @@ struct ShownStateTests {
     private static let cam = UploadClass(folder: "cam", destination: "nas")
     private static let door = UploadClass(folder: "door", destination: "nas")
 
-    private static func search(_ state: String) -> ShownStateSearch {
+    private static func search(_ state: ShownState) -> ShownStateSearch {
         var filter = UploadFilter()
         filter.states = [.staging, .queued, .uploading]
         var search = ShownStateSearch(state: state, filter: filter)
@@ -20,7 +21,7 @@ struct ShownStateTests {
 
     @Test("queued uploads are searched only in classes without a hold")
     func queued() {
-        var search = Self.search("queued")
+        var search = Self.search(.queued)
         #expect(search.parts.map(\.classes) == [[Self.door]])
         #expect(search.parts.map(\.states) == [[.queued]])
         search.everythingWaits = true
@@ -29,7 +30,7 @@ struct ShownStateTests {
 
     @Test("waiting uploads are those of held classes, and those with a hold of their own")
     func waiting() {
-        var search = Self.search("waiting")
+        var search = Self.search(.waiting)
         #expect(search.parts.map(\.classes) == [[Self.cam], nil])
         #expect(search.parts.map(\.isHeld) == [false, true])
         search.copiesWait = true
@@ -40,7 +41,7 @@ struct ShownStateTests {
 
     @Test("paused uploads are not those that a policy rule holds")
     func paused() {
-        var search = Self.search("paused")
+        var search = Self.search(.paused)
         #expect(search.parts.first?.classes == [])
         search.classHolds.append((Self.door, [Hold(.global, since: WallTime(milliseconds: 0), text: "paused")]))
         #expect(search.parts.first?.classes == [Self.door])
@@ -48,9 +49,9 @@ struct ShownStateTests {
 
     @Test("states that depend on no hold are searched in one query")
     func others() {
-        #expect(Self.search("settling").parts.map(\.isUnsettled) == [true])
-        #expect(Self.search("uploading").parts == [Self.search("uploading").filter])
-        #expect(!Self.search("expired").dependsOnHolds)
+        #expect(Self.search(.settling).parts.map(\.isUnsettled) == [true])
+        #expect(Self.search(.uploading).parts == [Self.search(.uploading).filter])
+        #expect(!Self.search(.expired).dependsOnHolds)
     }
 
     @Test("a query for a shown state asks for the stored states behind it")

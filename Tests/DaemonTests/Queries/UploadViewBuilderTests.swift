@@ -1,3 +1,4 @@
+import API
 import Core
 import Store
 import TestKit
@@ -32,13 +33,13 @@ struct UploadViewBuilderTests {
     @Test("a queued upload is shown as waiting exactly while it has a hold")
     func waiting() async throws {
         let row = try await Self.row(.queued)
-        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).state == "queued")
+        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).state == .queued)
         var facts = UploadViewBuilder.Facts()
         facts.ofClass = [Self.hold(.schedule)]
         let view = Self.builder().view(row, facts)
-        #expect(view.state == "waiting")
+        #expect(view.state == .waiting)
         #expect(view.holds.map(\.kind) == ["schedule"])
-        #expect(Self.builder().viewWithoutHolds(row, facts).state == "queued")
+        #expect(Self.builder().viewWithoutHolds(row, facts).state == .queued)
     }
 
     @Test("a hold on a class holds an upload only since the upload was created")
@@ -177,7 +178,7 @@ struct UploadViewBuilderTests {
         row.asset.unknown.action = "shred"
         row.asset.unknown.sourceState = "melted"
         let view = Self.builder().view(row, UploadViewBuilder.Facts())
-        #expect([view.state, view.sourceAction, view.sourceState] == ["floating", "shred", "melted"])
+        #expect([view.state.rawValue, view.sourceAction, view.sourceState] == ["floating", "shred", "melted"])
         // Whether it is under way is not known, so its state explains nothing.
         #expect(view.explanation == nil)
     }

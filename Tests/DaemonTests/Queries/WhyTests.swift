@@ -1,3 +1,4 @@
+import API
 import Core
 import Linux
 import TestKit
@@ -19,7 +20,7 @@ struct WhyTests {
         }
         let path = folder.path.appending("nas/cam/a.mp4").display
         let answer = try #require(try await scene.daemon.why(path).answers.first)
-        #expect(answer.state == "unknown")
+        #expect(answer.state == .unknown)
         #expect(answer.text == "its disk does not respond")
         dead.release()
         try await scene.stop()
@@ -63,7 +64,7 @@ struct WhyTests {
             let answer = try await scene.daemon.why(path.display).answers.first
             return answer?.text.hasSuffix("it is watched") == true ? answer : nil
         }
-        #expect(answer.state == "folder" && answer.folder == "cam" && answer.holds.isEmpty)
+        #expect(answer.state == .folder && answer.folder == "cam" && answer.holds.isEmpty)
         #expect(answer.text == "it is the folder cam, whose files go to nas: it is watched")
         _ = try await scene.daemon.pause(Selection(destination: "nas"))
         _ = try await scene.daemon.pause(Selection(folder: "cam"))

@@ -1,3 +1,4 @@
+import API
 import Core
 import Linux
 import TestKit
@@ -42,7 +43,7 @@ struct WhyWaitsTests {
         #expect(hold.text.hasSuffix(": `settle.quiet_for: 1h`"), "\(hold.text)")
         #expect((3600...3602).contains(try length(hold)), "\(hold)")
         let answer = try #require(try await scene.daemon.why(cam.appending("a.mp4").display).answers.first)
-        #expect(answer.state == "settling" && answer.text == "it is settling: \(hold.text)")
+        #expect(answer.state == .settling && answer.text == "it is settling: \(hold.text)")
         try await scene.stop()
     }
 

@@ -1,3 +1,4 @@
+import API
 import Core
 import Store
 import TestKit
@@ -48,7 +49,7 @@ struct AfterPartTests {
     func ends(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
         let reply = try await scene.daemon.pause(Self.selection(scope, id, afterPart: true))
-        if scope == .one { #expect(reply.uploads.first?.state == "uploading") }
+        if scope == .one { #expect(reply.uploads.first?.state == .uploading) }
         let other = scope == .one ? nil : try await scene.add("b.mp4")
         try await status(scene)
         #expect(try await scene.state(id) == .uploading)
@@ -60,7 +61,7 @@ struct AfterPartTests {
         try await status(scene)
         #expect(scene.remote.parts == [0, 1] && scene.remote.began == ["a.mp4"])
         #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.acked == 200)
-        #expect(try await scene.daemon.show(id).upload.state == "waiting")
+        #expect(try await scene.daemon.show(id).upload.state == .waiting)
         _ = try await scene.daemon.resume(Self.selection(scope, id))
         try await eventually("it goes on behind that") { scene.remote.parts.contains(2) }
         scene.remote.letGo()

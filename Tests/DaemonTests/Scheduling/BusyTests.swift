@@ -1,3 +1,4 @@
+import API
 import Core
 import Linux
 import Synchronization
@@ -179,7 +180,7 @@ struct BusyDaemonTests {
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         let view = try await scene.daemon.show(id).upload
-        #expect(view.state == "waiting" && view.holds.map(\.kind) == ["busy"] && view.attempt == 0)
+        #expect(view.state == .waiting && view.holds.map(\.kind) == ["busy"] && view.attempt == 0)
         let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
         #expect(try await scene.daemon.why(id).answers.first?.text == text)
         #expect(try await scene.daemon.status().folders.first?.hold?.text == text)

@@ -1,3 +1,4 @@
+import API
 import Core
 import Linux
 import Store
@@ -37,7 +38,7 @@ struct ExpiryTests {
         try await scene.reach(.cancelled, [id])
         try await eventually("its copy is gone") { try scene.copies.isEmpty }
         let view = try await scene.daemon.show(id).upload
-        #expect(view.state == "expired" && view.list == "cancelled")
+        #expect(view.state == .expired && view.list == "cancelled")
         #expect(view.error?.code == "expired")
         try await eventually("the source is left for good") {
             try await scene.daemon.show(id).upload.sourceState == "kept: an upload of it has expired"

@@ -1,3 +1,4 @@
+import API
 import Core
 import Destinations
 import Linux
@@ -102,7 +103,7 @@ struct RestartTests {
             let uploads = page.uploads.map { upload in
                 let path = FilePath(upload.path).relative(to: folder.path)?.display ?? upload.path
                 return [
-                    path, upload.folder, upload.destination, upload.state, "\(upload.priority)",
+                    path, upload.folder, upload.destination, upload.state.rawValue, "\(upload.priority)",
                     upload.holds.map(\.kind).joined(separator: "+"),
                 ].joined(separator: " ")
             }

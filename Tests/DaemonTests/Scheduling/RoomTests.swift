@@ -1,3 +1,4 @@
+import API
 import Config
 import Core
 import Destinations

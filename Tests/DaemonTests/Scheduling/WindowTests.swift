@@ -1,3 +1,4 @@
+import API
 import Core
 import Destinations
 import Linux
@@ -23,7 +24,7 @@ struct WindowTests {
         #expect(hold.since == (try Times.local(6)))
         #expect(hold.until == (try Times.local(22)))
         let view = try await scene.daemon.show(id).upload
-        #expect(view.state == "waiting")
+        #expect(view.state == .waiting)
         #expect(view.holds.map(\.kind) == ["schedule"])
         scene.goOn(clocks, to: try Times.local(21, 59, 59))
         try await eventually("the dispatcher waits again") { scene.daemon.signals.scheduling.isWaiting }

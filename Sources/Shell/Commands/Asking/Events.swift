@@ -1,6 +1,5 @@
 internal import Control
 internal import Core
-internal import Daemon
 
 extension Verb {
     static let events: Verb = Verb(

@@ -1,6 +1,6 @@
+internal import API
 internal import Control
 internal import Core
-internal import Daemon
 internal import Linux
 
 extension Verb {
@@ -36,7 +36,7 @@ private func follow(_ call: Invocation, _ client: ControlClient) async throws {
     var picture = Picture()
     var query = ListQuery()
     query.list = "ongoing"
-    query.state = "uploading"
+    query.state = ShownState.uploading.rawValue
     query.limit = 20
     var last: (lines: [String], at: WallTime)?
     var isAway = false

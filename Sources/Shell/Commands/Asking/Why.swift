@@ -1,6 +1,6 @@
+internal import API
 internal import Control
 internal import Core
-internal import Daemon
 
 extension Verb {
     static let why: Verb = Verb(
@@ -31,10 +31,10 @@ extension Verb {
 private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [String] {
     view.answers.flatMap { answer in
         let head = answer.path + (answer.destination.map { " to \($0)" } ?? "")
-        let state = answer.state.replacing("_", with: " ")
+        let state = answer.state.rawValue.replacing("_", with: " ")
         var lines = [console.styled(head, .bold) + "  " + state]
         // The first hold repeats the sentence, with more detail.
-        if answer.holds.isEmpty || answer.state == "folder" { lines.append("  " + printable(answer.text)) }
+        if answer.holds.isEmpty || answer.state == .folder { lines.append("  " + printable(answer.text)) }
         for hold in answer.holds {
             lines.append("  " + holdText(hold, now) + ", since \(Units.moment(hold.since, now: now))")
         }

@@ -1,5 +1,4 @@
 internal import Core
-package import Daemon
 internal import FoundationEssentials
 
 /// The JSON form of the views: snake_case names, sorted, so that a person can compare two replies.
@@ -7,6 +6,9 @@ package enum JSON {
     package static func bytes(_ value: some Encodable) throws -> [UInt8] {
         Array(try encoder().encode(value))
     }
+
+    /// The same as one line of text, for files and programs.
+    package static func line(_ value: some Encodable) throws -> [UInt8] { try bytes(value) + [UInt8(ascii: "\n")] }
 
     /// The same for a page, with its uploads written one after another: the encoder keeps its whole output as a tree,
     /// which for a thousand uploads is many times the size of their text.
@@ -41,38 +43,5 @@ package enum JSON {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         return try decoder.decode(type, from: Data(bytes))
-    }
-}
-
-/// The JSON form of an error: `{"error": {"code", "message", "id"}}`. The code is text, since a newer daemon may have
-/// more codes.
-struct ErrorReply: Codable {
-    struct Content: Codable {
-        var code: String
-        var message: String
-        var id: String?
-    }
-
-    var error: Content
-
-    init(code: String, message: String, id: String? = nil) {
-        error = Content(code: code, message: message, id: id)
-    }
-
-    init(_ refusal: Refusal) { self.init(code: refusal.code.rawValue, message: refusal.message, id: refusal.id) }
-}
-
-extension Refusal.Code {
-    /// The HTTP status for it.
-    package var status: Int {
-        switch self {
-        case .badRequest: 400
-        case .forbidden: 403
-        case .notFound: 404
-        case .ambiguous, .conflict, .duplicate, .sourceMissing: 409
-        case .destination: 502
-        case .unavailable: 503
-        case .noRoom: 507
-        }
     }
 }

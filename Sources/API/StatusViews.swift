@@ -34,33 +34,37 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var classes: [ClassView]?
     /// In the order of the configuration; absent without any.
     package var hooks: [HookView]?
-}
 
-/// A hook, and the state of its notices.
-package struct HookView: Codable, Sendable, Hashable {
-    package var name: String
-    /// The program; or scheme, host and port.
-    package var target: String
-    /// Waiting notices.
-    package var waiting: Int
-    /// When the event of the oldest notice happened.
-    package var oldest: String?
-    /// The reason for the last failure, or the hold that keeps notices from being sent.
-    package var hold: HoldView?
-    /// Counters since the start of the daemon.
-    package var told: Int
-    package var givenUp: Int
-    package var dropped: Int
-    package var lastTold: String?
-
-    init(_ line: HookQueue, _ hold: Hold?) {
-        name = line.hook.name
-        target = line.hook.target.shown
-        waiting = line.waiting.count
-        oldest = line.oldest?.description
-        self.hold = hold.map(HoldView.init)
-        (told, givenUp, dropped) = (line.toldCount, line.givenUp, line.dropped)
-        lastTold = line.lastTold?.description
+    package init(
+        version: String, pid: Int32, startedAt: String, starting: Bool, counts: Counts, filesTotal: Int, filesDone: Int,
+        bytesTotal: Int64, bytesDone: Int64, rate: Int64, eta: Int64? = nil, paused: [PauseView], folders: [FolderView],
+        destinations: [DestinationView], staging: StagingView, warnings: [String], seq: Int64, settling: [SettlingView],
+        overflows: Int, limit: Int64? = nil, exceptions: [OverrideView]? = nil, classes: [ClassView]? = nil,
+        hooks: [HookView]? = nil
+    ) {
+        self.version = version
+        self.pid = pid
+        self.startedAt = startedAt
+        self.starting = starting
+        self.counts = counts
+        self.filesTotal = filesTotal
+        self.filesDone = filesDone
+        self.bytesTotal = bytesTotal
+        self.bytesDone = bytesDone
+        self.rate = rate
+        self.eta = eta
+        self.paused = paused
+        self.folders = folders
+        self.destinations = destinations
+        self.staging = staging
+        self.warnings = warnings
+        self.seq = seq
+        self.settling = settling
+        self.overflows = overflows
+        self.limit = limit
+        self.exceptions = exceptions
+        self.classes = classes
+        self.hooks = hooks
     }
 }
 
@@ -71,6 +75,13 @@ package struct ClassView: Codable, Sendable, Hashable {
     package var waiting: Int
     /// The hold that ends last, as far as that is known.
     package var hold: HoldView
+
+    package init(folder: String, destination: String, waiting: Int, hold: HoldView) {
+        self.folder = folder
+        self.destination = destination
+        self.waiting = waiting
+        self.hold = hold
+    }
 }
 
 /// A file that has not settled yet.
@@ -86,6 +97,18 @@ package struct SettlingView: Codable, Sendable, Hashable {
     package var rate: Int64?
     /// Whether it has waited longer than `settle.report_after`.
     package var overdue: Bool
+
+    package init(
+        folder: String, path: String, size: Int64, since: String, reason: String, rate: Int64? = nil, overdue: Bool
+    ) {
+        self.folder = folder
+        self.path = path
+        self.size = size
+        self.since = since
+        self.reason = reason
+        self.rate = rate
+        self.overdue = overdue
+    }
 }
 
 package struct PauseView: Codable, Sendable, Hashable {
@@ -94,6 +117,13 @@ package struct PauseView: Codable, Sendable, Hashable {
     package var name: String?
     package var since: String
     package var until: String?
+
+    package init(scope: String, name: String? = nil, since: String, until: String? = nil) {
+        self.scope = scope
+        self.name = name
+        self.since = since
+        self.until = until
+    }
 }
 
 package struct FolderView: Codable, Sendable, Hashable {
@@ -117,12 +147,35 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var hold: HoldView?
     /// Present limit in bytes a second for all its files together; absent for no limit.
     package var limit: Int64?
+
+    package init(
+        name: String, path: String, state: String, settling: Int, polled: Int = 0, unwatched: Int = 0,
+        gathering: [GatheringView]? = nil,
+        retention: RetentionView? = nil, card: CardView? = nil, hold: HoldView? = nil, limit: Int64? = nil
+    ) {
+        self.name = name
+        self.path = path
+        self.state = state
+        self.settling = settling
+        self.polled = polled
+        self.unwatched = unwatched
+        self.gathering = gathering
+        self.retention = retention
+        self.card = card
+        self.hold = hold
+        self.limit = limit
+    }
 }
 
 package struct GatheringView: Codable, Sendable, Hashable {
     package var path: String
     /// The reason why it waits.
     package var reason: String
+
+    package init(path: String, reason: String) {
+        self.path = path
+        self.reason = reason
+    }
 }
 
 /// The loss if a removable disk were gone. Counts stop at 1,000.
@@ -138,6 +191,15 @@ package struct CardView: Codable, Sendable, Hashable {
     package var failed: Int
     /// Sources that will be deleted or moved.
     package var unreleased: Int
+
+    package init(level: String, settling: Bool, unstaged: Int, unverified: Int, failed: Int, unreleased: Int) {
+        self.level = level
+        self.settling = settling
+        self.unstaged = unstaged
+        self.unverified = unverified
+        self.failed = failed
+        self.unreleased = unreleased
+    }
 }
 
 /// The effect of `after_upload: {source: keep, for: …, until_free: …}` in a folder.
@@ -153,6 +215,18 @@ package struct RetentionView: Codable, Sendable, Hashable {
     package var goingBytes: Int64
     /// When the oldest removable source was verified.
     package var oldest: String?
+
+    package init(
+        free: Int64? = nil, untilFree: Int64? = nil, seconds: Int64? = nil, goingFiles: Int, goingBytes: Int64,
+        oldest: String? = nil
+    ) {
+        self.free = free
+        self.untilFree = untilFree
+        self.seconds = seconds
+        self.goingFiles = goingFiles
+        self.goingBytes = goingBytes
+        self.oldest = oldest
+    }
 }
 
 package struct DestinationView: Codable, Sendable, Hashable {
@@ -171,6 +245,22 @@ package struct DestinationView: Codable, Sendable, Hashable {
     package var limit: Int64?
     /// Its report of its free space; absent if it has not been queried, or reported none.
     package var space: SpaceView?
+
+    package init(
+        name: String, type: String, state: String, hold: HoldView? = nil, running: Int, waiting: Int, sentToday: Int64,
+        receivedToday: Int64, limit: Int64? = nil, space: SpaceView? = nil
+    ) {
+        self.name = name
+        self.type = type
+        self.state = state
+        self.hold = hold
+        self.running = running
+        self.waiting = waiting
+        self.sentToday = sentToday
+        self.receivedToday = receivedToday
+        self.limit = limit
+        self.space = space
+    }
 }
 
 /// A destination's report of its free space. Values that it does not report are absent.
@@ -205,6 +295,18 @@ package struct StagingView: Codable, Sendable, Hashable {
     package var hold: HoldView?
     /// Copies and exports in progress; small files end too soon to be seen.
     package var running: [StagingRunView]?
+
+    package init(
+        path: String, used: Int64, free: Int64, cap: Int64? = nil, hold: HoldView? = nil,
+        running: [StagingRunView]? = nil
+    ) {
+        self.path = path
+        self.used = used
+        self.free = free
+        self.cap = cap
+        self.hold = hold
+        self.running = running
+    }
 }
 
 /// A copy in progress.
@@ -222,4 +324,17 @@ package struct StagingRunView: Codable, Sendable, Hashable {
     package var rate: Int64?
     /// In seconds.
     package var eta: Int64?
+
+    package init(
+        path: String, work: String, fraction: Double? = nil, done: Int64, total: Int64, rate: Int64? = nil,
+        eta: Int64? = nil
+    ) {
+        self.path = path
+        self.work = work
+        self.fraction = fraction
+        self.done = done
+        self.total = total
+        self.rate = rate
+        self.eta = eta
+    }
 }

@@ -10,6 +10,14 @@ package struct OnceView: Codable, Sendable, Hashable {
         /// Whether it is younger than its folder's `min_age`.
         package var isYoung: Bool
 
+        package init(folder: String, path: String, size: Int64, reason: String, isYoung: Bool) {
+            self.folder = folder
+            self.path = path
+            self.size = size
+            self.reason = reason
+            self.isYoung = isYoung
+        }
+
         enum CodingKeys: String, CodingKey {
             case folder, path, size, reason
             case isYoung = "young"
@@ -20,6 +28,11 @@ package struct OnceView: Codable, Sendable, Hashable {
     package struct Unreleased: Codable, Sendable, Hashable {
         package var path: String
         package var reason: String
+
+        package init(path: String, reason: String) {
+            self.path = path
+            self.reason = reason
+        }
     }
 
     /// Whether no work of this run is left: status 0. Else 75.

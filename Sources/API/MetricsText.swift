@@ -1,5 +1,4 @@
 internal import Core
-package import Daemon
 
 /// Metrics in the format of Prometheus: text format 0.0.4.
 package enum MetricsText {
@@ -56,11 +55,4 @@ package enum MetricsText {
         }
         return out
     }
-}
-
-extension Reporting {
-    /// The files with the same content as the daemon's present answers.
-    package static let asAnswered = Reporting(
-        metrics: { MetricsText.bytes($0) }, status: { try JSON.bytes($0) + [UInt8(ascii: "\n")] },
-        event: { try JSON.bytes($0) + [UInt8(ascii: "\n")] })
 }

@@ -1,5 +1,3 @@
-internal import Config
-
 /// The result of a reload, as in the API.
 package struct ReloadView: Codable, Sendable, Hashable {
     /// Whether the new configuration is in force. If not, the old one still is, and nothing was changed.
@@ -29,13 +27,6 @@ package struct ChangeView: Codable, Sendable, Hashable {
     /// The keys with new values.
     package var keys: [String]
 
-    init(_ change: SettingsChanges.Change) {
-        what = change.what
-        name = change.name.isEmpty ? nil : change.name
-        self.change = change.kind.rawValue
-        keys = change.keys
-    }
-
     package init(what: String, name: String?, change: String, keys: [String]) {
         self.what = what
         self.name = name
@@ -61,7 +52,4 @@ package struct ProblemView: Codable, Sendable, Hashable {
         self.excerpt = excerpt
     }
 
-    init(_ problem: ConfigProblem) {
-        self.init(place: problem.place, key: problem.key, text: problem.text, excerpt: problem.excerpt)
-    }
 }

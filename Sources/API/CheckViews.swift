@@ -42,7 +42,7 @@ package struct CheckRequest: Codable, Sendable, Hashable {
         self.destination = destination
     }
 
-    var isAll: Bool { folder == nil && destination == nil }
-    func means(folder name: String) -> Bool { isAll || folder == name }
-    func means(destination name: String) -> Bool { isAll || destination == name }
+    package var isAll: Bool { folder == nil && destination == nil }
+    package func means(folder name: String) -> Bool { isAll || folder == name }
+    package func means(destination name: String) -> Bool { isAll || destination == name }
 }

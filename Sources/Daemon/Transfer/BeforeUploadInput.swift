@@ -1,7 +1,5 @@
-internal import FoundationEssentials
-
 /// The input of a `before_upload` program, as JSON with snake_case names.
-struct AskedView: Encodable, Sendable {
+struct BeforeUploadInput: Encodable, Sendable {
     var id: String
     var key: String?
     var folder, destination: String
@@ -16,13 +14,4 @@ struct AskedView: Encodable, Sendable {
     var metadata, context: [String: String]
     var generation: Int
     var createdAt: String
-
-    var json: [UInt8] {
-        get throws {
-            let encoder = JSONEncoder()
-            encoder.keyEncodingStrategy = .convertToSnakeCase
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-        }
-    }
 }

@@ -26,6 +26,19 @@ package struct PlanView: Codable, Sendable, Hashable {
     package var queues: [PlanQueueView]
     /// Facts that a person needs to read the plan.
     package var notes: [String]
+
+    package init(
+        from: String, until: String, isCut: Bool, rates: [PlanRateView], steps: [PlanStepView], queues: [PlanQueueView],
+        notes: [String]
+    ) {
+        self.from = from
+        self.until = until
+        self.isCut = isCut
+        self.rates = rates
+        self.steps = steps
+        self.queues = queues
+        self.notes = notes
+    }
 }
 
 package struct PlanRateView: Codable, Sendable, Hashable {
@@ -35,6 +48,12 @@ package struct PlanRateView: Codable, Sendable, Hashable {
     package var rate: Int64?
     /// `given`; `measured`, from recent transfers; `usage`, from the busiest hour of the last week; `unknown`.
     package var source: String
+
+    package init(destination: String? = nil, rate: Int64? = nil, source: String) {
+        self.destination = destination
+        self.rate = rate
+        self.source = source
+    }
 }
 
 /// A period in which uploads of one folder are sent to one destination.
@@ -55,6 +74,23 @@ package struct PlanStepView: Codable, Sendable, Hashable {
     package var end: String
     /// The holds that end it.
     package var holds: [HoldView]
+
+    package init(
+        from: String, to: String, folder: String, destination: String, interface: String? = nil, network: String,
+        files: Int64, bytes: Int64, rate: Int64, end: String, holds: [HoldView]
+    ) {
+        self.from = from
+        self.to = to
+        self.folder = folder
+        self.destination = destination
+        self.interface = interface
+        self.network = network
+        self.files = files
+        self.bytes = bytes
+        self.rate = rate
+        self.end = end
+        self.holds = holds
+    }
 }
 
 /// All waiting uploads of one folder to one destination.
@@ -79,6 +115,26 @@ package struct PlanQueueView: Codable, Sendable, Hashable {
     package var waits: [PlanWaitView]
     /// The reasons why the end is unknown; empty where it is known, or where it is only not within a month.
     package var obstacles: [PlanObstacleView]
+
+    package init(
+        folder: String, destination: String, files: Int64, bytes: Int64, ends: String? = nil, leftFiles: Int64,
+        leftBytes: Int64, copying: Int64, paused: Int64, going: Int64, turns: Int64, waits: [PlanWaitView],
+        obstacles: [PlanObstacleView]
+    ) {
+        self.folder = folder
+        self.destination = destination
+        self.files = files
+        self.bytes = bytes
+        self.ends = ends
+        self.leftFiles = leftFiles
+        self.leftBytes = leftBytes
+        self.copying = copying
+        self.paused = paused
+        self.going = going
+        self.turns = turns
+        self.waits = waits
+        self.obstacles = obstacles
+    }
 }
 
 /// An obstacle that leaves the end unknown.
@@ -90,6 +146,13 @@ package struct PlanObstacleView: Codable, Sendable, Hashable {
     /// The number of files with this obstacle.
     package var files: Int64
     package var bytes: Int64
+
+    package init(kind: String, text: String, files: Int64, bytes: Int64) {
+        self.kind = kind
+        self.text = text
+        self.files = files
+        self.bytes = bytes
+    }
 }
 
 package struct PlanWaitView: Codable, Sendable, Hashable {
@@ -100,10 +163,18 @@ package struct PlanWaitView: Codable, Sendable, Hashable {
     package var until: String?
     /// In total, up to the end of the plan.
     package var seconds: Int64
+
+    package init(kind: String, text: String, from: String, until: String? = nil, seconds: Int64) {
+        self.kind = kind
+        self.text = text
+        self.from = from
+        self.until = until
+        self.seconds = seconds
+    }
 }
 
 extension PlanView {
-    init(_ plan: Plan, rates: [PlanRateView], backlog: [(copying: Int64, paused: Int64)], notes: [String]) {
+    package init(_ plan: Plan, rates: [PlanRateView], backlog: [(copying: Int64, paused: Int64)], notes: [String]) {
         self.init(
             from: plan.from.description, until: plan.until.description, isCut: plan.isCut, rates: rates,
             steps: plan.steps.map(PlanStepView.init),

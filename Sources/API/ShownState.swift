@@ -1,0 +1,40 @@
+/// The state of an upload as people and programs see it: finer than the stored one. For a file without an upload, and for
+/// a watched folder, `why` has states of its own.
+///
+/// A newer daemon may know more states: any word is kept.
+package struct ShownState: RawRepresentable, Hashable, Sendable, Codable {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+
+    // MARK: Of uploads
+
+    package static let settling = Self(rawValue: "settling")
+    package static let staging = Self(rawValue: "staging")
+    package static let queued = Self(rawValue: "queued")
+    package static let waiting = Self(rawValue: "waiting")
+    package static let opening = Self(rawValue: "opening")
+    package static let uploading = Self(rawValue: "uploading")
+    package static let finishing = Self(rawValue: "finishing")
+    package static let completed = Self(rawValue: "completed")
+    package static let failed = Self(rawValue: "failed")
+    package static let cancelled = Self(rawValue: "cancelled")
+    package static let expired = Self(rawValue: "expired")
+    /// Only as a filter: a view shows `waiting`, with the hold.
+    package static let paused = Self(rawValue: "paused")
+
+    /// The states that a list can be filtered by, by name.
+    package static let all: [ShownState] = [
+        .cancelled, .completed, .expired, .failed, .finishing, .opening, .paused, .queued, .settling, .staging,
+        .uploading, .waiting,
+    ]
+
+    // MARK: Of files without an upload, and of folders
+
+    package static let expected = Self(rawValue: "expected")
+    package static let folder = Self(rawValue: "folder")
+    package static let gathering = Self(rawValue: "gathering")
+    package static let known = Self(rawValue: "known")
+    package static let leftAlone = Self(rawValue: "left_alone")
+    package static let outside = Self(rawValue: "outside")
+    package static let unknown = Self(rawValue: "unknown")
+}

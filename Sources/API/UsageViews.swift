@@ -1,0 +1,139 @@
+/// The periods, filter and grouping of a request for usage.
+package struct UsageQuery: Sendable, Hashable {
+    /// The number of days up to today; 0 for none.
+    package var days = 7
+    /// The number of months up to this one; 0 for none.
+    package var months = 3
+    /// `destination`, `folder` or `network`; `nil` for sums alone.
+    package var by: String?
+    /// Only bytes to this destination.
+    package var destination: String?
+    /// Only bytes from this folder.
+    package var folder: String?
+
+    /// The time that the ledger covers.
+    package static let mostDays = 400
+    package static let mostMonths = 13
+
+    package init() {}
+}
+
+/// Sent and received bytes, and the state of the quotas.
+package struct UsageView: Codable, Sendable, Hashable {
+    /// The oldest first.
+    package var days: [UsagePeriodView]
+    package var months: [UsagePeriodView]
+    /// The grouping of the parts; absent without one.
+    package var by: String?
+    package var quotas: [QuotaView]
+
+    package init(days: [UsagePeriodView], months: [UsagePeriodView], by: String? = nil, quotas: [QuotaView]) {
+        self.days = days
+        self.months = months
+        self.by = by
+        self.quotas = quotas
+    }
+}
+
+package struct UsagePeriodView: Codable, Sendable, Hashable {
+    /// `2026-11-20`, `2026-11`: by the daemon's wall clock.
+    package var name: String
+    package var from: String
+    package var until: String
+    /// Bytes that were sent.
+    package var bytes: Int64
+    /// Bytes that were received.
+    package var received: Int64
+    package var files: Int64
+    /// The most bytes first; absent without a grouping.
+    package var parts: [UsagePartView]?
+
+    package init(
+        name: String, from: String, until: String, bytes: Int64, received: Int64, files: Int64,
+        parts: [UsagePartView]? = nil
+    ) {
+        self.name = name
+        self.from = from
+        self.until = until
+        self.bytes = bytes
+        self.received = received
+        self.files = files
+        self.parts = parts
+    }
+}
+
+package struct UsagePartView: Codable, Sendable, Hashable {
+    /// Empty for bytes that belong to no file of a folder.
+    package var name: String
+    package var bytes: Int64
+    package var received: Int64
+    package var files: Int64
+
+    package init(name: String, bytes: Int64, received: Int64, files: Int64) {
+        self.name = name
+        self.bytes = bytes
+        self.received = received
+        self.files = files
+    }
+}
+
+/// One limit of a quota, with the remaining amount.
+package struct QuotaView: Codable, Sendable, Hashable {
+    /// `policy`, `destinations.nas`, `folder door`.
+    package var place: String
+    /// In words: `20 GB a day`.
+    package var text: String
+    /// `bytes` or `files`.
+    package var counts: String
+    /// `any` or `metered`.
+    package var network: String
+    /// `sent`, `received` or `both`: which bytes count. Of files: `sent`.
+    package var direction: String
+    package var limit: Int64
+    /// Counted bytes or files, without the reserved ones.
+    package var used: Int64
+    /// Reserved for running transfers.
+    package var reserved: Int64
+    package var left: Int64
+    /// The start of the quota's period.
+    package var from: String
+    /// The start of the next period.
+    package var until: String
+
+    package init(
+        place: String, text: String, counts: String, network: String, direction: String, limit: Int64, used: Int64,
+        reserved: Int64, left: Int64, from: String, until: String
+    ) {
+        self.place = place
+        self.text = text
+        self.counts = counts
+        self.network = network
+        self.direction = direction
+        self.limit = limit
+        self.used = used
+        self.reserved = reserved
+        self.left = left
+        self.from = from
+        self.until = until
+    }
+}
+
+/// The space and quotas that are left for uploads to a destination: by its own report, and by the configuration.
+package struct AllowanceView: Codable, Sendable, Hashable {
+    package var destination: String
+    /// Its latest report of its free space; absent where it reports none, or was not queried yet.
+    package var space: SpaceView?
+    /// The configured quotas that count bytes to it.
+    package var quotas: [QuotaView]
+
+    package init(destination: String, space: SpaceView?, quotas: [QuotaView]) {
+        self.destination = destination
+        self.space = space
+        self.quotas = quotas
+    }
+}
+
+package struct AllowancesReply: Codable, Sendable, Hashable {
+    package var destinations: [AllowanceView]
+    package init(destinations: [AllowanceView]) { self.destinations = destinations }
+}
