@@ -147,7 +147,7 @@ struct UnsureReleaseTests {
         _ = scene.parts.unsureReleases.clear("cam")
         try Files.remove(scene.path)
         let running = Task { try await scene.parts.releaser(scene.writers).run() }
-        try await eventually("the releaser rests") { scene.parts.signals.release.isWaiting }
+        try await eventually("the releaser waits") { scene.parts.signals.release.isWaiting }
         running.cancel()
         #expect(scene.parts.unsureReleases.all.isEmpty)
     }
@@ -254,14 +254,14 @@ struct UnsureReleaseTests {
         let releaser = scene.parts.releaser(scene.writers)
         let running = Task { try await releaser.run() }
         defer { running.cancel() }
-        try await eventually("it waits") { try await scene.source().note != nil }
+        try await eventually("the release waits") { try await scene.source().note != nil }
         _ = scene.parts.unsureReleases.set("cam", Hold(.disk, since: scene.clocks.wall(), text: "x"))
         var setup = scene.parts.setup
         setup.settings.folders[0].releaseUnsure = .delete
         scene.parts.context.configuration.replace(setup)
         try await releaser.judgeAnew(["cam"])
         scene.parts.signals.release.signal()
-        try await eventually("it is released") { try await scene.source().state == .released }
+        try await eventually("the source has been released") { try await scene.source().state == .released }
         #expect(scene.parts.unsureReleases.all.isEmpty)
     }
 

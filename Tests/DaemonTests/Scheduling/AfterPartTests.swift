@@ -23,9 +23,9 @@ struct AfterPartTests {
         let scene = try await DaemonScene()
         scene.remote.standard = .waitParts
         let id = try await scene.add("a.mp4", size: 400)
-        try await eventually("the first part goes") { scene.remote.parts == [0] }
+        try await eventually("the first part is being sent") { scene.remote.parts == [0] }
         scene.remote.step()
-        try await eventually("the second goes") { scene.remote.parts == [0, 1] }
+        try await eventually("the second part is being sent") { scene.remote.parts == [0, 1] }
         return (scene, id)
     }
 
@@ -34,7 +34,9 @@ struct AfterPartTests {
         for _ in 0..<2 {
             let before = await scene.daemon.scheduler.cycles.count
             scene.daemon.signals.scheduling.signal()
-            try await eventually("it has looked") { await scene.daemon.scheduler.cycles.count > before }
+            try await eventually("the scheduler has run another cycle") {
+                await scene.daemon.scheduler.cycles.count > before
+            }
         }
     }
 
@@ -62,9 +64,9 @@ struct AfterPartTests {
         #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.acked == 200)
         #expect(try await scene.daemon.show(id).upload.state == "waiting")
         _ = try await scene.daemon.resume(Self.selection(scope, id))
-        try await eventually("it goes on behind that") { scene.remote.parts.contains(2) }
+        try await eventually("the third part is being sent") { scene.remote.parts.contains(2) }
         scene.remote.letGo()
-        try await eventually("all has arrived") {
+        try await eventually("the upload has completed") {
             scene.remote.step()
             return try await scene.state(id) == .completed
         }
@@ -79,7 +81,7 @@ struct AfterPartTests {
         let (scene, id) = try await begun()
         _ = try await scene.daemon.pause(Self.selection(scope, id, afterPart: true))
         _ = try await scene.daemon.resume(Self.selection(scope, id))
-        try await eventually("all has arrived") {
+        try await eventually("the upload has completed") {
             scene.remote.step()
             return try await scene.state(id) == .completed
         }
@@ -129,8 +131,8 @@ struct AfterPartTests {
         var selection = Self.selection(.all, id, afterPart: true)
         selection.duration = 1
         _ = try await scene.daemon.pause(selection)
-        try await eventually("the pause is over") { try await scene.daemon.status().paused.isEmpty }
-        try await eventually("all has arrived") {
+        try await eventually("the pause has ended") { try await scene.daemon.status().paused.isEmpty }
+        try await eventually("the upload has completed") {
             scene.remote.step()
             return try await scene.state(id) == .completed
         }
@@ -156,7 +158,9 @@ struct AfterPartTests {
         var ids: [String] = []
         try await scene.isRunning(1)
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
-        try await eventually("they go") { scene.remote.bundles.flatMap(\.self).count + scene.remote.began.count >= 4 }
+        try await eventually("all four files are being sent") {
+            scene.remote.bundles.flatMap(\.self).count + scene.remote.began.count >= 4
+        }
         let began = scene.remote.began
         _ = try await scene.daemon.pause(Selection(all: true, afterPart: true))
         scene.remote.letGo()

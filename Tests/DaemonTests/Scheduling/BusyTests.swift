@@ -189,7 +189,7 @@ struct BusyDaemonTests {
         #expect(try await scene.state(id) == .queued)
         // An unknown state holds uploads as well, and is reported as unknown.
         camera.answer = .unknown(problem: "hangs", remedy: "kick it")
-        try await eventually("it is told") {
+        try await eventually("`why` reports the unknown state of the camera") {
             try await scene.daemon.why(id).answers.first?.text
                 == "`/bin/is-recording` hangs, which counts as busy; kick it: `busy` of folder cam"
         }
@@ -210,7 +210,7 @@ struct BusyDaemonTests {
         let held = try await scene.add("a.mp4", in: "solo")
         let sent = try await scene.add("b.mp4")
         try await scene.reach(.completed, [sent])
-        try await eventually("nothing is scheduled") {
+        try await eventually("the scheduler has scheduled nothing") {
             let isAsking = await scheduler.busy.states.isAsking
             return try await scheduler.nextDeadline() == nil && !isAsking
                 && scene.daemon.signals.scheduling.isWaiting
@@ -218,16 +218,18 @@ struct BusyDaemonTests {
         let asked = camera.asked
         #expect(asked > 0)
         // The earlier answer no longer counts, and is no hold either.
-        try await eventually("its time is over") { await scheduler.snapshot.inputs.busy.isEmpty }
+        try await eventually("the earlier answer no longer counts") { await scheduler.snapshot.inputs.busy.isEmpty }
         #expect(try await scene.daemon.show(held).upload.holds.map(\.kind) == ["schedule"])
         #expect(try await scene.daemon.status().destinations.first?.hold == nil)
         scene.daemon.signals.scheduling.signal()
-        try await eventually("it has looked") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         #expect(camera.asked == asked)
         // When a file arrives, the source is asked first.
         camera.answer = .busy
         let late = try await scene.add("c.mp4")
-        try await eventually("it waits") { try await scene.daemon.show(late).upload.holds.map(\.kind) == ["busy"] }
+        try await eventually("the upload waits for the camera") {
+            try await scene.daemon.show(late).upload.holds.map(\.kind) == ["busy"]
+        }
         #expect(scene.remote.began.count == 1)
         camera.answer = .free
         try await scene.reach(.completed, [late])
@@ -239,7 +241,7 @@ struct BusyDaemonTests {
         let scene = try await scene { $0.destinations[0].policy.rules = PolicyRules(busy: Self.command) }
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
-        try await eventually("it is made") { scene.remote.objects.count == 1 }
+        try await eventually("the remote object has been created") { scene.remote.objects.count == 1 }
         camera.answer = .busy
         try await scene.isRunning(0)
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
@@ -248,7 +250,7 @@ struct BusyDaemonTests {
         try await eventually("the camera is asked for the removal") { camera.asked > asked + 2 }
         #expect(scene.remote.objects.count == 1)
         camera.answer = .free
-        try await eventually("it is removed") { scene.remote.objects.isEmpty }
+        try await eventually("the remote object has been deleted") { scene.remote.objects.isEmpty }
         try await eventually("no check is scheduled") { try await scene.daemon.scheduler.nextDeadline() == nil }
         try await scene.stop()
     }
@@ -259,7 +261,9 @@ struct BusyDaemonTests {
         let mark = folder.path.appending("run/recording")
         let scene = try await DaemonScene { $0.policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
         let scheduler = scene.daemon.scheduler
-        try await eventually("it was looked at") { await scheduler.snapshot.inputs.busy[.file(mark)]?.isFree == true }
+        try await eventually("the file has been checked") {
+            await scheduler.snapshot.inputs.busy[.file(mark)]?.isFree == true
+        }
         #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
@@ -267,7 +271,9 @@ struct BusyDaemonTests {
         try folder.write("run/recording", [])
         try await scene.isRunning(0)
         let text = "`\(mark.display)` exists: `busy` of policy"
-        try await eventually("it is told") { try await scene.daemon.why(id).answers.first?.text == text }
+        try await eventually("`why` names the file that counts as busy") {
+            try await scene.daemon.why(id).answers.first?.text == text
+        }
         #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.letGo()
         try Files.remove(mark)
@@ -286,13 +292,15 @@ struct BusyDaemonTests {
         let id = try await scene.add("a.mp4")
         let other = try await scene.add("b.mp4", in: "solo")
         try await scene.reach(.completed, [other])
-        try await eventually("it is told") {
+        try await eventually("`why` says that the file cannot be checked") {
             try await scene.daemon.why(id).answers.first?.text
                 == "`\(mark.display)` cannot be checked because its disk does not respond, which counts as busy; check the "
                 + "server that it is on: `busy` of folder cam"
         }
         dead.release()
-        try await eventually("it goes", within: .seconds(60)) { try await scene.state(id) == .completed }
+        try await eventually("the upload has completed", within: .seconds(60)) {
+            try await scene.state(id) == .completed
+        }
         try await scene.stop()
     }
 
@@ -312,7 +320,9 @@ struct BusyDaemonTests {
         scene.written.edit { $0.policy.rules.busy = BusyRule(.file(here)) }
         #expect(try await scene.daemon.reload().applied)
         try await scene.isRunning(0)
-        try await eventually("it waits") { try await scene.daemon.show(id).upload.holds.map(\.kind) == ["busy"] }
+        try await eventually("the upload waits because of `busy`") {
+            try await scene.daemon.show(id).upload.holds.map(\.kind) == ["busy"]
+        }
         scene.remote.letGo()
         scene.written.edit { $0.policy.rules.busy = nil }
         #expect(try await scene.daemon.reload().applied)
@@ -326,12 +336,16 @@ struct BusyDaemonTests {
         camera.answer = .busy
         let id = try await scene.add("a.mp4")
         let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
-        try await eventually("it waits") { try await scene.daemon.why(id).answers.first?.text == text }
+        try await eventually("the upload waits for the camera") {
+            try await scene.daemon.why(id).answers.first?.text == text
+        }
         let planned = await scene.daemon.scheduler.planned.inputs
         #expect(planned.busy[Self.command.source]?.answer == .busy)
         camera.answer = .free
         try await scene.reach(.completed, [id])
-        try await eventually("its word is over") { await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty }
+        try await eventually("the answer of the camera no longer counts") {
+            await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty
+        }
         #expect(await scene.daemon.scheduler.planned.inputs.busy[Self.command.source]?.isFree == true)
         try await scene.stop()
     }

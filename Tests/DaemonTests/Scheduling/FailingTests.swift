@@ -55,7 +55,7 @@ struct FailingTests {
         _ scene: DaemonScene, _ clocks: ManualClocks, by step: Duration, until isSo: () async throws -> Bool
     ) async throws {
         while try await !isSo() {
-            try await eventually("the dispatcher waits, and nothing runs") {
+            try await eventually("the scheduler waits, and no upload runs") {
                 guard await scene.isIdle else { return false }
                 return scene.daemon.signals.scheduling.isWaiting
             }
@@ -125,11 +125,11 @@ struct FailingTests {
             "\(text)")
         // For hours nothing is sent, for any reason that wakes the dispatcher.
         for _ in 0..<20 {
-            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+            try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: .seconds(3600))
             scene.daemon.signals.scheduling.signal()
         }
-        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.began.count == 2)
         // Other uploads are sent all the same.
         scene.remote.set(.take, for: "b.mp4")
@@ -156,7 +156,7 @@ struct FailingTests {
         let id = try await scene.add("a.mp4", size: 3_000_000)
         var waits: [Duration] = []
         for number in 1...5 {
-            try await eventually("attempt \(number) is over") {
+            try await eventually("attempt \(number) has ended") {
                 guard try await scene.daemon.context.store.read({ try $0.failures.of(id) }).count == number else {
                     return false
                 }
@@ -165,7 +165,7 @@ struct FailingTests {
             let until = try #require(
                 try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.backoffUntil)
             waits.append(until.since(clocks.monotonic()))
-            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+            try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: until.since(clocks.monotonic()) + .milliseconds(1))
             scene.daemon.signals.scheduling.signal()
         }
@@ -183,7 +183,7 @@ struct FailingTests {
         try await run(folder, remote) { scene in
             let store = scene.daemon.context.store
             try await scene.reach(.completed, [try await scene.add("a.mp4")])
-            try await eventually("it is kept") {
+            try await eventually("the learned request size is stored") {
                 try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == size
             }
             #expect(try await store.read { try $0.settings.requestSize(to: "nas", at: "there:443") } == nil)
@@ -196,7 +196,7 @@ struct FailingTests {
             // A forgotten size stays forgotten.
             remote.learn(nil)
             try await scene.reach(.completed, [try await scene.add("c.mp4")])
-            try await eventually("it is not kept") {
+            try await eventually("no request size is stored") {
                 try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == nil
             }
         }
@@ -207,7 +207,7 @@ struct FailingTests {
         _ folder: TemporaryFolder, _ remote: ScriptedRemote, _ body: (DaemonScene) async throws -> Void
     ) async throws {
         // The last run's store releases its lock when it has no owner any more, which is soon.
-        let scene = try await eventually("the state is free") { () -> DaemonScene? in
+        let scene = try await eventually("the lock of the state has been released") { () -> DaemonScene? in
             do { return try await DaemonScene(folder: folder, remote: remote) } catch is StateLocked { return nil }
         }
         try await body(scene)

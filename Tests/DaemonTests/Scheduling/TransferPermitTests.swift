@@ -52,7 +52,7 @@ struct TransferPermitTests {
         let decision = TransferPermit.byHand(
             Admission(total: 1), to: remote, exempting: [], in: inputs, TrafficCounter())
         guard case .failure(let held) = decision else {
-            Issue.record("a permit without a route")
+            Issue.record("a permit was given without a route")
             return
         }
         #expect(held.hold.kind == .offline)

@@ -18,7 +18,9 @@ struct TroubleTests {
         let scene = try await DaemonScene()
         scene.remote.standard = .fail(.refused(after: nil))
         let id = try await scene.add("a.mp4")
-        try await eventually("it has failed twice") { try await told(scene).count { $0 == "attempt_failed" } >= 2 }
+        try await eventually("the upload has failed twice") {
+            try await told(scene).count { $0 == "attempt_failed" } >= 2
+        }
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
         let types = try await told(scene)
@@ -36,7 +38,7 @@ struct TroubleTests {
         let scene = try await DaemonScene()
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a.mp4")
-        try await eventually("it was held") { try await !scene.daemon.show(id).attempts.isEmpty }
+        try await eventually("the upload has been held") { try await !scene.daemon.show(id).attempts.isEmpty }
         scene.remote.letGo()
         _ = try await scene.daemon.resume(Selection())
         try await scene.reach(.completed, [id])
@@ -52,7 +54,7 @@ struct TroubleTests {
         scene.remote.standard = .fail(.refused(after: nil))
         var ids: [String] = []
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
-        try await eventually("all have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }
+        try await eventually("all uploads have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }
         scene.remote.letGo()
         try await scene.reach(.completed, ids)
         let events = try await scene.daemon.context.store.read { try $0.events.list(after: 0, limit: 1000) }
