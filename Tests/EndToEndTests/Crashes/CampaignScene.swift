@@ -212,7 +212,7 @@ struct CampaignScene {
                     place.appending("tus.db").display,
                 ], output: output, errors: errors)
             self.child = child
-            try await eventually("the tus server takes connections", within: .seconds(60), every: .milliseconds(50)) {
+            try await eventually("the tus server accepts connections", within: .seconds(60), every: .milliseconds(50)) {
                 try child.mustRun()
                 return Loopback.answers(port)
             }

@@ -20,7 +20,7 @@ extension CrashSite {
     /// Waits until nothing of the clips is left here, and checks the remote.
     func settle() async throws {
         let count = camera.clips.count
-        try await eventually("\(count) uploads", within: .seconds(120), every: .milliseconds(50)) {
+        try await eventually("\(count) uploads have completed", within: .seconds(120), every: .milliseconds(50)) {
             try fixture.daemon?.mustRun()
             guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0 else {
                 return false

@@ -41,7 +41,7 @@ struct LifeTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try camera.drop(Clip(number: 1, size: 48 << 20, relative: "large.mp4"))
-        try await eventually("the receiver has bytes of it", within: .seconds(30)) {
+        try await eventually("the receiver has bytes of the large file", within: .seconds(30)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
                 try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 0 } ?? false
             }
@@ -75,7 +75,7 @@ struct LifeTests {
             fixture.binary, ["run", "--config", fixture.config.display],
             output: fixture.folder.path.appending("out"), errors: log)
         // It has reached its first line, and cannot write it.
-        try await eventually("it waits for the reader") {
+        try await eventually("the daemon blocks in its write to the log") {
             try Files.names(in: FilePath("/proc/\(daemon.pid)/task")).contains { thread in
                 // A thread may end during the inspection.
                 let call = try? Files.read(FilePath("/proc/\(daemon.pid)/task/\(thread.display)/syscall"), limit: 256)

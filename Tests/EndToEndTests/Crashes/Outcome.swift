@@ -22,7 +22,7 @@ struct Outcome {
     /// Waits until it looks done and the daemon reports that no upload is under way.
     func wait(within limit: Duration = .seconds(120)) async throws {
         do {
-            try await eventually("every file is delivered", within: limit, every: .milliseconds(100)) {
+            try await eventually("every file has been delivered", within: limit, every: .milliseconds(100)) {
                 try fixture.daemon?.mustRun()
                 guard try looksDone() else { return false }
                 guard let status = try await fixture.status() else { return false }

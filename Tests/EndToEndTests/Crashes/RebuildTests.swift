@@ -93,7 +93,7 @@ struct RebuildTests {
         try await scene.expectRefusal()
         #expect(try await scene.fixture.verb("rebuild", ["--yes"]).status == 0)
         try scene.fixture.startDaemon()
-        try await eventually("it arrives", within: .seconds(60)) {
+        try await eventually("the file has been received", within: .seconds(60)) {
             let path = scene.fixture.received.appending(lost.relative)
             return try FileStatus.ifPresent(at: path) != nil && Files.read(path, limit: 64 << 20) == lost.content
         }
@@ -111,7 +111,7 @@ struct RebuildTests {
         try await scene.fixture.startReceiver()
         try scene.fixture.startDaemon()
         let all = scene.camera.clips.count
-        try await eventually("all of them wait", within: .seconds(30)) {
+        try await eventually("all uploads wait for a decision", within: .seconds(30)) {
             try await scene.fixture.status()?.counts.failed == all
         }
         #expect(try Outcome.files(in: scene.fixture.received, hidden: false).count == scene.sent.count)
@@ -125,7 +125,7 @@ struct RebuildTests {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("it answers") { try await fixture.status()?.starting == false }
+        try await eventually("the daemon has started") { try await fixture.status()?.starting == false }
         let busy = try await fixture.verb("rebuild", ["--yes"])
         #expect(busy.status == 75, "\(busy)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
@@ -134,7 +134,7 @@ struct RebuildTests {
         #expect(well.complained.contains("is intact"), "\(well)")
         // It left nothing that would stop the daemon.
         try fixture.startDaemon()
-        try await eventually("it answers again") { try await fixture.status()?.starting == false }
+        try await eventually("the daemon has started again") { try await fixture.status()?.starting == false }
     }
 }
 
@@ -159,7 +159,7 @@ private final class Scene {
         let large = Clip(number: 90, size: 48 << 20, relative: "large.mp4")
         try camera.drop(large)
         let received = fixture.received
-        try await eventually("the receiver has bytes of the large one", within: .seconds(30)) {
+        try await eventually("the receiver has bytes of the large file", within: .seconds(30)) {
             try Outcome.files(in: received, hidden: true).contains {
                 try FileStatus.ifPresent(at: received.appending($0)).map { $0.size > 1 << 20 } ?? false
             }
@@ -170,7 +170,7 @@ private final class Scene {
         }
         waiting = camera.clips.filter { $0.number >= 30 && $0.number != 90 }
         let (staging, count) = (fixture.staging, waiting.count)
-        try await eventually("the others are staged", within: .seconds(30)) {
+        try await eventually("the other files are staged", within: .seconds(30)) {
             try Files.names(in: staging).filter { $0.fileExtension != "part" }.count >= count
         }
         fixture.killDaemon()

@@ -82,7 +82,7 @@ struct ApsaraTests {
         )
         try site.drop(1, size: 3_000_000)
         try site.fixture.startDaemon()
-        try await eventually("the medium is shown", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("the list shows the medium", within: .seconds(30), every: .milliseconds(50)) {
             try await site.fixture.ask("list", ["--json"])?.contains("\"remote\":{\"id\":") == true
         }
         #expect(try await site.fixture.status()?.counts.completed == 0)
@@ -92,7 +92,8 @@ struct ApsaraTests {
             site.fixture.binary, ["events", "--since", "0", "--json", "--config", site.fixture.config.display],
             output: events, errors: site.fixture.folder.path.appending("events.err"))
         defer { follower.end(with: SIGKILL) }
-        try await eventually("the renewal is an event", within: .seconds(20), every: .milliseconds(50)) {
+        try await eventually("an event reports the renewed credential", within: .seconds(20), every: .milliseconds(50))
+        {
             try follower.printed().contains("\"type\":\"credential\"")
         }
         #expect(try follower.printed().contains("\"reason\":\"refused\""))

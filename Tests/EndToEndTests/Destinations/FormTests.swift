@@ -33,7 +33,7 @@ struct FormTests {
     private func settle(_ site: Site) async throws {
         let (fixture, clips) = (site.fixture, site.camera.clips)
         do {
-            try await eventually("\(clips.count) files at the server", within: .seconds(120), every: .milliseconds(50))
+            try await eventually("the server has \(clips.count) files", within: .seconds(120), every: .milliseconds(50))
             {
                 try fixture.daemon?.mustRun()
                 guard let status = try await fixture.status() else { return false }
@@ -110,7 +110,7 @@ struct FormTests {
         site.server.set { $0.readPause = 300 }
         try site.camera.drop(Clip(number: 1, size: 3_000_000, relative: "large.mp4"))
         try site.fixture.startDaemon()
-        try await eventually("the quota holds it", within: .seconds(60), every: .milliseconds(50)) {
+        try await eventually("the quota holds the upload", within: .seconds(60), every: .milliseconds(50)) {
             try site.fixture.daemon?.mustRun()
             return try await site.fixture.ask("why", ["large.mp4", "--json"])?.contains("quota") == true
                 && site.server.requests.count > 5
@@ -145,18 +145,18 @@ struct FormTests {
         }
         try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
         try site.fixture.startDaemon()
-        try await eventually("it is on its way", within: .seconds(30), every: .milliseconds(20)) {
+        try await eventually("the upload is in progress", within: .seconds(30), every: .milliseconds(20)) {
             site.server.requests.contains("block 1")
         }
-        _ = try await eventually("it is cancelled", within: .seconds(10)) {
+        _ = try await eventually("the upload is cancelled", within: .seconds(10)) {
             try await site.fixture.ask("cancel", ["clip.mp4"])
         }
         site.server.set { $0.readPause = 0 }
-        try await eventually("the server keeps nothing of it", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("the server has removed the remains", within: .seconds(30), every: .milliseconds(50)) {
             try site.server.requests.count { $0 == "abort" } > failing.count
                 && Outcome.files(in: site.fixture.received, hidden: true).isEmpty
         }
-        try await eventually("a person sees it", within: .seconds(10), every: .milliseconds(50)) {
+        try await eventually("`show` reports the deletion", within: .seconds(10), every: .milliseconds(50)) {
             try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion done") == true
         }
         #expect(!site.server.requests.contains("block 33"))
@@ -171,26 +171,30 @@ struct FormTests {
         }
         try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
         try site.fixture.startDaemon()
-        try await eventually("it is on its way", within: .seconds(30), every: .milliseconds(20)) {
+        try await eventually("the upload is in progress", within: .seconds(30), every: .milliseconds(20)) {
             site.server.requests.contains("block 1")
         }
-        _ = try await eventually("it is cancelled", within: .seconds(10)) {
+        _ = try await eventually("the upload is cancelled", within: .seconds(10)) {
             try await site.fixture.ask("cancel", ["clip.mp4"])
         }
         site.server.set { $0.readPause = 0 }
-        try await eventually("it was asked in vain", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually(
+            "the removal has been tried without success", within: .seconds(30), every: .milliseconds(50)
+        ) {
             site.server.requests.contains("abort")
         }
         // Otherwise it would be stored after the removal.
-        try await eventually("nothing is on its way any more", within: .seconds(10)) { site.server.underWay == 0 }
+        try await eventually("the server has no request in progress", within: .seconds(10)) {
+            site.server.underWay == 0
+        }
         #expect(try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion pending") == true)
         site.fixture.killDaemon()
         site.server.set { $0.aborts = [] }
         try site.fixture.startDaemon()
-        try await eventually("the server keeps nothing of it", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("the server has removed the remains", within: .seconds(30), every: .milliseconds(50)) {
             try Outcome.files(in: site.fixture.received, hidden: true).isEmpty
         }
-        try await eventually("a person sees it", within: .seconds(10), every: .milliseconds(50)) {
+        try await eventually("`show` reports the deletion", within: .seconds(10), every: .milliseconds(50)) {
             try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion done") == true
         }
     }

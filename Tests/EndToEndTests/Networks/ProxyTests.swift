@@ -65,7 +65,7 @@ struct ProxyEndToEndTests {
         #expect(hold.text.contains("the proxy \(Tinyproxy.address) answered 40"), "\(hold.text)")
         #expect(hold.text.contains("http_proxy"), "\(hold.text)")
         // Each of them has been tried.
-        try await eventually("it was asked a few times") {
+        try await eventually("the proxy has refused each upload") {
             try await fixture.ask("metrics")?.contains(#/sluice_attempts_failed_total\{.*\} [3-9]/#) == true
         }
         let list = try await fixture.ask("list", ["--json"]) ?? ""

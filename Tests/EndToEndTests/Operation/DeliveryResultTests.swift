@@ -40,9 +40,11 @@ struct DeliveryResultTests {
                 try await scene.play(round, faithful)
                 let states = try await scene.settle()
                 // Everything that is committed by now has a number below this one.
-                let seq = try await eventually("the daemon says its number") { try await fixture.number() }
+                let seq = try await eventually("the metrics contain the number of the last event") {
+                    try await fixture.number()
+                }
                 for follower in [faithful, fickle] {
-                    try await eventually("a follower is there", within: .seconds(30)) {
+                    try await eventually("the follower has read all events", within: .seconds(30)) {
                         await follower.newest >= seq
                     }
                     var problems = await follower.problems
@@ -82,7 +84,7 @@ struct DeliveryResultTests {
         mutating func play(_ round: Int, _ follower: Follower) async throws {
             for _ in 0..<3 { try drop() }
             let seen = await follower.events.count
-            try await eventually("something is under way") { await follower.events.count > seen }
+            try await eventually("the follower has received new events") { await follower.events.count > seen }
             for _ in 0..<Int.random(in: 10...16, using: &dice) {
                 switch Int.random(in: 0..<12, using: &dice) {
                 case 0, 1: try drop()
@@ -162,7 +164,7 @@ struct DeliveryResultTests {
             try moveArchive(away: false)
             if fixture.receiver?.ended != nil { try await fixture.startReceiver() }
             let fixture = fixture
-            try await eventually("the pauses are lifted", every: .milliseconds(50)) {
+            try await eventually("the daemon has resumed everything", every: .milliseconds(50)) {
                 try fixture.daemon?.mustRun()
                 guard try await fixture.ask("resume") != nil else { return false }
                 for name in ["nas", "archive"] { _ = try await fixture.ask("resume", ["--destination", name]) }

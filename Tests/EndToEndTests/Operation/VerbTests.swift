@@ -98,7 +98,7 @@ struct VerbTests {
             socket = fixture.folder.path.appending("control.sock")
             try await fixture.startReceiver()
             try fixture.startDaemon()
-            try await eventually("the daemon answers") {
+            try await eventually("the daemon has started") {
                 try fixture.daemon?.mustRun()
                 return try await fixture.status()?.starting == false
             }

@@ -34,7 +34,7 @@ struct CrowdTests {
             readers.leave()
             stalled.leave()
         }
-        try await eventually("all of them are let in") {
+        try await eventually("all readers have been accepted") {
             readers.readers.allSatisfy { $0.status == "HTTP/1.1 200 OK" } && stalled.answered == 500
         }
         let (full, occupied) = (try Usage(of: pid), try Self.descriptors(of: pid))
@@ -48,7 +48,7 @@ struct CrowdTests {
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()
         try await outcome.check()
-        try await eventually("every reader knows of every end", within: .seconds(30)) {
+        try await eventually("every reader has each completion", within: .seconds(30)) {
             readers.haveAll(count, of: Self.ends)
         }
         for reader in readers.readers {
@@ -68,7 +68,7 @@ struct CrowdTests {
         let vacant = max(0, occupied - (try Self.descriptors(of: pid)))
         let more = try Crowd(60 + vacant, at: socket, target: "/v1/events", reads: true)
         defer { more.leave() }
-        try await eventually("the surplus is answered") { more.readers.allSatisfy { !$0.status.isEmpty } }
+        try await eventually("each surplus reader has an answer") { more.readers.allSatisfy { !$0.status.isEmpty } }
         #expect(more.readers.contains { $0.status == "HTTP/1.1 503 Service Unavailable" })
         #expect(try await fixture.status() != nil)
         let wire = try Wire(unix: socket)
@@ -80,7 +80,9 @@ struct CrowdTests {
 
         for crowd in [readers, stalled, more] { crowd.leave() }
         wire.vanish()
-        try await eventually("their descriptors are back", within: .seconds(40), every: .milliseconds(100)) {
+        try await eventually(
+            "the descriptors of the readers are closed", within: .seconds(40), every: .milliseconds(100)
+        ) {
             try Self.descriptors(of: pid) <= descriptors
         }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
@@ -127,7 +129,8 @@ struct CrowdTests {
             hanging = []
             try fixture.daemon?.mustRun()
             try await eventually(
-                "descriptors and threads are as before", within: .seconds(40), every: .milliseconds(100)
+                "the daemon has as few descriptors and threads as before", within: .seconds(40),
+                every: .milliseconds(100)
             ) {
                 // Two more of the threads that run tasks may have been needed.
                 try Self.descriptors(of: pid) <= descriptors

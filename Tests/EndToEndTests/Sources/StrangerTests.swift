@@ -16,7 +16,7 @@ private enum Nginx {
 
     /// Starts one before `receiver` and returns its port.
     static func start(_ program: FilePath, before receiver: String, in folder: FilePath) async throws -> (Child, Int) {
-        try await eventually("a port is free for nginx", every: .milliseconds(50)) {
+        try await eventually("nginx has found a free port", every: .milliseconds(50)) {
             let port = try Loopback.freePort()
             try Files.makeFolders(folder.appending("nginx"))
             let config = folder.appending("nginx/nginx.conf")
@@ -145,7 +145,7 @@ struct StrangerTests {
                 let name = FilePath("clip-\(number).mp4")
                 let content = noise(3_000_000 + number)
                 try Files.replace(fixture.drop.appending(name), with: content)
-                try await eventually("\(name.display) has arrived", within: .seconds(40)) {
+                try await eventually("\(name.display) has been received", within: .seconds(40)) {
                     try FileStatus.ifPresent(at: fixture.received.appending(name))?.size == Int64(content.count)
                 }
                 #expect(try Files.read(fixture.received.appending(name), limit: 8 << 20) == content)
@@ -160,7 +160,7 @@ struct StrangerTests {
         fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(file.display)}"
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        let port = try await eventually("the log says where it listens", every: .milliseconds(50)) {
+        let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {
             try fixture.daemon?.complained().firstMatch(of: /\(port ([0-9]+)\)/).flatMap { Int($0.1) }
         }
         try await besieged(port, in: fixture.folder.path) {
