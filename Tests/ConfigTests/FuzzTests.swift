@@ -118,7 +118,7 @@ struct ConfigFuzzTests {
             }
         }
         if fuzz.rounds > 1000 {
-            #expect(taken > fuzz.rounds / 50, "too few are taken to say anything of those that are")
+            #expect(taken > fuzz.rounds / 50, "too few inputs are accepted to check accepted ones")
             #expect(refused > fuzz.rounds / 10)
         }
     }

@@ -89,19 +89,19 @@ struct AuthorizerTests {
         #expect(status(old) == nil)
         #expect(kept.state.withLock(\.reads) == 1)
         clocks.advance(by: TokenAuthorizer.freshness)
-        try await eventually("the new one counts") { status(new) == nil }
+        try await eventually("the new token is accepted") { status(new) == nil }
         #expect(status(old) == 401)
         for _ in 0..<2 {
             kept.state.withLock { $0.token = "" }
             let before = kept.state.withLock(\.reads)
             clocks.advance(by: TokenAuthorizer.freshness)
-            try await eventually("it was read") {
+            try await eventually("the token has been read") {
                 _ = status(new)
                 return kept.state.withLock(\.reads) > before
             }
         }
         #expect(status(new) == nil)
-        try await eventually("it is said") { said.withLock(\.count) == 1 }
+        try await eventually("the unreadable token has been logged") { said.withLock(\.count) == 1 }
         #expect(said.withLock { $0[0].contains("stays as it was") })
     }
 
@@ -116,10 +116,10 @@ struct AuthorizerTests {
         #expect(said.withLock(\.count) == (isFirst ? 1 : 0))
         kept.state.withLock { $0.token = "shorter" }
         clocks.advance(by: TokenAuthorizer.freshness)
-        try await eventually("it counts") {
+        try await eventually("the new token is accepted") {
             door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer shorter"])) == nil
         }
-        try await eventually("it is said") { said.withLock(\.count) == (isFirst ? 2 : 1) }
+        try await eventually("the short token has been logged") { said.withLock(\.count) == (isFirst ? 2 : 1) }
         #expect(said.withLock { $0.allSatisfy { $0.contains("fewer than 16") && !$0.contains("letters") } })
     }
 

@@ -106,7 +106,7 @@ struct SecretReaderTests {
         let error = await problem(.command(["sh", "-c", "sleep 1000 & echo $! >'\(marker.display)'; wait"]), hasty)
         #expect(error?.problem == "it did not end in time")
         let pid = try #require(Int32(String(decoding: try read(marker), as: UTF8.self).filter(\.isNumber)))
-        try await eventually("the grandchild is gone") { kill(pid, 0) == -1 || isZombie(pid) ? true : nil }
+        try await eventually("the grandchild has ended") { kill(pid, 0) == -1 || isZombie(pid) ? true : nil }
     }
 
     @Test("a command gets a small environment, no standard input, and default signals")

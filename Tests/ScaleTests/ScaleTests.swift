@@ -176,7 +176,7 @@ private struct Scene {
             metadata: [:])
         let arrival = NewAsset(file: file, action: .keep, priority: 99, orders: [order])
         guard case .recorded(let asset, _)? = try await store.write({ try $0.arrivals.record([arrival]) }).first else {
-            Issue.record("not recorded")
+            Issue.record("the upload was not recorded")
             return
         }
         #expect(try await store.read { try $0.staging.waiting(limit: 64, except: []) }.first?.id == asset)

@@ -31,7 +31,7 @@ struct CompletionTests {
         }
         #expect(
             Set(fixed.map(\.1)) == ["list", "state", "by", "unknown", "log-level", "log-format"],
-            "a new one wants a line in the tests of its shell")
+            "a new option needs a test line in its shell")
         for (_, _, words) in fixed {
             #expect(!words.isEmpty && words.allSatisfy { !$0.isEmpty && !$0.contains { " '\"$".contains($0) } })
         }

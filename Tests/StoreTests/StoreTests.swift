@@ -139,7 +139,7 @@ struct StoreTests {
         _ = try await store?.claim("nas", passingOver: [])
         try await store?.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: ids[0], acked: 40) }
         store = nil
-        let again = try await eventually("the lock is free") { try? await open() }
+        let again = try await eventually("the lock of the state has been released") { try? await open() }
         let claim = try await again.claim("nas", passingOver: [])
         #expect(claim?.upload.id == ids[0])
         #expect(claim?.upload.acked == 40)

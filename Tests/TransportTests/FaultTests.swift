@@ -115,9 +115,9 @@ struct FaultTests {
         }
         async let response = transport.send(
             Request("PATCH", server.url, body: .bytes(noise(1000)), limits: Limits(sendingStall: .milliseconds(20))))
-        try await eventually("the request is there") { !server.seen.isEmpty ? true : nil }
+        try await eventually("the server has received the request") { !server.seen.isEmpty ? true : nil }
         let start = ContinuousClock.now
-        try await eventually("the sending limit is over") {
+        try await eventually("the sending limit has passed") {
             ContinuousClock.now - start > .milliseconds(100) ? true : nil
         }
         gate.signal()
@@ -159,7 +159,7 @@ struct FaultTests {
             #expect(requests == 3)
         } catch {
             #expect(error.kind == .reset)
-            #expect(error.bytesSent == body.count, "what left has left, whatever libcurl began afterwards")
+            #expect(error.bytesSent == body.count, "bytes count as sent, whatever libcurl does afterwards")
         }
         #expect(server.seen.count == requests)
     }
@@ -217,7 +217,9 @@ struct FaultTests {
             try await transport.send(
                 Request("PATCH", server.url, headers: [], body: .file(.path(path), offset: 0, count: 32 << 20)))
         }
-        try await eventually("the upload is there") { server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil }
+        try await eventually("the server has received the request") {
+            server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil
+        }
         let start = ContinuousClock.now
         task.cancel()
         let error = await #expect(throws: TransportError.self) { try await task.value }
@@ -225,7 +227,7 @@ struct FaultTests {
         // Without the callback it would end after a minute; the machine may be busy.
         #expect(ContinuousClock.now - start < .seconds(10))
         gate.signal()
-        try await eventually("the server sees the end") { ending.withLock { $0 != nil } ? true : nil }
+        try await eventually("the server has noticed the end") { ending.withLock { $0 != nil } ? true : nil }
         // A close that is not abortive delivers the kernel's buffer, and ends in order.
         #expect(ending.withLock { $0?.wasReset } == true)
         #expect(ending.withLock { $0?.count ?? .max } < 8 << 20)
@@ -248,7 +250,7 @@ struct FaultTests {
     func stops() async throws {
         let server = try FakeServer { $0.hang() }
         async let first = failure(Request("GET", server.url))
-        try await eventually("the request is there") { !server.seen.isEmpty ? true : nil }
+        try await eventually("the server has received the request") { !server.seen.isEmpty ? true : nil }
         await transport.stop()
         #expect(await first?.kind == .cancelled)
         #expect(await failure(Request("GET", server.url))?.kind == .cancelled)

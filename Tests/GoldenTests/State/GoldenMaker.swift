@@ -121,7 +121,7 @@ struct GoldenMaker {
     private func byHand(_ scene: GoldenScene, _ servers: Servers) async throws {
         func upload(_ name: String) -> String { scene.root.appending(FilePath("drop/\(name)")).display }
         _ = try await scene.must("retry", [upload("refused/no.mp4")])
-        try await eventually("it was refused again", every: .milliseconds(100)) {
+        try await eventually("the upload has been refused again", every: .milliseconds(100)) {
             try await scene.ask("show", ["--json", upload("refused/no.mp4")])?.contains("\"generation\":2") == true
         }
         try await status(scene, "failed", 1)
@@ -142,7 +142,7 @@ struct GoldenMaker {
             .abort, .error(503, "SlowDown"), .error(503, "SlowDown"), .error(503, "SlowDown"),
             .error(503, "SlowDown"))
         try drop(scene, "bucket/cancelled.mp4", 12_000_000)
-        try await eventually("a part of it is there", every: .milliseconds(50)) {
+        try await eventually("the bucket has a part of the upload", every: .milliseconds(50)) {
             servers.s3.uploads.values.contains { !$0.parts.isEmpty }
         }
         _ = try await scene.must("cancel", [upload("bucket/cancelled.mp4")])
@@ -169,7 +169,8 @@ struct GoldenMaker {
             ], output: scene.root.appending("logs/handing.out"), errors: scene.root.appending("logs/handing.err"))
         defer { handing.end(with: SIGKILL) }
         try await eventually(
-            "each is on its way; the log says \(scene.log())", within: .seconds(30), every: .milliseconds(100)
+            "each upload has acknowledged bytes; the log says \(scene.log())", within: .seconds(30),
+            every: .milliseconds(100)
         ) {
             guard let text = try await scene.ask("list", ["--json"]) else { return false }
             let going = text.split(separator: "\"id\":").filter { $0.contains("/large.mp4\"") }

@@ -38,7 +38,7 @@ struct GoldenResumeTests {
         let part = try FileStatus(at: scene.root.appending(FilePath("archive/.large.mp4.sluice-\(ids.archive)-1.part")))
         try await scene.start()
         let wanted = [ids.nas, ids.form, ids.video, ids.bucket, ids.archive]
-        try await eventually("each is complete; the log says \(scene.log())", every: .milliseconds(100)) {
+        try await eventually("each upload is complete; the log says \(scene.log())", every: .milliseconds(100)) {
             let page = try JSONTree(try await scene.must("list", ["--list", "completed", "--json"]))
             return Set(page["uploads"]?.items.compactMap { $0["id"]?.text } ?? []).isSuperset(of: wanted)
         }
@@ -65,7 +65,9 @@ struct GoldenResumeTests {
         for name in ["nas", "video", "form"] { #expect(try #require(sent[name]) < 1_200_000) }
         #expect(sent["archive"] == 1_854_272)
         // The bucket forgets what a person has cancelled.
-        try await eventually("what was cancelled is gone", every: .milliseconds(50)) { bucket.uploads.isEmpty }
+        try await eventually("the bucket has removed the cancelled upload", every: .milliseconds(50)) {
+            bucket.uploads.isEmpty
+        }
     }
 
     @Test("an OSS bucket and ApsaraVideo VOD are queried for the upload of the checkpoint")
@@ -83,7 +85,7 @@ struct GoldenResumeTests {
         }
         try await scene.start()
         for upload in uploads {
-            try await eventually("it asks for \(upload), and not \(server.seen)", every: .milliseconds(50)) {
+            try await eventually("a request names \(upload); so far \(server.seen)", every: .milliseconds(50)) {
                 server.seen.contains { $0.hasPrefix("GET ") && $0.contains(upload) }
             }
         }

@@ -92,7 +92,7 @@ struct GoldenStateTests {
         let follower = try scene.start(
             "events", ["events", "--since", "0", "--json", "--config", scene.config.display])
         defer { follower.end(with: 9) }
-        let lines = try await eventually("\(last) events are told", every: .milliseconds(50)) {
+        let lines = try await eventually("the follower has printed \(last) events", every: .milliseconds(50)) {
             let lines = try follower.printed().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             return lines.count >= last ? Array(lines.prefix(last)) : nil
         }

@@ -91,7 +91,7 @@ struct UnknownValuesTests {
         #expect(why.contains("paused"), "\(why)")
         let follower = try scene.start(
             "events", ["events", "--since", "114", "--json", "--config", scene.config.display])
-        try await eventually("the event is told", every: .milliseconds(50)) {
+        try await eventually("the follower has printed the unknown event", every: .milliseconds(50)) {
             try follower.printed().contains("\"type\":\"teleported\"")
         }
         follower.end(with: 9)

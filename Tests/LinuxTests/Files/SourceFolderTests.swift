@@ -91,7 +91,7 @@ struct SourceFolderTests {
         try Files.rename(path, to: temporary.path.appending("older"))
         _ = try directory("drop", of: mallory)
         #expect(refusal(folder)?.contains("61002") == true)
-        #expect(refusal(folder) != nil, "it does not become right by being looked at")
+        #expect(refusal(folder) != nil, "a second check refuses it too")
         // The first directory is back.
         try Files.rename(path, to: temporary.path.appending("foreign"))
         try Files.rename(temporary.path.appending("older"), to: path)
@@ -114,7 +114,7 @@ struct SourceFolderTests {
         #expect(refusal(SourceFolders(remembered: [path: known])[path]) != nil)
         let status = try FileStatus(at: path)
         let same = FolderIdentity(fileSystem: nil, inode: status.inode, born: status.born, owner: alice)
-        #expect(refusal(SourceFolders(remembered: [path: same])[path]) == nil, "a chown alone is no other directory")
+        #expect(refusal(SourceFolders(remembered: [path: same])[path]) == nil, "a chown alone makes no other directory")
         // Without a birth time the inode number alone proves nothing: the next directory gets the same number at once.
         let ageless = FolderIdentity(fileSystem: nil, inode: status.inode, born: nil, owner: alice)
         #expect(refusal(SourceFolders(remembered: [path: ageless])[path]) != nil)
@@ -130,7 +130,7 @@ struct SourceFolderTests {
         #expect(refusal(folders[path])?.contains("sluice folder accept cam") == true)
         rule.requirement = FolderRequirement(mount: "/")
         folders.apply([rule])
-        #expect(refusal(folders[path]) != nil, "`mount: /` asks for nothing")
+        #expect(refusal(folders[path]) != nil, "`mount: /` requires nothing")
         rule.requirement = FolderRequirement(file: ".here")
         folders.apply([rule])
         #expect(refusal(folders[path]) == nil)

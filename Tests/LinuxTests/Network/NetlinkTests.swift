@@ -52,7 +52,7 @@ struct NetlinkTests {
         #expect(NetlinkMessage.all(in: (one + two)[...])?.map(\.type) == [16, 24])
         #expect(NetlinkMessage.all(in: []) == [])
         for cut in 1..<one.count {
-            #expect(NetlinkMessage.all(in: one.dropLast(cut)) == nil, "\(cut) bytes are missing")
+            #expect(NetlinkMessage.all(in: one.dropLast(cut)) == nil, "\(cut) bytes are cut off")
         }
         for length in [UInt32(0), 1, 15, UInt32(one.count + 1), 0x7FFF_FFFF, 0xFFFF_FFFF] {
             #expect(NetlinkMessage.all(in: (raw(length) + one.dropFirst(4))[...]) == nil, "length \(length)")
@@ -72,7 +72,7 @@ struct NetlinkTests {
         let odd = NetlinkAttributes((raw(UInt16(7)) + raw(UInt16(4)) + [1, 2, 3, 0])[...])
         #expect(odd.number(4, as: Int32.self) == nil)
         let flagged = NetlinkAttributes((raw(UInt16(8)) + raw(UInt16(0x8004)) + raw(Int32(7)))[...])
-        #expect(flagged.number(4, as: Int32.self) == 7, "the highest bits are no part of the number")
+        #expect(flagged.number(4, as: Int32.self) == 7, "the highest bits are not part of the number")
     }
 
     @Test("a request is padded, and contains its length")

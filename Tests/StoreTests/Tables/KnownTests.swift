@@ -53,7 +53,7 @@ struct KnownTests {
                 let stone = try await scene.store.read { try $0.tombstones.find(identity.folder, identity.relative) }
                 alone.append(stone?.identity.isSameVersion(as: identity) ?? false)
             }
-            #expect(try await scene.store.known(asked) == alone, "seed \(seed), \(count) asked about")
+            #expect(try await scene.store.known(asked) == alone, "seed \(seed), query for \(count)")
         }
         #expect(try await scene.store.known([]) == [])
     }
