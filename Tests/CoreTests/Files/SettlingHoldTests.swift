@@ -41,7 +41,7 @@ struct SettlingHoldTests {
         var settling = Settling<String>()
         settling.note("a", .heard, status: Self.status(), at: Self.at(0))
         let by = settling.evaluated(at: "a", Self.status(), writer: .unseen, at: Self.at(9)) { _ in
-            Issue.record("asked too early")
+            Issue.record("the condition was checked too early")
             return nil
         }
         #expect(by == nil)

@@ -154,7 +154,7 @@ struct TunnelTests {
         let inputs = Metering(links: [wire, modem, wireGuard])
         #expect(inputs.of(30).reason == "metered: wg0 may run over wwan0, and wwan0 is a modem (DEVTYPE wwan)")
         #expect(
-            inputs.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "for wwan0 may not be what carries it")
+            inputs.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "wwan0 may not be the carrier")
         var (dead, deadEnd) = (modem, modem)
         dead.isUsable = false
         #expect(Metering(links: [wire, dead, wireGuard]).of(30).metered == .unknown)
@@ -162,20 +162,21 @@ struct TunnelTests {
         #expect(Metering(links: [wire, deadEnd, wireGuard]).of(30).metered == .unknown)
         var other = made("tun", "tun0", 31)
         other.leadsOut = true
-        #expect(Metering(links: [other, wireGuard]).of(30).metered == .unknown, "a tunnel is no end")
+        #expect(
+            Metering(links: [other, wireGuard]).of(30).metered == .unknown, "a tunnel is no way out of the machine")
     }
 
     @Test("an IPsec policy may use any outward interface, and costs the most expensive one")
     func ipsec() {
         var path = NetworkPath(link: 2)
         path.isEncapsulated = true
-        #expect(Metering(links: [wire]).judgement(of: path).metered == .unmetered, "there is no other way")
+        #expect(Metering(links: [wire]).judgement(of: path).metered == .unmetered, "there is no other interface")
         let both = Metering(links: [wire, modem]).judgement(of: path)
         #expect(
             both.reason
                 == "metered: IPsec traffic of eth0 may leave through wwan0, and wwan0 is a modem (DEVTYPE wwan)"
         )
-        #expect(both.remedy == nil, "no rule would tell which it is")
+        #expect(both.remedy == nil, "no rule would decide which interface it is")
         let free = NetworkRule(interface: "eth0", isMetered: false)
         #expect(Metering(links: [wire, modem], rules: [free]).judgement(of: path).metered == .metered)
         let forbidding = NetworkRule(interface: "wwan*", isAllowed: false)
@@ -218,12 +219,12 @@ struct TunnelTests {
             return Admission(total: 1, rules: rules).way(to: remote, in: inputs)
         }
         guard case .closed(let holds, true) = way(PolicyRules(metered: .pause)) else {
-            Issue.record("it is open")
+            Issue.record("the way is open")
             return
         }
         #expect(holds.first?.text.contains(#"`- {interface: "wg0", metered: false}` under `networks`"#) == true)
         guard case .open(let route) = way(PolicyRules(metered: .pause, meteredUnknown: .allow)) else {
-            Issue.record("it is closed")
+            Issue.record("the way is closed")
             return
         }
         #expect(!route.countsAsMetered)
@@ -240,7 +241,7 @@ struct TunnelTests {
         inputs.rules[0].append(allowing)
         #expect(inputs.of(30).forbidden == nil)
         inputs.carriers = [30: [NetworkPath(link: 9)]]
-        #expect(inputs.of(30).forbidden != nil, "now it is known to be carried by it")
+        #expect(inputs.of(30).forbidden != nil, "the forbidden carrier is known now")
     }
 }
 

@@ -126,7 +126,9 @@ struct WayTests {
         #expect(hold.since == since && hold.until == nil)
         #expect(way([4], policy: pause, remote: pause, folder: pause).hold?.text.contains("of policy") == true)
         #expect(way([3], policy: pause).hold?.text.contains("counts as metered (`metered_unknown`)") == true)
-        #expect(way([3], policy: pause).hold?.text.contains("interface:") == false, "that would be about every Wi-Fi")
+        #expect(
+            way([3], policy: pause).hold?.text.contains("interface:") == false, "such a rule would apply to every Wi-Fi"
+        )
     }
 
     @Test("a network that is forbidden and metered has a hold for each, without useless suggestions")
@@ -134,7 +136,7 @@ struct WayTests {
         var policy = pause
         policy.networks = [NetworkRule(interface: "wwan*", isAllowed: false)]
         guard case .closed(let holds, true) = way([4], policy: policy) else {
-            Issue.record("\(way([4], policy: policy))")
+            Issue.record("unexpected: \(way([4], policy: policy))")
             return
         }
         #expect(holds.count == 2 && holds[0].text.contains("forbids wwan0") && holds[1].text.contains("says pause"))

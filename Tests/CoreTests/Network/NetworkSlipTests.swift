@@ -35,7 +35,7 @@ struct NetworkSlipTests {
         #expect(meant("wlan0 ", here: "wlan0") == "wlan0")
         #expect(meant("wlna*", here: "wlan0") == "wlan*")
         #expect(meant("wwan", here: "lo", "wwan0") == "wwan0", "the kernel numbers them")
-        #expect(meant("lan", here: "lan0") == nil, "a port of a switch")
+        #expect(meant("lan", here: "lan0") == nil, "lan is a port of a switch")
         #expect(meant("wlan0", here: "lo", "enp3s0", "wlp3s0") == "wlp3s0")
         #expect(meant("eth0", here: "enp3s0", "enx0c5b8f279a64") == nil, "two candidates are ambiguous")
         #expect(meant("wlan0", here: "wlan1", "wlp3s0") == nil, "the kernel's names are in use")

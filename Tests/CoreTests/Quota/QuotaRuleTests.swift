@@ -152,7 +152,7 @@ struct QuotaRuleTests {
                 play.step(mayGoBack: true)
                 for (number, line) in play.book.lines.enumerated() {
                     guard let stretch = line.stretch, let last = before[number], let spent = line.spent else {
-                        Issue.record("seed \(seed), step \(count): not counted")
+                        Issue.record("seed \(seed), step \(count): the usage is unknown")
                         return
                     }
                     if stretch.lowerBound >= last.upperBound { began[number] = play.sent.count }

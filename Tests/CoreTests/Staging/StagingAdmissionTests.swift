@@ -162,7 +162,7 @@ struct StagingAdmissionTests {
             #expect(model.used.size + model.booked.size <= model.cap)
             #expect(model.disk - model.used.need - model.booked.need >= model.keepFree)
             steps += 1
-            guard steps < 20_000 else { return #expect(Bool(false), "\(model.waiting.count) files wait for ever") }
+            guard steps < 20_000 else { return #expect(Bool(false), "\(model.waiting.count) files never get a copy") }
         }
         #expect(model.space.isIdle)
         let query = model.space.beginSpaceQuery()

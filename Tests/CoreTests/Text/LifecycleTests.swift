@@ -198,7 +198,7 @@ struct AdmissionTests {
         let verdict = Admission(total: 3).verdict(
             for: Self.remote(pause: Self.paused, health: Self.down), in: Self.inputs(everything: Self.paused))
         guard case .wait(let holds) = verdict else {
-            Issue.record("went")
+            Issue.record("the verdict lets the upload run")
             return
         }
         #expect(holds.map(\.kind) == [.global, .global, .destination])
