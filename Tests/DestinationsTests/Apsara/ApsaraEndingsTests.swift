@@ -183,7 +183,7 @@ struct ApsaraVerifyTests {
             #expect(logbook.sent.isEmpty)
             let checkpoint = try #require(logbook.last)
             #expect(checkpoint["grant_secret"] == nil, "no unneeded grant is kept")
-            #expect(try await end.destination.discard(checkpoint) == false, "VOD offers no removal of what is whole")
+            #expect(try await end.destination.discard(checkpoint) == false, "VOD cannot remove a complete medium")
             try await end.server.control("settings", #"{"media_status": null}"#)
             let object = try await parcel.send(to: end, logbook)
             #expect(object.verifiedBy == "playable" && object.warnings.isEmpty)

@@ -63,7 +63,7 @@ struct ApsaraTests {
                 let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
-                #expect(note < 40, "it never ends")
+                #expect(note < 40, "the upload does not end")
             }
             let (media, count) = (try await end.media(), try await end.objects.count)
             #expect(media.count == count)
@@ -322,7 +322,7 @@ struct ApsaraTests {
             let (first, second) = (try Parcel(2 * Self.part, id: "1"), try Parcel(2 * Self.part, id: "2"))
             let (running, logbook) = (Logbook(), Logbook())
             async let object = first.send(to: end, running)
-            try await eventually("the first goes", within: .seconds(10), every: .milliseconds(10)) {
+            try await eventually("the first upload has been opened", within: .seconds(10), every: .milliseconds(10)) {
                 try await end.server.operations().contains("InitiateMultipartUpload")
             }
             let error = try await second.failure(to: end, logbook)

@@ -53,7 +53,7 @@ struct ChunkedFormDefectTests {
         let parcel = try Parcel(8 << 20)
         let logbook = Logbook()
         let sending = Task { try await parcel.send(to: scene, logbook) }
-        try await eventually("it is on its way") { !logbook.sent.isEmpty }
+        try await eventually("the transfer has sent bytes") { !logbook.sent.isEmpty }
         let clock = ContinuousClock()
         let took = await clock.measure {
             sending.cancel()
@@ -272,7 +272,9 @@ struct ChunkedFormDefectTests {
         worse.server.set { $0.forgets = (after: 2, times: .max) }
         let (object, errors) = try await worse.deliver(parcel, attempts: 20)
         #expect(object == nil && errors.first?.remedy == .pending(after: .seconds(60)))
-        #expect(errors.last?.remedy == .pending(after: .seconds(3600)), "not the file's fault, and no last attempt")
+        #expect(
+            errors.last?.remedy == .pending(after: .seconds(3600)), "the server is at fault, and no attempt is the last"
+        )
         #expect(worse.server.requests.count { $0 == "open" } == 40)
     }
 

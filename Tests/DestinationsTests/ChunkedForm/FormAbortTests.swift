@@ -37,7 +37,7 @@ struct FormAbortTests {
         case .blockUnderWay, .blocksSideBySide:
             scene.server.set { $0.readPause = 200_000 }
             let sending = Task { try await parcel.send(to: scene, logbook) }
-            try await eventually("a block is on its way") { !logbook.sent.isEmpty }
+            try await eventually("a block is in flight") { !logbook.sent.isEmpty }
             sending.cancel()
             await #expect(throws: CancellationError.self) { try await sending.value }
             scene.server.set { $0.readPause = 0 }
@@ -84,7 +84,7 @@ struct FormAbortTests {
         let logbook = Logbook()
         try await Parcel(9 * Self.block).sendStopped(to: scene, logbook, accepting: 2 * Self.block)
         // Otherwise a block in flight would be stored after the removal.
-        try await eventually("nothing is on its way any more") { scene.server.underWay == 0 }
+        try await eventually("no block is in flight") { scene.server.underWay == 0 }
         #expect(scene.server.ids == ["the-servers-own"])
         #expect(try await scene.destination.discard(try #require(logbook.last)))
         #expect(scene.server.unfinished == 0)

@@ -210,7 +210,7 @@ struct FormLastAnswerTests {
         let (parcel, logbook) = (try Parcel(16 << 20), Logbook())
         let destination = try destination(server.url, ["block.size": .bytes(32 << 20)])
         let task = Task { try await destination.upload(parcel.order, reporter: logbook) }
-        try await eventually("bytes are under way") { isHanging.withLock { $0 ? true : nil } }
+        try await eventually("the body is in flight") { isHanging.withLock { $0 ? true : nil } }
         #expect(logbook.last?["final_sent"] == "1")
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }

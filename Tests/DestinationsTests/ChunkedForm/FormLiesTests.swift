@@ -39,7 +39,7 @@ struct FormLiesTests {
         }
         #expect(
             error.map { if case .giveUp = $0.remedy { false } else { true } } == true,
-            "it waits: \(String(describing: error))")
+            "the upload waits: \(String(describing: error))")
     }
 
     @Test(

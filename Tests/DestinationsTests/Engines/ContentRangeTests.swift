@@ -95,7 +95,7 @@ struct ContentRangeTests {
             let child = try Child(
                 program, ["-scheme", "http", "-host", "127.0.0.1", "-port", "\(port)", "-backend", "memory"],
                 output: temporary.path.appending("out"), errors: temporary.path.appending("err"))
-            try await eventually("it takes a bucket", within: .seconds(20), every: .milliseconds(50)) {
+            try await eventually("the server has created a bucket", within: .seconds(20), every: .milliseconds(50)) {
                 let made = try? await Transport().send(
                     Request(
                         "POST", url + "/storage/v1/b?project=x", headers: [("Content-Type", "application/json")],

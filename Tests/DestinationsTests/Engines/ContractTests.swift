@@ -16,7 +16,7 @@ struct ContractTests {
     func startsEmpty(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let finding = try await end.destination.find(try Parcel(10).order)
-            if case .held(let object) = finding { Issue.record("it says that it holds \(object)") }
+            if case .held(let object) = finding { Issue.record("the destination reports \(object) before its upload") }
             #expect(try await end.objects.isEmpty)
             #expect(try await end.remains.isEmpty)
         }
@@ -88,7 +88,7 @@ struct ContractTests {
             let logbook = Logbook()
             try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.chunk)
             let accepted = logbook.accepted
-            #expect(try await end.objects.isEmpty, "a file is not seen before it is whole")
+            #expect(try await end.objects.isEmpty, "an incomplete file is not visible")
             _ = try await parcel.send(to: end, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= accepted }, "\(logbook.sent) and \(accepted)")
             #expect(try await end.objects == ["front/clip.mp4": parcel.content])
@@ -106,7 +106,7 @@ struct ContractTests {
             await #expect(throws: CancellationError.self) { try await parcel.send(to: end, logbook) }
             let (accepted, sent) = (logbook.accepted, logbook.sent)
             #expect(accepted > 0 && accepted < parcel.content.count)
-            #expect(sent.allSatisfy { $0 <= accepted }, "all that left has arrived: \(sent) and \(accepted)")
+            #expect(sent.allSatisfy { $0 <= accepted }, "all sent bytes are acknowledged: \(sent) and \(accepted)")
             #expect(try await end.objects.isEmpty)
             logbook.pause { _ in false }
             _ = try await parcel.send(to: end, logbook)

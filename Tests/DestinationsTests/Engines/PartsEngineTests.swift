@@ -194,7 +194,7 @@ struct PartsEngineTests {
         let engine = PartsEngine(dialect: remote, parallel: 1, gone: .hold)
         #expect(logbook.left.count == 1)
         for old in logbook.left { #expect(try await engine.discard(PartsCheckpoint(old))) }
-        #expect(remote.open.isEmpty, "what was begun with the other content is removed")
+        #expect(remote.open.isEmpty, "parts begun with the other content are removed")
     }
 
     @Test("progress is acknowledged bytes and bytes in flight, and never more than the file")

@@ -50,7 +50,7 @@ struct TogetherTests {
                 try await end.objects
                     == Dictionary(uniqueKeysWithValues: parcels.map { (end.place(of: $0.order.name), $0.content) }))
             #expect(try await end.remains.isEmpty)
-            #expect(!reporter.wasEarly, "nothing is sent before it is written down where it goes")
+            #expect(!reporter.wasEarly, "no byte is sent before its place is recorded")
         }
     }
 

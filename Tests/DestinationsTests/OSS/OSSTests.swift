@@ -30,7 +30,7 @@ struct OSSTests {
                 #expect(isWhole, "\(size) bytes")
                 #expect(!logbook.everything.contains(OSSServer.secretKey))
                 guard case .held = try await end.destination.find(parcel.order) else {
-                    Issue.record("it is not found again")
+                    Issue.record("the file is not found again")
                     continue
                 }
                 #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "held")
@@ -58,7 +58,7 @@ struct OSSTests {
                 let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
-                #expect(note < 40, "it never ends")
+                #expect(note < 40, "the upload does not end")
             }
             #expect(try await end.server.unfinished() == [])
             let operations = try await end.server.operations()

@@ -84,7 +84,7 @@ struct CorrectedKeyTests {
             at: emulator, without: ["credentials"])
         let parcel = try Parcel(900)
         #expect(try await parcel.failure(to: scene).failure.code == "AccessDenied")
-        #expect(emulator.requests.count { $0 == "put" } == 1, "nothing else stands there: it does not go again")
+        #expect(emulator.requests.count { $0 == "put" } == 1, "no other key exists, so no second try")
         _ = try put("AKRIGHT")
         emulator.change { $0.requests = [] }
         #expect(try await parcel.send(to: scene, Logbook()).verifiedBy != "held")

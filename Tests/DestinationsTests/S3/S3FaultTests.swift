@@ -91,7 +91,7 @@ struct S3FaultTests {
             object.warnings == [
                 "1 creation(s) got no answer: the upload that the last one began was found, and continued"
             ])
-        #expect(logbook.names == [try #require(object.id)], "its key is known from then on")
+        #expect(logbook.names == [try #require(object.id)], "its key is known from the list")
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 
@@ -133,7 +133,7 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.token = "token-1" }
-        #expect(await scene.destination.check().verdict == .ok, "the key is read")
+        #expect(await scene.destination.check().verdict == .ok, "the key has been read")
         scene.emulator.change { $0.token = "token-2" }
         let parcel = try Parcel(Self.size)
         // It begins with HEAD.

@@ -120,7 +120,7 @@ struct S3MishapTests {
             #expect(try await end.destination.discard(other.checkpoint))
             #expect(try await end.destination().unfinished()?.map(\.name) == ["front/clip.mp4"])
             try await bring(parcel, to: end, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "the other was left alone")
+            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "the other upload was left alone")
             try await holds(parcel, end)
         }
     }

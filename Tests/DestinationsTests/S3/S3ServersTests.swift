@@ -28,7 +28,7 @@ struct S3ServersTests {
             #expect(try await end.unfinished() == 0)
             #expect(!logbook.everything.contains(S3Server.secretKey))
             guard case .held = try await end.destination.find(parcel.order) else {
-                Issue.record("it is not found again")
+                Issue.record("the file is not found again")
                 return
             }
             // The same file once more needs no upload.
@@ -53,7 +53,7 @@ struct S3ServersTests {
                 let isWhole = try await end.content(name) == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
-                #expect(note < 40, "it never ends")
+                #expect(note < 40, "the upload does not end")
             }
             #expect(parcel.content.count > 0)
             // Where the answer to the creation was lost, the upload is found in a list.
@@ -221,7 +221,7 @@ struct S3ServersTests {
             let last = try #require(logbook.last)
             #expect(try await end.destination.discard(last))
             #expect(try await end.unfinished() == 0)
-            #expect(try await end.destination.discard(last), "not there is done")
+            #expect(try await end.destination.discard(last), "a missing upload counts as discarded")
             // When it continues nevertheless, it starts again.
             _ = try await parcel.send(to: end, logbook)
             let isWhole = try await end.content("front/clip.mp4") == parcel.content

@@ -72,7 +72,9 @@ struct S3WriteOnlyTests {
             let other = try Parcel(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
             try await scene.bring(other, attempts: 1)
             #expect(scene.emulator.objects[name]?.bytes == other.content && scene.emulator.uploads.isEmpty)
-            #expect(!scene.emulator.requests.contains("head"), "it is known: \(scene.emulator.requests)")
+            #expect(
+                !scene.emulator.requests.contains("head"), "the missing permission is known: \(scene.emulator.requests)"
+            )
         }
         let messageCount = scene.logged.count { $0.contains("the key may not read objects (s3:GetObject)") }
         #expect(messageCount == (size == 900 ? 0 : 1), "\(scene.logged)")

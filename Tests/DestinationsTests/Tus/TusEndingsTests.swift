@@ -133,7 +133,7 @@ struct TusEndingsTests {
         }
         let journey = try Journey(server.url + "/files", size: 32 << 20)
         let task = Task { try await journey.attempt() }
-        try await eventually("bytes are under way") { script.held.count >= 1 << 20 ? true : nil }
+        try await eventually("the body is in flight") { script.held.count >= 1 << 20 ? true : nil }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         _ = try await journey.attempt()

@@ -46,7 +46,7 @@ struct TusEvidenceTests {
         }
         let journey = try Journey(server.url + "/files", size: 24 << 20, values: ["gone": .text(policy)])
         let task = Task { try await journey.attempt() }
-        try await eventually("bytes are under way") {
+        try await eventually("the body is in flight") {
             script.state.withLock { $0.exists } ? nil : server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil
         }
         task.cancel()
@@ -116,7 +116,7 @@ struct TusEvidenceTests {
         let journey = try Journey(server.url + "/files", size: size)
         let task = Task { try await journey.attempt() }
         if isStopped {
-            try await eventually("bytes are under way") { isHeld.withLock { $0 ? true : nil } }
+            try await eventually("the body is in flight") { isHeld.withLock { $0 ? true : nil } }
             task.cancel()
         }
         await #expect(throws: (any Error).self) { try await task.value }

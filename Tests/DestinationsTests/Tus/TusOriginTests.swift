@@ -59,7 +59,7 @@ struct TusOriginTests {
             check(error, silent)
             #expect(error.failure.message.contains("another origin than \(server.url)"), "\(error)")
         }
-        #expect(verbs(server) == ["POST"], "one creation, and no byte anywhere")
+        #expect(verbs(server) == ["POST"], "one creation, and no byte elsewhere")
         #expect(journey.ledger.last?["url"] == address)
         #expect(journey.ledger.last?["creating"] == nil)
         #expect(journey.ledger.last?["may_be_whole"] == nil && journey.ledger.last?["reach"] == "0")
@@ -116,7 +116,7 @@ struct TusOriginTests {
         let error = try await journey.failedAttempt()
         #expect(error.failure.code != "other_origin", "\(error)")
         #expect(server.connectionCount >= 2)
-        #expect(script.held.isEmpty, "nothing went there unencrypted")
+        #expect(script.held.isEmpty, "no byte was sent unencrypted")
     }
 
     @Test("a user name in an address is refused, as before", arguments: ["me@", "me:pw@", "127.0.0.1:80@"])

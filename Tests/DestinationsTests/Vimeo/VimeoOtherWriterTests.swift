@@ -13,7 +13,7 @@ struct VimeoOtherWriterTests {
     private func sent(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook, others count: Int) async throws {
         end.server.script(.create, .slow(1500))
         let task = Task { try await parcel.send(to: end, logbook) }
-        try await eventually("the video is made") { end.server.state.withLock { !$0.uploads.isEmpty } }
+        try await eventually("the server has the video") { end.server.state.withLock { !$0.uploads.isEmpty } }
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: count) }
         do { _ = try await task.value } catch is UploadError {}
     }
@@ -102,7 +102,9 @@ struct VimeoOtherWriterTests {
         end.server.script(.create, .answer(502), .slow(1500))
         _ = try await one.failure(to: end, first)
         let task = Task { try await two.send(to: other, second) }
-        try await eventually("the other's is made") { end.server.state.withLock { !$0.uploads.isEmpty } }
+        try await eventually("the server has the video of the other destination") {
+            end.server.state.withLock { !$0.uploads.isEmpty }
+        }
         guard case .pending = try await one.failure(to: end, first).remedy else {
             throw Parcel.Unexpected(what: "it did not wait")
         }
@@ -161,7 +163,7 @@ struct VimeoOtherWriterTests {
         end.server.script(.video, Self.gone, Self.gone, Self.gone)
         for _ in 0..<2 { _ = try await parcel.failure(to: end, logbook) }
         #expect(try await parcel.failure(to: end, logbook).failure.code == "video_deleted")
-        #expect(logbook.last?["video"] == "/videos/1", "what it was is still told")
+        #expect(logbook.last?["video"] == "/videos/1", "the lost video is still recorded")
     }
 
     private func again(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook) async throws -> RemoteObject {

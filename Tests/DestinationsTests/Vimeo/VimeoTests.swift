@@ -24,8 +24,8 @@ struct VimeoTests {
         #expect(object.id == "/videos/1")
         #expect(object.url == "https://vimeo.example/1")
         #expect(object.warnings.isEmpty)
-        #expect(!logbook.wasEarly, "the checkpoint is there before the first byte")
-        #expect(end.server.state.withLock { $0.tokensAtBytes } == 0, "the token goes to the API alone")
+        #expect(!logbook.wasEarly, "the checkpoint is recorded before the first byte")
+        #expect(end.server.state.withLock { $0.tokensAtBytes } == 0, "only the API gets the token")
         #expect(!logbook.everything.contains("vimeo-token-1"))
     }
 
@@ -69,7 +69,7 @@ struct VimeoTests {
             #expect(end.contents.allSatisfy { $0 == parcel.content || $0.isEmpty })
             if !wasStopped { return }
         }
-        Issue.record("it was stopped at every note")
+        Issue.record("the upload was stopped at every note")
     }
 
     enum Trouble: CaseIterable, Sendable {
@@ -200,7 +200,7 @@ struct VimeoTests {
             if checkpoint["url"] != nil { #expect(end.contents.isEmpty, "removed after note \(note)") }
             if !wasStopped { return }
         }
-        Issue.record("it was stopped at every note")
+        Issue.record("the upload was stopped at every note")
     }
 
     @Test("a temporarily refused removal is an error, and one without the token's permission is not")
@@ -224,7 +224,7 @@ struct VimeoTests {
         let parcel = try Parcel(100)
         let logbook = Logbook()
         let task = Task { try await parcel.send(to: end, logbook) }
-        try await eventually("it is being created") { end.server.requests.contains("create") }
+        try await eventually("the creation has been requested") { end.server.requests.contains("create") }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         let checkpoint = try #require(logbook.last)

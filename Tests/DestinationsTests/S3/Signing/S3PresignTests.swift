@@ -141,7 +141,7 @@ struct S3PresignTests {
             #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
             #expect(scene.holds(parcel), "stopped at note \(note)")
             if !wasStopped { break }
-            try #require(note < 40, "it never ends")
+            try #require(note < 40, "the upload does not end")
         }
     }
 
@@ -270,6 +270,6 @@ struct S3PresignTests {
         let last = try #require(logbook.last)
         #expect(try await scene.destination.discard(last))
         #expect(scene.emulator.uploads.isEmpty)
-        #expect(try await scene.destination.discard(last), "not there is done")
+        #expect(try await scene.destination.discard(last), "a missing upload counts as discarded")
     }
 }
