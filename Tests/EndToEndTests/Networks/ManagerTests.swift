@@ -47,7 +47,7 @@ struct ManagerEndToEndTests {
             try await goesOn()
         }
         manager.end()
-        try await stops("it is gone", 4)
+        try await stops("NetworkManager is gone", 4)
         manager = try await bus.play(.networkManager)
         try await manager.tell("add_device('wan0', 4); add_device('lte0', 1)")
         try await goesOn()
