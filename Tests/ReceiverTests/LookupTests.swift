@@ -39,7 +39,7 @@ struct LookupTests {
         }
     }
 
-    @Test("the disk counts, not the record")
+    @Test("a lookup trusts the content on disk, not the record")
     func disk() async throws {
         try await Inbox.open { inbox in
             try await inbox.upload(Self.content, ["filename": "a", "mtime": "1000000000"])

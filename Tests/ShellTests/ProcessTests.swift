@@ -61,7 +61,7 @@ struct ProcessTests {
         #expect(try await start(["completions", "bash"], closed: "| :").end(within: .seconds(20)) == .status(0))
     }
 
-    @Test("without standard input it does not wait, and without standard output it writes into no other file")
+    @Test("without standard input the program does not wait, and without standard output it writes into no other file")
     func closed() async throws {
         let none = folder.path.appending("none.yaml").display
         let add = try start(["add", "-", "--name", "a", "--socket", none], closed: "<&-")

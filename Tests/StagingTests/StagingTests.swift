@@ -255,7 +255,7 @@ struct SourceReleaseTests {
         #expect(try names() == ["done"])
     }
 
-    @Test("so is a target under an alternative name")
+    @Test("a target under an alternative name with the same bytes is the move's own as well")
     func movedBeforeUnderAnotherName() throws {
         let source = try folder.write("a.mp4", content)
         let target = try folder.write("done/a.mp4", [1])

@@ -53,7 +53,7 @@ struct StoreOverTimeTests {
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
     }
 
-    @Test("with skipped duplicates, an upload waits for its started twin, whatever holds that")
+    @Test("with skipped duplicates, an upload waits for its started duplicate, whatever holds that one")
     func waitsForBegun() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let sha256 = noise(32)
@@ -85,7 +85,7 @@ struct StoreOverTimeTests {
         #expect(skipped.remote?.warnings.first?.contains("as a of folder cam at ") == true)
     }
 
-    @Test("an upload whose twin failed or was cancelled runs itself", arguments: [true, false])
+    @Test("an upload whose duplicate failed or was cancelled runs itself", arguments: [true, false])
     func twinIsOver(_ isFailed: Bool) async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let sha256 = noise(32)

@@ -97,7 +97,7 @@ struct DeliveryTests {
         #expect(error?.delivery == Delivery(atLeast: 0, atMost: 1000))
     }
 
-    @Test("of a framed body, only bytes of the file are counted")
+    @Test("only the file's bytes of a framed body are counted")
     func framed() async throws {
         let server = try FakeServer { exchange in
             _ = exchange.body()

@@ -15,7 +15,7 @@ struct FaultTests {
         await #expect(throws: TransportError.self) { try await transport.send(request) }
     }
 
-    @Test("no listener")
+    @Test("a connection to a port without a listener fails as `connect`")
     func refused() async throws {
         let server = try FakeServer { $0.reply(200) }
         let url = server.url
@@ -66,10 +66,10 @@ struct FaultTests {
         }
     }
 
-    @Test("an unknown host name")
+    @Test("an unknown host name fails as `resolve`")
     func unknownName() async { #expect(await failure(Request("GET", "http://sluice.invalid/"))?.kind == .resolve) }
 
-    @Test("a peer without TLS")
+    @Test("a peer without TLS fails as `tls` or `connect`")
     func noTLS() async throws {
         let server = try FakeServer { $0.reply(200) }
         let error = await failure(
@@ -130,7 +130,7 @@ struct FaultTests {
         #expect(await failure(Request("HEAD", server.url, limits: Limits(whole: .short)))?.kind == .timedOut)
     }
 
-    @Test("a connection cut within the body", arguments: [false, true])
+    @Test("a connection cut within the body fails as `reset`", arguments: [false, true])
     func cut(_ reset: Bool) async throws {
         let path = try folder.write("video", noise(8 << 20))
         let server = try FakeServer { exchange in

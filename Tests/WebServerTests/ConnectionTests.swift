@@ -245,7 +245,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("behind a trusted proxy, strangers take no place of a client with a token at the same address")
+    @Test("behind a trusted proxy, clients without a token take no place of one with a token at the same address")
     func sharedAddress() async throws {
         let proxy = try #require(IPSubnet("127.0.0.1"))
         let limits = ConnectionLimits(perAddress: 1, trustedProxies: [proxy])

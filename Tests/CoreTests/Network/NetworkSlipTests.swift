@@ -13,7 +13,7 @@ struct NetworkSlipTests {
         return found.first.flatMap { $0.split(separator: "`").dropFirst(2).last { $0 != "?" }.map { String($0) } }
     }
 
-    @Test("such rules are reported with a suggestion and their place")
+    @Test("rules without a matching network are reported with a suggestion and their place")
     func told() {
         let names = NetworkNames(
             interfaces: ["lo", "eth0", "wlp3s0"], ssids: ["Harbour Guest"],
@@ -42,7 +42,7 @@ struct NetworkSlipTests {
     }
 
     @Test(
-        "a name of a missing interface gets none",
+        "a name of a missing interface gets no suggestion",
         arguments: [
             ["eth1", "eth0"], ["wwan0", "wlan0"], ["wwan*", "wlan0"], ["usb0", "eth0"], ["wwp3s0", "wlp3s0"],
             ["enx0c5b8f279a65", "enx0c5b8f279a64"], ["wg0", "lo"], ["ppp0", "tap0"], ["Eth0", "eth0"],
@@ -51,7 +51,7 @@ struct NetworkSlipTests {
         ])
     func notThere(_ names: [String]) { #expect(meant(names[0], here: names[1]) == nil) }
 
-    @Test("a name like that of a correct rule gets none")
+    @Test("a name like that of a correct rule gets no suggestion")
     func named() {
         let names = NetworkNames(interfaces: ["lanes0"], ssids: ["Garden House"])
         #expect(texts(NetworkRule(interface: "lane0"), NetworkRule(interface: "lanes0"), here: names).isEmpty)

@@ -60,7 +60,7 @@ struct PlanPieceTests {
         #expect(outcome.waits.allSatisfy { $0.hold.until == nil })
     }
 
-    @Test("the same holds for uploads known only by their sum")
+    @Test("uploads known only by their sum never run either if a part is larger than any period's quota")
     func rest() throws {
         let plan = Plan(
             Self.question(

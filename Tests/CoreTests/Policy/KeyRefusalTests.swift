@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Refusals of a key")
 struct KeyRefusalTests {
-    @Test("the first proves nothing while another upload can be tried, and blames the key if none can")
+    @Test("the first refusal proves nothing while another upload can be tried, and blames the key if none can")
     func first() {
         var refusals = KeyRefusals()
         #expect(refusals.refuse("a", othersWait: true) == .unknown)

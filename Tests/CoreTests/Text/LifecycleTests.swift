@@ -51,7 +51,7 @@ struct LifecycleTests {
         #expect(shown == Self.arrows)
     }
 
-    @Test("its diagram has the same transitions")
+    @Test("the diagram of docs/architecture/lifecycle.md has the same transitions")
     func diagram() throws {
         let diagram = try Self.page().drop { $0 != "stateDiagram-v2" }.prefix { !$0.hasPrefix("```") }
         var shown: [UploadState: [UploadEvent: UploadState]] = [:]

@@ -122,7 +122,7 @@ struct StagerTests {
         #expect(lines.count == 2, "\(lines)")
     }
 
-    @Test("of several waiting files only the first is named")
+    @Test("only the first of several waiting files is named")
     func first() async throws {
         let scene = try await Scene(cap: 10_000)
         let first = try await scene.record("first", size: 6_000)

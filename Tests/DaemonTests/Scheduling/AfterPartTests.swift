@@ -75,7 +75,7 @@ struct AfterPartTests {
     }
 
     @Test(
-        "resumed before the part is complete, the attempt continues as if it had not been paused",
+        "an attempt resumed before its part is complete continues as if it had not been paused",
         arguments: Tier.sample(Scope.allCases))
     func resumed(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
@@ -149,7 +149,7 @@ struct AfterPartTests {
         #expect(upload.pausedAt != nil && upload.acked == 100 && upload.state == .queued)
     }
 
-    @Test("of bundled files, those not being sent wait, together and alone")
+    @Test("bundled files that are not being sent wait, together and alone")
     func together() async throws {
         let scene = try await DaemonScene()
         scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))

@@ -148,7 +148,7 @@ struct FailingTests {
         try await scene.stop()
     }
 
-    @Test("over an unmetered network it is sent again, each time later by a second for each wasted MB")
+    @Test("over an unmetered network a wasted file is sent again, each time later by a second for each wasted MB")
     func wastes() async throws {
         let clocks = ManualClocks()
         let scene = try await scene(Backoff(first: .milliseconds(100), ceiling: .seconds(10)), clocks: clocks)

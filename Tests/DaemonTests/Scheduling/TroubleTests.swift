@@ -47,7 +47,7 @@ struct TroubleTests {
         try await scene.stop()
     }
 
-    @Test("bundled files have these events too, each its own")
+    @Test("bundled files have trouble and recovery events too, each its own")
     func together() async throws {
         let scene = try await DaemonScene()
         scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
@@ -66,7 +66,7 @@ struct TroubleTests {
         try await scene.stop()
     }
 
-    @Test("a pause and its end cause no such event")
+    @Test("a pause and its end cause no trouble or recovery event")
     func paused() async throws {
         let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading

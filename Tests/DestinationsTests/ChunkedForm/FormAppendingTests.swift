@@ -148,7 +148,7 @@ struct FormAppendingTests {
     }
 
     @Test(
-        "without such an answer each block is appended once, without a warning",
+        "with normal answers each block is appended once, without a warning",
         arguments: ["blueimp", "plupload"])
     func control(_ preset: String) async throws {
         let appender = Appender(3, [])

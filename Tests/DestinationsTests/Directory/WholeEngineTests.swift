@@ -68,7 +68,7 @@ struct WholeEngineTests {
         #expect(logbook.readBack.withLock { $0 } == 20)
     }
 
-    @Test("the second time in a row the destination is held, the file gets no name, and the next attempt starts at 0")
+    @Test("a second wrong read in a row holds the destination, the file gets no name, and the next attempt starts at 0")
     func twice() async throws {
         let place = DamagingPlace(damages: 2)
         let logbook = Logbook()

@@ -253,7 +253,7 @@ struct ContractTests {
         }
     }
 
-    @Test("its check reports whether uploads would work", arguments: TestedRemote.all)
+    @Test("the check of a destination reports whether uploads would work", arguments: TestedRemote.all)
     func checks(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let there = await end.destination.check()

@@ -54,7 +54,7 @@ struct TogetherTests {
         }
     }
 
-    @Test("of draining files, those not being sent yet are left out", arguments: TestedRemote.all)
+    @Test("draining files that are not being sent yet are left out", arguments: TestedRemote.all)
     func paused(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             guard end.destination.bundling != nil else { return }

@@ -287,7 +287,7 @@ struct OSSTests {
         }
     }
 
-    @Test("the stand-in accepts the vendor's clients, and refuses violations")
+    @Test("the test server accepts the vendor's clients, and refuses violations")
     func standIn() async throws {
         let (ending, words) = try await OSSServer.prove()
         #expect(ending == .status(0), "\(words.suffix(3000))")

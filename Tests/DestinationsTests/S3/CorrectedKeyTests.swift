@@ -48,7 +48,7 @@ struct CorrectedKeyTests {
         }
     }
 
-    @Test("S3 servers do the same", arguments: S3Maker.here.filter(\.judgesKeys))
+    @Test("S3 servers accept the corrected key as well", arguments: S3Maker.here.filter(\.judgesKeys))
     func s3(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
             let file = try put(Self.mistyped(S3Server.secretKey))
@@ -58,7 +58,7 @@ struct CorrectedKeyTests {
         }
     }
 
-    @Test("VOD and its storage do the same")
+    @Test("VOD and its storage accept the corrected key as well")
     func vod() async throws {
         let file = try put(Self.mistyped(OSSServer.secretKey))
         try await ApsaraEnd.open(.key, ["secret_key": .secret(.file(file))]) { end in

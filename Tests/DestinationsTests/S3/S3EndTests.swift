@@ -35,7 +35,7 @@ struct S3EndTests {
         #expect(server.seen.count == 3)
     }
 
-    @Test("so does one that gives each page an ETag, after a few names")
+    @Test("a portal that gives each page an ETag holds the destination after a few names")
     func portalWithTags() async throws {
         let server = try portal("ETag: \"5f3a\"\r\n")
         defer { server.stop() }

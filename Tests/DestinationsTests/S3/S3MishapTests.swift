@@ -70,7 +70,7 @@ struct S3MishapTests {
     }
 
     @Test(
-        "an upload ended there between two attempts starts again, and is there once",
+        "an upload ended by the server between two attempts starts again, and is there once",
         arguments: Tier.sample(S3Maker.here))
     func ended(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
@@ -82,7 +82,7 @@ struct S3MishapTests {
     }
 
     @Test(
-        "an upload ended there during its parts starts again, and is there once",
+        "an upload ended by the server during its parts starts again, and is there once",
         arguments: Tier.sample(S3Maker.here))
     func endedMeanwhile(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in

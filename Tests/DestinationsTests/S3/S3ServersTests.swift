@@ -165,7 +165,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("a wrong key is reported, and holds", arguments: S3Maker.here.filter(\.judgesKeys))
+    @Test("a wrong key is reported, and holds the destination", arguments: S3Maker.here.filter(\.judgesKeys))
     func wrongKey(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part)

@@ -216,7 +216,7 @@ struct S3WriteOnlyTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("`taken` applies here too", arguments: sizes)
+    @Test("`taken` applies with a write-only key too", arguments: sizes)
     func rules(_ size: Int) async throws {
         let scene = try scene(["taken": .text("fail")])
         defer { scene.emulator.stop() }
@@ -250,7 +250,7 @@ struct S3WriteOnlyTests {
         #expect(check.verdict == .warning && check.detail.contains("names_unseen"), "\(check)")
     }
 
-    @Test("a key without any permission holds like a wrong one", arguments: sizes, ["minio", "other"])
+    @Test("a key without any permission holds the destination like a wrong one", arguments: sizes, ["minio", "other"])
     func nothing(_ size: Int, _ preset: String) async throws {
         let scene = try scene(preset: preset)
         defer { scene.emulator.stop() }

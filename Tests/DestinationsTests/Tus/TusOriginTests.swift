@@ -65,7 +65,7 @@ struct TusOriginTests {
         #expect(journey.ledger.last?["may_be_whole"] == nil && journey.ledger.last?["reach"] == "0")
     }
 
-    @Test("with that setting the same upload continues there, with credentials, and no second one is created")
+    @Test("with the suggested setting the same upload continues there, with credentials, and no second one is created")
     func allowed() async throws {
         let seen = Mutex<[[String?]]>([])
         let storage = try FakeServer { [script] exchange in
@@ -143,7 +143,7 @@ struct TusOriginTests {
         #expect(!silent.hasCaller && verbs(server).isEmpty)
     }
 
-    @Test("so does one whose last byte was accepted before the setting was removed")
+    @Test("an upload whose last byte was accepted before the setting was removed waits as well")
     func shortened() async throws {
         let silent = try SilentPort()
         let checkpoint = Checkpoint([
@@ -211,7 +211,7 @@ struct TusOriginTests {
         #expect(!silent.hasCaller)
     }
 
-    @Test("a removal redirected elsewhere is not made there")
+    @Test("a removal that is redirected elsewhere is not repeated there")
     func removed() async throws {
         let silent = try SilentPort()
         let server = try FakeServer { $0.reply(307, [("Location", silent.url + "/hunter2")]) }

@@ -46,7 +46,8 @@ struct VimeoEndingsTests {
         #expect(end.server.state.withLock { $0.uploads.count } == 1)
     }
 
-    @Test("otherwise the upload completes when the service has accepted it, whatever the transcode result")
+    @Test(
+        "an upload that need not be playable completes when the service has accepted it, whatever the transcode result")
     func transfer() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding"] }
@@ -78,7 +79,7 @@ struct VimeoEndingsTests {
         #expect(end.contents == [parcel.content])
     }
 
-    @Test("without a known reset of such a late quota, the next attempt waits a day")
+    @Test("after a late quota without a known reset, the next attempt waits a day")
     func lateQuotaOfNoDay() async throws {
         let end = try VimeoEnd()
         end.server.change {

@@ -133,7 +133,7 @@ struct VimeoOtherWriterTests {
         #expect(try await end.destination.discard(checkpoint))
     }
 
-    @Test("if it is not identifiable the removal is unknown, and nothing is removed")
+    @Test("if the empty video is not identifiable the removal is unknown, and nothing is removed")
     func unknownCreation() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .garbled(.empty))
@@ -184,7 +184,7 @@ struct VimeoOtherWriterTests {
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
 
-    @Test("if it is still missing the file is sent once more, with a warning of a possible duplicate")
+    @Test("if the video is still missing the file is sent once more, with a warning of a possible duplicate")
     func sentTwice() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())

@@ -77,7 +77,7 @@ struct ProxyEndToEndTests {
     }
 
     @Test(
-        "a proxy that refuses to connect to an https server does the same",
+        "a proxy that refuses to connect to an https server holds the destination as well",
         .enabled("\(Tinyproxy.need)") { await Tinyproxy.program.value != nil })
     func tunnel() async throws {
         let program = try #require(await Tinyproxy.program.value)

@@ -227,7 +227,7 @@ struct RouteEndToEndTests {
         #expect(try await fixture.status()?.counts.ongoing == 1)
     }
 
-    @Test("such a route set during a transfer stops it at once")
+    @Test("a metered route set during a transfer stops it at once")
     func midway() async throws {
         let scene = try await Scene(["metered: pause", "bandwidth: 3 MB/s"])
         try scene.fixture.startDaemon()

@@ -243,7 +243,7 @@ struct BeforeUploadTests {
         try await scene.arrives("1.mp4")
     }
 
-    @Test("of hanging programs at most four run, and other uploads, a reload and a stop do not wait for them")
+    @Test("at most four hanging programs run, and other uploads, a reload and a stop do not wait for them")
     func hanging() async throws {
         let scene = try scene("sleep 1000", timeout: "5m")
         scene.fixture.policyKeys = ["order: oldest-first"]

@@ -69,7 +69,7 @@ struct OpenFileTests {
         #expect(try received(fixture) == [content])
     }
 
-    @Test("without it, half of the file may be sent, but it is never deleted; the rest follows as a new version")
+    @Test("without CAP_LEASE, half of the file may be sent, but it is never deleted; the rest is a new version")
     func blind() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()

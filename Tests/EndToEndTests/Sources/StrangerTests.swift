@@ -52,7 +52,7 @@ private enum Nginx {
 }
 
 /// Attacks on a receiver and on the control address by clients without a token.
-@Suite("Slow strangers", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Slow clients", .timeLimit(.minutes(Patience.minutes(3))))
 struct StrangerTests {
     private static let token = "a token that nobody guesses"
 
@@ -99,14 +99,14 @@ struct StrangerTests {
         #expect(besieger.ended == nil, "\(complaint)")
     }
 
-    @Test("a camera uploads while 640 strangers send their headers a byte at a time")
+    @Test("a camera uploads while 640 slow clients send their headers a byte at a time")
     func uploads() async throws {
         let fixture = try await fixture()
         try await uploads(fixture, to: try #require(fixture.address.split(separator: ":").last.flatMap { Int($0) }))
     }
 
     @Test(
-        "a camera uploads through nginx while 640 strangers send nginx their headers a byte at a time",
+        "a camera uploads through nginx while 640 slow clients send nginx their headers a byte at a time",
         .enabled("\(Nginx.need)") { await Nginx.program.value != nil })
     func uploadsThroughNginx() async throws {
         let program = try #require(await Nginx.program.value)
@@ -153,7 +153,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("the control address serves clients with the token while 640 strangers send their headers a byte at a time")
+    @Test("the control address serves clients with the token while 640 others send their headers a byte at a time")
     func control() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         let file = try fixture.folder.write("token", Array(Self.token.utf8))

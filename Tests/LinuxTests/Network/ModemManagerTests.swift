@@ -44,7 +44,7 @@ struct ModemManagerTests {
     }
 
     @Test(
-        "when it disappears, roaming stays a warning and home grants nothing, until the modem is found again",
+        "when ModemManager disappears, roaming warns and home grants nothing, until the modem is found again",
         isPossible)
     func vanishing() async throws {
         let bus = try await PrivateBus()

@@ -19,7 +19,7 @@ struct NetworkManagerTests {
         return (bus, manager, try Listening(bus.address))
     }
 
-    @Test("each of its five metered values of a device is reported", isPossible)
+    @Test("each of NetworkManager's five metered values of a device is reported", isPossible)
     func opinions() async throws {
         let (bus, manager, listening) = try await scene()
         for metered in NetworkReport.Metered.allCases {
@@ -52,7 +52,7 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
-    @Test("if it disappears, its last values warn, and permit nothing", isPossible)
+    @Test("if NetworkManager disappears, its last values warn, and permit nothing", isPossible)
     func restart() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('eth0', 1); add_device('eth1', 2)")
@@ -71,7 +71,7 @@ struct NetworkManagerTests {
         try await listening.stop()
     }
 
-    @Test("while it starts, values that it has not determined yet stay as before", isPossible)
+    @Test("while NetworkManager starts, values that it has not determined yet stay as before", isPossible)
     func startup() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('eth0', 1); add_device('eth1', 2); add_device('eth2', 4)")

@@ -65,7 +65,7 @@ struct RetentionTests {
         await again.close()
     }
 
-    @Test("of a killed run, the time up to the last other write counts")
+    @Test("the time of a killed run counts up to its last other write")
     func killed() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)

@@ -178,7 +178,7 @@ struct ContainerChecksTests {
         #expect(decide("a", rule) == .passed)
     }
 
-    @Test("runs four checks at once; the next file waits for a slot")
+    @Test("four checks run at once; the next file waits for a slot")
     mutating func slots() {
         for number in 1...4 {
             guard case .start(number: number, until: _) = decide(FilePath("\(number)")) else {
