@@ -45,7 +45,7 @@ struct SchedulerTests {
     func waitEndsMeanwhile() async throws {
         let scene = try await DaemonScene(clocks: TickingClocks(step: .milliseconds(4)))
         scene.remote.standard = .fail(.again(after: nil))
-        // Alone: the end of another upload would wake the dispatcher too.
+        // The upload is alone, because the end of another one would wake the scheduler too.
         let id = try await scene.add("a")
         try await eventually("the upload has been tried 40 times") { scene.remote.began.count >= 40 }
         scene.remote.standard = .fail(.holdDestination(after: nil))
@@ -66,7 +66,7 @@ struct SchedulerTests {
         }
         scene.remote.standard = .waitOpening
         try await eventually("a probe is waiting") { scene.remote.waiting.count == 1 }
-        // One more file wakes the dispatcher; it must not start a second probe.
+        // One more file wakes the scheduler; it must not start a second probe.
         let begun = scene.remote.began.count
         ids.append(try await scene.add("late"))
         try await scene.reach(.queued, [ids[4]])
@@ -236,7 +236,7 @@ struct UploadCommandTests {
         scene.remote.letGo()
         #expect(try await scene.daemon.retry(Selection(ids: [id])).uploads.map(\.generation) == [2])
         try await scene.reach(.completed, [id])
-        // A completed upload needs none.
+        // A completed upload needs no copy.
         await #expect(throws: Refusal.self) { try await scene.daemon.retry(Selection(ids: [id])) }
         try await scene.stop()
     }
@@ -276,7 +276,7 @@ struct DaemonStopTests {
     func stopDuringCopy() async throws {
         let scene = try await DaemonScene()
         let large = try scene.folder.write("cam/large", [])
-        // All hole, but the copy reads it like any other.
+        // The file is one hole, but the copy reads it like any other file.
         try systemCall("truncate", on: "large") { large.withCString { truncate($0, 2 << 30) } }
         let id = try await scene.add(large)
         try await eventually("the copy has begun") { try !scene.copies.isEmpty }

@@ -89,7 +89,7 @@ struct RetentionTests {
         let place = shelf.appending(try #require(names.first))
         #expect(note.hasSuffix(place.display))
         #expect(try Files.read(place) == content)
-        // And it is named, for a person who wants it back.
+        // The copy is named, for a person who wants it back.
         if source == "gone" {
             let refusal = await #expect(throws: Refusal.self) { try await scene.daemon.retry(selection) }
             #expect(refusal?.code == .sourceMissing && refusal?.message.contains(place.display) == true)

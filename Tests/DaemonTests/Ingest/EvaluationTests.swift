@@ -41,7 +41,7 @@ struct EvaluationTests {
         try await scene.stop()
     }
 
-    /// The evaluations of one pass.
+    /// Returns the number of evaluations in one scheduler cycle.
     private func questions(_ scene: DaemonScene) async throws -> Int {
         let (scheduler, signal) = (scene.daemon.scheduler, scene.daemon.signals.scheduling)
         try await eventually("the scheduler waits") { signal.isWaiting }

@@ -108,7 +108,7 @@ struct StagerTests {
             try await eventually("the file that needs no space is queued") {
                 try await scene.state(here.upload) == .queued
             }
-            // Like the release after the upload has arrived.
+            // Does what the release does after the upload has arrived.
             let asset = try #require(try await scene.parts.store.read { try $0.uploads.find(done.upload) }?.asset)
             try scene.parts.staging.remove(FilePath("\(asset)"))
             _ = try await scene.parts.store.write { try $0.transitions.cancel([done.upload]) }

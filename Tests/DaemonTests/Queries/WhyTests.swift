@@ -104,7 +104,7 @@ struct WhyTests {
             $0.folders[0].watch.marker = MarkerName("{name}.done")
         }
         let cam = scene.folder.path.appending("cam")
-        // A file that arrives before that was there before.
+        // A file that arrives before the first scan would count as an existing one.
         try await eventually("the folder is watched") {
             try await scene.daemon.why(cam.display).answers.first?.text.hasSuffix("it is watched")
         }

@@ -55,7 +55,7 @@ struct AfterPartTests {
         try await status(scene)
         #expect(try await scene.state(id) == .uploading)
         #expect(scene.remote.began == ["a.mp4"] && scene.remote.running == ["a.mp4"])
-        // It is held already, and shown so.
+        // The upload is already held, and is shown so.
         #expect(try await holds(scene, id) == [scope == .one ? "operator" : "global"])
         scene.remote.step()
         try await scene.reach(.queued, [id])
@@ -164,7 +164,7 @@ struct AfterPartTests {
         let began = scene.remote.began
         _ = try await scene.daemon.pause(Selection(all: true, afterPart: true))
         scene.remote.letGo()
-        // It is sent in one request: it completes.
+        // The upload is sent in one request, so it completes.
         try await scene.reach(.completed, [long])
         let bundled = Set(scene.remote.bundles.flatMap(\.self).map(\.display))
         let left = try await ids.asyncCompactMap { id in

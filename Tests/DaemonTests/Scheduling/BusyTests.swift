@@ -28,7 +28,7 @@ struct BusyBookTests {
         #expect(book.nextCheck(at: at(0)) == nil)
         #expect(book.due([command], at: at(1)) == [command: .seconds(10)])
         #expect(book.isAsking)
-        // It hangs.
+        // The command hangs.
         #expect(book.due([command], at: at(40)).isEmpty)
         #expect(book.nextCheck(at: at(40)) == nil)
         _ = book.heard(.busy, of: command, asked: at(1), at: wall)
@@ -121,7 +121,7 @@ struct BusyBookTests {
         ])
         #expect(book.due([command], at: at(0)) == [command: .seconds(2)])
         book.keep([])
-        // A question that is under way is not started again.
+        // A running query is not started again.
         #expect(book.isAsking)
         _ = book.heard(.busy, of: command, asked: at(0), at: wall)
         #expect(book.nextCheck(at: at(0)) == .seconds(5))
@@ -133,7 +133,7 @@ struct BusyBookTests {
 
 @Suite("`busy` in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct BusyDaemonTests {
-    /// A source that gives a test's answers, and counts the questions.
+    /// A source of `busy` that gives the answers of a test, and counts the queries.
     private final class Camera: Sendable {
         private let state = Mutex((answer: BusyAnswer.Answer.free, asked: 0, most: 0, now: 0))
         var answer: BusyAnswer.Answer {
@@ -141,7 +141,7 @@ struct BusyDaemonTests {
             set { state.withLock { $0.answer = newValue } }
         }
         var asked: Int { state.withLock { $0.asked } }
-        /// The most questions at the same time.
+        /// The largest number of simultaneous queries.
         var most: Int { state.withLock { $0.most } }
         var status: BusyProbe {
             BusyProbe { [self] _, _ in

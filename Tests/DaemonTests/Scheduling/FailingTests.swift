@@ -77,7 +77,7 @@ struct FailingTests {
         let began = clocks.wall()
         let id = try await scene.add("a.mp4")
         try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .failed }
-        // The next try after an hour: 15 minutes apart at most.
+        // The next attempt after an hour; attempts are at most 15 minutes apart.
         let took = clocks.wall().milliseconds - began.milliseconds
         #expect((3_600_000...4_600_000).contains(took), "\(took)")
         let failure = try #require(try await scene.daemon.context.store.read { try $0.failures.of(id) }.last?.failure)
@@ -123,7 +123,7 @@ struct FailingTests {
             text.contains("3.0 MB of this file of 1.5 MB were sent within a day")
                 && text.contains("allow \(id) --metered"),
             "\(text)")
-        // For hours nothing is sent, for any reason that wakes the dispatcher.
+        // For hours nothing is sent, whatever wakes the scheduler.
         for _ in 0..<20 {
             try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: .seconds(3600))
@@ -131,7 +131,7 @@ struct FailingTests {
         }
         try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.began.count == 2)
-        // Other uploads are sent all the same.
+        // Other uploads are sent anyway.
         scene.remote.set(.take, for: "b.mp4")
         let other = try await scene.add("b.mp4", size: 10)
         try await goOn(scene, clocks, by: .seconds(1)) { try await scene.state(other) == .completed }
@@ -202,7 +202,7 @@ struct FailingTests {
         }
     }
 
-    /// A run of the daemon.
+    /// Runs a daemon while `body` runs.
     private func run(
         _ folder: TemporaryFolder, _ remote: ScriptedRemote, _ body: (DaemonScene) async throws -> Void
     ) async throws {

@@ -66,7 +66,7 @@ struct KeyRefusalSceneTests {
         scene.remote.set(.refuseKey, for: "bad")
         let bad = try await scene.add("bad")
         try await eventually("the upload has been refused") { tried("bad") == 1 }
-        // The key may have been corrected: it is tried at once after another was accepted.
+        // The key may have been corrected: this upload is tried at once after another was accepted.
         try await scene.reach(.completed, [try await scene.add("good")])
         try await eventually("the upload has been refused a second time") { tried("bad") == 2 }
         try await scene.reach(.queued, [bad])
@@ -104,10 +104,10 @@ struct KeyRefusalSceneTests {
             try await scene.reach(.completed, [try await scene.add("good \(name)")])
             try await eventually("the upload has been refused a second time") { tried(FilePath(name)) == 2 }
             try await scene.reach(.queued, [bad[bad.count - 1]])
-            // Another is accepted after that, so the key is not at fault.
+            // Another upload is accepted after that, so the key is not at fault.
             try await scene.reach(.completed, [try await scene.add("more \(name)")])
         }
-        // With nothing accepted in between: the key may be at fault.
+        // No upload was accepted in between, so the key may be at fault.
         _ = try await scene.daemon.retry(Selection(ids: bad))
         try await eventually("each upload has been refused again: \(scene.remote.began.map(\.display))") {
             tried("bad") > 2 && tried("worse") > 2 ? await scene.isIdle : false

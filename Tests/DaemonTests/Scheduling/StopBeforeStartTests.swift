@@ -41,7 +41,8 @@ struct StopBeforeStartTests {
         } else {
             _ = try await scene.daemon.resume(Selection())
         }
-        // It is claimed and given back again and again: each time the scheduler wakes itself, since no other event comes.
+        // The upload is claimed and given back repeatedly: each time the scheduler wakes itself, since no other event
+        // comes.
         try await eventually("the upload was claimed many times") { stops.load(ordering: .relaxed) > 100 }
         #expect(scene.remote.began.isEmpty)
         #expect(await scheduler.transfers.isEmpty)
