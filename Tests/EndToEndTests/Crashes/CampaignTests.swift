@@ -84,7 +84,7 @@ private struct Campaign {
     }
 
     mutating func kill() async throws {
-        // The moment is random on purpose: long enough for a file to be in any state.
+        // The time is random on purpose, so that the kill meets files in any state.
         try await Task.sleep(for: .milliseconds(Int.random(in: 50...1200, using: &dice)))
         scene.fixture.killDaemon()
         kills.append(now)

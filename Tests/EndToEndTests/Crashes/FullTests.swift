@@ -53,7 +53,7 @@ struct FullTests {
         }
         #expect(try await fixture.ask("status", ["--json"])?.contains("staging folder does not work") == false)
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("large.mp4"))?.size == 30_000_000)
-        // Without the limit it is uploaded as well.
+        // Without the limit the file is uploaded as well.
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         try fixture.startDaemon()
         try await eventually("the large file has been received", within: .seconds(40), every: .milliseconds(100)) {
@@ -239,7 +239,7 @@ struct FullTests {
 
     @Test("staging without inodes for a second file: files are staged one after another")
     func names() async throws {
-        // The root, the folder, one copy.
+        // Inodes for the root, the folder and one copy.
         let disk = try SmallDisk(size: 4 << 20, files: 3)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["staging": disk.path])
         fixture.stagingKeys = ", keep_free: 0 B"

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The daemon in the life of its machine: told to stop, started again, started again much later.
+/// Stops and starts of the daemon: by a signal, at once, and much later.
 @Suite("Life cycle of the daemon")
 struct LifeTests {
     @Test(
@@ -48,7 +48,8 @@ struct LifeTests {
         }
         let (ending, took) = try #require(try await fixture.stopDaemon())
         #expect(ending == .status(0), "\(fixture.lastWords())")
-        // It allows itself 1.5 s. On a loaded machine that can take several; a daemon that hangs takes for ever.
+        // The daemon allows itself 1.5 s for a stop. On a loaded machine that can take several; a daemon that hangs
+        // never ends.
         #expect(took < .seconds(15))
         try fixture.startDaemon()
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
@@ -74,7 +75,7 @@ struct LifeTests {
         let daemon = try Child(
             fixture.binary, ["run", "--config", fixture.config.display],
             output: fixture.folder.path.appending("out"), errors: log)
-        // It has reached its first line, and cannot write it.
+        // The daemon blocks in the write of its first log line.
         try await eventually("the daemon blocks in its write to the log") {
             try Files.names(in: FilePath("/proc/\(daemon.pid)/task")).contains { thread in
                 // A thread may end during the inspection.

@@ -34,7 +34,7 @@ struct RebuildTests {
         let rebuilt = try await scene.fixture.verb("rebuild", ["--yes"])
         #expect(rebuilt.status == 0, "\(rebuilt)")
         try await scene.expectAllOnce()
-        // The old one is kept, if there was one.
+        // The old database is kept, if there was one.
         let kept = try Files.names(in: scene.fixture.state).contains { $0.text?.contains("damaged") == true }
         #expect(kept == (row.loss != .deleted))
     }
@@ -51,7 +51,7 @@ struct RebuildTests {
         try await scene.fixture.startReceiver()
         let first = try await scene.fixture.verb("rebuild", ["--yes"], environment: ["SLUICE_TEST_CRASH": step])
         try #require(first.ending == .signal(SIGKILL), "\(step) was not reached: \(first)")
-        // Either the old one, refused, or the new one, complete.
+        // The database is either the old one, which is refused, or the new one, which is complete.
         if step != "rebuild-done:1" {
             try await scene.expectRefusal()
             let second = try await scene.fixture.verb("rebuild", ["--yes"])
@@ -132,13 +132,14 @@ struct RebuildTests {
         let well = try await fixture.verb("rebuild", ["--yes"])
         #expect(well.status == 65, "\(well)")
         #expect(well.complained.contains("is intact"), "\(well)")
-        // It left nothing that would stop the daemon.
+        // The refused rebuild left nothing that would stop the daemon.
         try fixture.startDaemon()
         try await eventually("the daemon has started again") { try await fixture.status()?.starting == false }
     }
 }
 
-/// Fifty-odd clips: some delivered, the others staged while the receiver was away, and a daemon that was killed then.
+/// About fifty clips: some are delivered, the others were staged while the receiver was away, and the daemon was killed
+/// then.
 private final class Scene {
     let fixture: DaemonFixture
     let camera: Camera

@@ -85,8 +85,8 @@ struct VimeoCrashTests {
         try #require(ending == .signal(SIGKILL), "\(kill) was not reached: \(scene.fixture.lastWords())")
         try scene.fixture.startDaemon()
         try await scene.allIsDone(2)
-        // Two are in flight at once: the other one may have asked for its video, and the answer was lost with the
-        // program.
+        // Two uploads are in flight at once: the other one may have requested its video, and lost the answer in the
+        // kill.
         try scene.check(orphans: 1)
     }
 
@@ -101,7 +101,7 @@ struct VimeoCrashTests {
         try scene.fixture.startDaemon()
         for round in 0..<kills {
             try scene.drop(3, size: 200_000 + round, from: round * 3)
-            // The moment is random on purpose: long enough for a file to be in any state.
+            // The time is random on purpose, so that the kill meets files in any state.
             try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
             scene.fixture.killDaemon()
             try scene.fixture.startDaemon()
@@ -187,7 +187,7 @@ struct VimeoCrashTests {
         try scene.drop(2, size: 1000)
         try scene.fixture.startDaemon()
         try await scene.allIsDone(2)
-        // Begun by another program, and incomplete.
+        // An incomplete upload of another program.
         scene.server.change { state in
             state.uploads.append(VimeoServer.Upload(number: 3, flow: .tus, size: 500, isVideo: true))
         }

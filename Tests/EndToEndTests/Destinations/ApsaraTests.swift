@@ -37,12 +37,12 @@ struct ApsaraTests {
             let wanted = clips.map { hexadecimal(Hasher.digest(.sha256, of: $0.content)) }
             let media = try await server.control("videos")
             #expect(there.sorted() == wanted.sorted(), "\(objects) of \(media)")
-            // A kill has cut off the answer to a beginning: the right to send does not include listing, so it cannot be
-            // found. It is reported.
+            // A kill has cut off the answer to a creation. The permission to send does not include listing, so the
+            // upload cannot be found, and is reported.
             let begun = try await server.operations().count { $0 == "InitiateMultipartUpload" }
             let large = clips.count { $0.size > 512 << 10 }
             #expect(try await server.unfinished().count == begun - large)
-            // A right that would overwrite a complete medium was never requested.
+            // A permission that would overwrite a complete medium was never requested.
             #expect(!media.contains("\"refreshes_after_upload\": 1"), "\(media)")
         }
     }

@@ -7,7 +7,7 @@ import Testing
 /// The daemon with a server for chunked forms: killed after each step and at random moments, and under a quota.
 @Suite("Chunked form as destination", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
 struct FormTests {
-    /// A form with tokens, and one that can be asked for each block.
+    /// A form with tokens, and one that can be queried for each block.
     static let presets = ["breakpoint", "resumable"]
     private static let block: Int64 = 30_000
 
@@ -29,7 +29,7 @@ struct FormTests {
         return Site(fixture: fixture, server: server, camera: Camera(fixture, dice: Dice(seed: seed)))
     }
 
-    /// Waits until the server has exactly the clips, each once, and nothing of them is left here.
+    /// Waits until the server has exactly the clips, each once, and no file of them is left on this side.
     private func settle(_ site: Site) async throws {
         let (fixture, clips) = (site.fixture, site.camera.clips)
         do {
@@ -90,7 +90,7 @@ struct FormTests {
                     try site.camera.drop(
                         Clip(number: 4 * round + number, size: size, relative: FilePath("\(round) \(number).mp4")))
                 }
-                // The moment is random on purpose: long enough for a file to be in any state.
+                // The time is random on purpose, so that the kill meets files in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...900, using: &dice)))
                 site.fixture.killDaemon()
                 try site.fixture.startDaemon()
@@ -138,7 +138,7 @@ struct FormTests {
     func cancelled(_ preset: String, failing: [Int]) async throws {
         let name = preset == "breakpoint" ? "{token}" : "{id}"
         let site = try site(preset, keys: ", abort: {url: /abort, fields: {id: \"\(name)\"}}")
-        // Some seconds for all of it, so that it is cancelled in between.
+        // The transfer takes some seconds, so that it is cancelled in between.
         site.server.set {
             $0.readPause = 100_000
             $0.aborts = failing
@@ -183,7 +183,7 @@ struct FormTests {
         ) {
             site.server.requests.contains("abort")
         }
-        // Otherwise it would be stored after the removal.
+        // Otherwise the block in flight would be stored after the removal.
         try await eventually("the server has no request in progress", within: .seconds(10)) {
             site.server.underWay == 0
         }

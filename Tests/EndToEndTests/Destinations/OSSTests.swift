@@ -50,7 +50,7 @@ struct OSSTests {
     func killed(behind step: String) async throws {
         let site = try await Site()
         try site.drop(1, size: 4_000_000)
-        // These travel together.
+        // These files are uploaded at the same time.
         for number in 2...4 { try site.drop(number, size: number * 50_000) }
         try await site.kill(behind: step)
     }

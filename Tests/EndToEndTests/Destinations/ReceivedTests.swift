@@ -158,7 +158,7 @@ struct ReceivedEndToEndTests {
         }
         try fixture.startDaemon()
         try camera.drop(Clip(number: 0, size: 9_000_000, relative: "clip.mp4"))
-        // On a loaded machine the other one is told before this looks.
+        // On a loaded machine the second notice may arrive before this check.
         try await eventually("the hook has been notified of 80 percent", within: .seconds(30)) { try !told().isEmpty }
         let first = try #require(try told().first)
         #expect(first.type == "quota_reached" && first.detail.threshold == "80" && first.detail.place == "policy")
@@ -180,7 +180,7 @@ struct ReceivedEndToEndTests {
         fixture.policyKeys = ["quotas: [{per: month, bytes: 4600 kB}]"]
         try fixture.writeConfiguration()
         _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
-        // More is sent, and both of that one are newly reached or were before.
+        // More bytes are sent. Both thresholds of that quota are reached now, or were reached before.
         try await eventually("the hook has been notified of the last quota", within: .seconds(30)) {
             try told().last?.detail.limit == "4600000" && told().last?.detail.threshold == "100"
         }

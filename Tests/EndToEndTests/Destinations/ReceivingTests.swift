@@ -154,7 +154,7 @@ struct ReceivingTests {
         let child = try shell(fixture, "$S add - --config $C --name clip.mp4 < '\(file.display)'")
         let ending = try await child.end(within: .seconds(20))
         let said = try child.printed() + child.complained()
-        // Perhaps in a transaction of the start, or in one after the answer.
+        // The kill may be in a transaction of the start, or in one after the answer.
         #expect(try await #require(fixture.daemon).end(within: .seconds(20)) == .signal(SIGKILL))
         let isPromised = ending == .status(0)
         if !isPromised {

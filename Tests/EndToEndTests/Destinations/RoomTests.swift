@@ -113,7 +113,7 @@ struct RoomEndToEndTests {
             try Outcome.files(in: fixture.archive, hidden: false).count == 3
         }
         #expect(try await self.hold(of: "archive", fixture) == nil)
-        // It is asked again when the time has come, and not for each file.
+        // The server is asked again at the given time, and not for each file.
         try await eventually("the server has refused a second time", within: .seconds(30)) { full.refusals > 1 }
         full.take(upTo: .max)
         try await expect(camera.clips, at: full, fixture)

@@ -86,7 +86,7 @@ struct S3BundleTests {
         let (held, sent) = (emulator.objects.values.map(\.bytes), camera.clips.map(\.content))
         let isWhole = sent.allSatisfy { held.contains($0) } && held.count == (meeting == .taken ? 4 : 3)
         #expect(isWhole, "\(emulator.objects.mapValues(\.bytes.count))")
-        // It would arrive all the same, by an attempt of its own after a failed one.
+        // The file would arrive anyway, by its own attempt after a failed one.
         let said = try fixture.daemon?.complained() ?? ""
         #expect(!said.contains("no transfer permit") && !said.contains("destination held"), "\(said)")
         #expect(requests.count { $0 == "put" } == meeting.bodies, "\(requests)")

@@ -53,7 +53,7 @@ struct S3Tests {
     func killed(_ maker: S3Maker, behind step: String) async throws {
         let site = try await Site(maker)
         try site.drop(1, size: 11_000_000)
-        // These travel together.
+        // These files are uploaded at the same time.
         for number in 2...4 { try site.drop(number, size: number * 50_000) }
         try await site.kill(behind: step)
         let unfinished = try await site.server.client(

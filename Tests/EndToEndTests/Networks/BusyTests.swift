@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A camera that records, with the built program. The receiver is the witness of what was sent and how often.
+/// A camera that records, with the built program. The receiver's files show what was sent and how often.
 @Suite("`busy`, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct BusyEndToEndTests {
     private struct Why: Decodable {
@@ -117,7 +117,7 @@ struct BusyEndToEndTests {
             return try scene.received == sent
         }
         #expect(sent < 20_000_000)
-        // Long enough for others to arrive, be copied, and be held as well.
+        // Long enough for other files to arrive, be copied, and be held as well.
         for number in 1...3 {
             try scene.camera.drop(Clip(number: number, size: 1000, relative: FilePath("\(number).mp4")))
         }

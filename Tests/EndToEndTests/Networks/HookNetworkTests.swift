@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Requests of hooks use only interfaces that policy allows, with the kernel's packet filter as the witness.
+/// Requests of hooks use only interfaces that policy allows. The kernel's packet filter counts the bytes of each.
 @Suite(
     "Hooks over two routes, one metered, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
@@ -14,7 +14,7 @@ struct HookNetworkTests {
     func metered() async throws {
         let scene = try await NetworkEndToEndTests.Scene()
         let fixture = scene.fixture
-        // The receiver refuses such a request, which is an answer as good as any.
+        // The receiver refuses such a request; any answer will do.
         fixture.topKeys = ["hooks:", "  - {name: held, on: [added], url: \"http://\(fixture.address)/held\"}"]
         try await scene.ip("link", "set", "wan0", "down")
         try fixture.startDaemon()

@@ -84,7 +84,7 @@ struct LedgerEndToEndTests {
         let carried = try await blocking { try roads.carriedByWan() } - before
         // Otherwise the two could not be distinguished.
         #expect(handedDown > carried * 13 / 10, "\(handedDown) \(carried)")
-        // Besides TCP a few questions for hardware addresses were sent there.
+        // Besides TCP a few ARP requests were sent there.
         #expect(told >= carried - 500, "\(told) \(carried)")
         #expect(told <= carried + carried / 10 + 50_000, "\(told) \(carried) \(handedDown)")
     }
@@ -135,7 +135,7 @@ struct LedgerEndToEndTests {
         #expect(try await bytes(roads) <= 12_000_000)
         #expect(try await bytes(roads) > 11_000_000)
         #expect(try await sent(fixture) <= 12_000_000)
-        // A restart does not grant it again.
+        // A restart does not grant the quota again.
         fixture.killDaemon()
         let before = try await bytes(roads)
         try fixture.startDaemon()
@@ -152,7 +152,7 @@ struct LedgerEndToEndTests {
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
         try await outcome.check()
-        // Nothing was sent again.
+        // No byte was sent again.
         #expect(try await bytes(roads) < 32_000_000)
     }
 
@@ -232,7 +232,7 @@ struct LedgerEndToEndTests {
             try fixture.startDaemon()
             let told = try await sent(fixture)
             #expect(told >= left, "\(told) \(left)")
-            // Bytes reserved for a question belong to another account. Without the kernel's counts of its links: two
+            // Bytes reserved for a query belong to another account. Without the kernel's counts of its links: two
             // seconds for each kill, at a rate that a full bucket has raised.
             #expect(told <= left + left / 50 + (isOtherStart ? kill * 3_000_000 : 300_000 * kill), "\(told) \(left)")
         }
@@ -240,7 +240,7 @@ struct LedgerEndToEndTests {
         if !isOtherStart { try await outcome.wait(within: .seconds(60)) }
     }
 
-    /// As after a start of the machine.
+    /// Removes the recorded counts of the links, as a start of the machine does.
     private func forgetLinks(_ fixture: DaemonFixture) async throws {
         let child = try Child(
             "/usr/bin/python3",

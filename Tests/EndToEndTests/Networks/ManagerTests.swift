@@ -90,7 +90,7 @@ struct ManagerEndToEndTests {
         #expect(hold.text.contains("{roaming: true, allowed: false} forbids lte0"), "\(hold.text)")
         modems.end()
         modems = try await bus.play(.modemManager)
-        // It searches for its modems, and this one was found first.
+        // ModemManager is still searching for its modems, and has found this one first.
         try await modems.tell("add_modem(1, 'other0', 1)")
         try scene.camera.drop(Clip(number: 1, size: 50_000, relative: "other.mp4"))
         _ = try await scene.waits("other.mp4", for: "metered")

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Questions to DNS servers are bytes as well, from the built program.
+/// Queries to DNS servers count as sent bytes too. With the built program.
 @Suite(
     "Name resolution over two routes, one metered",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
@@ -57,7 +57,7 @@ struct NameServerTests {
         let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: [TwoRoads.server])
         defer { scene.server.end(with: SIGKILL) }
         let roads = scene.roads
-        // From now on the kernel itself prefers the metered way.
+        // From now on the kernel prefers the metered route.
         try await blocking { try roads.addRoute("lte", metric: 1) }
         try scene.fixture.startDaemon()
         try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
@@ -113,7 +113,7 @@ struct NameServerTests {
             )
         }
         #expect(wan == 0 && lte == 0)
-        // Its subnet is routed over the free network, too: another way to the same server.
+        // The subnet of the server is also routed over the unmetered link.
         try await blocking { try roads.box.ip("addr", "del", "10.2.0.2/24", "dev", "lte0") }
         try await eventually("the upload is complete; \(scene.fixture.lastWords())", within: .seconds(60)) {
             try await scene.fixture.status()?.counts.completed == 1

@@ -186,7 +186,7 @@ final class NetworkPlay {
         return try await blocking { try roads.counts() }
     }
 
-    /// Waits a second, in which the program stops its forbidden transfers; then forbidden links have to be silent.
+    /// Waits a second, in which the program stops its forbidden transfers; from then on forbidden links must be silent.
     private func settle(_ place: String) async throws {
         try await status(place + ", before it settles")
         // The promised time is the subject of the test.
@@ -250,7 +250,7 @@ final class NetworkPlay {
         var days: [Day]
     }
 
-    /// Also over midnight.
+    /// Returns the reported bytes, also over midnight.
     private func told() async throws -> Int64 {
         try await eventually("the daemon reports the sent bytes") {
             guard let text = try await self.fixture.ask("usage", ["--json", "--days", "2"]) else { return nil }

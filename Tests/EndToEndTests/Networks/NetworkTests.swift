@@ -4,8 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Two ways to one server, one of them metered, and the kernel's packet filter as the witness of the bytes sent over
-/// each.
+/// Two routes to one server, one of them metered. The kernel's packet filter counts the bytes sent over each.
 @Suite(
     "Two routes, one metered, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
@@ -178,10 +177,10 @@ struct NetworkEndToEndTests {
         try scene.camera.drop(Clip(number: 0, size: 30_000_000, relative: "clip.mp4"))
         try await scene.begun()
         let roads = scene.roads
-        // The kernel now prefers the other.
+        // The kernel now prefers the other link.
         try await blocking { try roads.addRoute("lte", metric: 1) }
         try await scene.begun(4_000_000)
-        // And now there is no other.
+        // Now there is no other link.
         try await blocking { try roads.removeRoute("wan", metric: 10) }
         _ = try await scene.waits("clip.mp4", for: "metered")
         let stopped = try await scene.bytes("wan")
@@ -278,7 +277,7 @@ struct NetworkEndToEndTests {
         try await scene.ip("link", "set", "wan0", "up")
         try await blocking { try roads.addRoute("wan", metric: 10) }
         try await scene.arrives()
-        // The free link takes over the running transfer; nothing is sent twice.
+        // The unmetered link takes over the running transfer; no byte is sent twice.
         let (wan, lte) = (Int(try await scene.bytes("wan")), Int(try await scene.bytes("lte")))
         #expect(wan > size / 2)
         #expect(wan + lte > size && wan + lte < size + size / 10)

@@ -64,7 +64,7 @@ struct ProxyEndToEndTests {
         let hold = try await scene.waits("clip0.mp4", for: "destination")
         #expect(hold.text.contains("the proxy \(Tinyproxy.address) answered 40"), "\(hold.text)")
         #expect(hold.text.contains("http_proxy"), "\(hold.text)")
-        // Each of them has been tried.
+        // Each upload has been tried.
         try await eventually("the proxy has refused each upload") {
             try await fixture.ask("metrics")?.contains(#/sluice_attempts_failed_total\{.*\} [3-9]/#) == true
         }

@@ -4,14 +4,14 @@ import Linux
 import TestKit
 import Testing
 
-/// The choice between two ways, with the kernel's packet filter as the witness of the bytes sent over each.
+/// The choice between two routes. The kernel's packet filter counts the bytes sent over each.
 @Suite(
     "Choice between two routes, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
 struct RouteEndToEndTests {
     typealias Scene = NetworkEndToEndTests.Scene
 
-    /// A configuration that forces the metered way, and the commands that remove it.
+    /// A configuration that forces the metered route, and the commands that remove it.
     struct Setting: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let commands: [[String]]
@@ -88,7 +88,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
-    /// If the kernel's way leads through a tunnel, the link below it decides.
+    /// If the kernel's route leads through a tunnel, the link below it decides.
     @Test(
         "a tunnel costs what its carrier costs, also to a neighbour on a local-only link",
         arguments: [("10.2.0.1", true), ("10.1.0.1", false)])
@@ -186,7 +186,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("wan") == 0)
     }
 
-    /// The free link has only IPv4, and the metered one only IPv6.
+    /// The unmetered link has only IPv4, and the metered one only IPv6.
     @Test(
         "with IPv4 and IPv6 on different links, a dual-stack host uses the unmetered one, and an IPv6-only host waits")
     func families() async throws {
@@ -294,7 +294,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("wan") > 2_000_000)
     }
 
-    /// Each with a metered link that the kernel prefers, and a free one.
+    /// Each with a metered link that the kernel prefers, and an unmetered one.
     @Test(
         "beside an unmetered route, limit and quota of a metered one do not count, even if it is allowed",
         arguments: [

@@ -294,8 +294,8 @@ struct AddingTests {
         try await eventually("the upload is complete", every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 1
         }
-        // Where its other endpoint puts complete files. A creation without an answer may have left an empty one beside
-        // it.
+        // The folder of complete files of the server's other endpoint. A creation without an answer may have left an
+        // empty file beside it.
         func files(_ name: FilePath) throws -> [[UInt8]] {
             try Outcome.files(in: held.appending(name), hidden: true).map {
                 try Files.read(held.appending(name).appending($0))

@@ -6,7 +6,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// Requests that a person makes by hand pass the gate and the ledger of the daemon, and report their cost.
+/// Requests by command obey policy, are counted in the daemon's ledger, and report their cost.
 @Suite("Hooks and checks by command, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct ByHandTests {
     private typealias Scene = Hooks.Scene
@@ -92,7 +92,7 @@ struct ByHandTests {
         let (_, program) = try await trial(scene, "tell")
         #expect(program.ok && program.sent == nil && program.received == nil)
         #expect(try scene.told().map(\.type) == ["test"])
-        // In the file, but not in force.
+        // The setting is in the file, but not in force.
         scene.fixture.topKeys.append("  - {name: new, command: [\(tell.display)]}")
         try scene.fixture.writeConfiguration()
         let (newStatus, text) = try await run(scene, ["hook", "new"])

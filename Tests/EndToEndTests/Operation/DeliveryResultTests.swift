@@ -5,7 +5,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The events while many things happen at once.
+/// Events while many actions happen at once.
 @Suite("Events with pause, resume, cancel, retry, lost destinations and kills", .serialized)
 struct DeliveryResultTests {
     private struct Listed: Decodable {
@@ -24,9 +24,9 @@ struct DeliveryResultTests {
         let rounds = Setting.isThorough ? 200 : 8
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["nas", "archive"]
-        // There, a name that belongs to another program is refused for its own sake.
+        // The archive refuses a file if another program's file has its name.
         fixture.archiveKeys = ", taken: fail"
-        // Slow enough for a transfer to be under way when it is to be ended.
+        // Slow enough for a transfer to be in progress when it is to be ended.
         fixture.destinationKeys = ", bandwidth: 3 MB/s"
         var scene = Scene(fixture: fixture, dice: Dice(seed: seed))
         try await fixture.startReceiver()
@@ -120,7 +120,7 @@ struct DeliveryResultTests {
             let events = await follower.events
             let ended = Set(events.filter { EventChecks.ends.contains($0.type) }.compactMap(\.id))
             let added = events.filter { $0.type == "added" }.compactMap(\.id)
-            // Uploads that are under way, as far as the events show; now and then one that is over.
+            // Uploads in progress, as far as the events show; now and then one that has ended.
             let open = added.filter { !ended.contains($0) }
             return open.isEmpty || Int.random(in: 0..<4, using: &dice) == 0
                 ? added.suffix(5).randomElement(using: &dice) : open.randomElement(using: &dice)

@@ -180,7 +180,7 @@ struct MetricsEndToEndTests {
             var seen: Set<UInt64> = []
             while !Task.isCancelled {
                 let (inode, text) = try await blocking {
-                    // It never disappears, not even for a moment.
+                    // The file never disappears, not even for a moment.
                     (try FileStatus(at: textfile).inode, String(decoding: try Files.read(textfile), as: UTF8.self))
                 }
                 seen.insert(inode)

@@ -27,7 +27,7 @@ struct OnceTests {
         return Ran(ending: ending, output: try child.printed(), errors: try child.complained())
     }
 
-    /// With the configuration written, and no daemon.
+    /// A fixture with a written configuration, and no daemon.
     private func fixture(_ source: DaemonFixture.Source = .delete) async throws -> DaemonFixture {
         let fixture = try DaemonFixture(source: source, binary: Setting.binary())
         try await fixture.startReceiver()

@@ -134,7 +134,7 @@ struct OperatingTests {
         _ = try await fixture.ask("pause", [held.id])
         _ = try await fixture.ask("resume")
         func isHeld(_ when: String, _ number: Int) async throws {
-            // Another file is uploaded all the same: any effect on the held one would have happened by now.
+            // Another file is uploaded anyway: any effect on the held one would have happened by now.
             try camera.drop(Clip(number: number, size: 10_000, relative: FilePath("\(number).mp4")))
             try await eventually("another file is uploaded \(when)", within: .seconds(30)) {
                 try FileStatus.ifPresent(at: fixture.received.appending(FilePath("\(number).mp4"))) != nil

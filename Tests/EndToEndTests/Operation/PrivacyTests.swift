@@ -8,7 +8,7 @@ import Testing
 @Suite("Privacy of the daemon's data", .timeLimit(.minutes(Patience.minutes(2))))
 struct PrivacyTests {
     private static let canBeAnother = geteuid() == 0 && NetworkNamespace.isPossible
-    /// Not in any list of users.
+    /// A user ID that no account has.
     private static let user: UInt32 = 64_125
 
     @Test(

@@ -61,7 +61,7 @@ struct ReloadTests {
     }
 
     private func reload(_ fixture: DaemonFixture) async throws -> Ran {
-        // Using the socket's path: an unreadable file does not tell it.
+        // The socket's path is given, because an unreadable file does not name it.
         try await sluice(
             fixture,
             [

@@ -74,8 +74,8 @@ struct VerbTests {
         }
     }
 
-    /// A daemon that has an upload in any state. To `nas` they take for ever, to `later` they wait, to `archive` they
-    /// end at once, and from the folder `exported` they are never ready.
+    /// A daemon that has an upload in any state. Uploads to `nas` never end, those to `later` wait, those to `archive`
+    /// end at once, and files of the folder `exported` are never ready.
     private final class Scene {
         let fixture: DaemonFixture
         private let socket: FilePath

@@ -30,7 +30,7 @@ struct BeforeUploadTests {
         var uploads: [Upload]
     }
 
-    /// With a program that records its input, one line each, and prints the content of the file `answer`.
+    /// A scene with a program that records its input, one line each, and prints the content of the file `answer`.
     private func scene(_ script: String = "", timeout: String = "5s") throws -> Scene {
         let scene = try Scene()
         let answer = scene.fixture.folder.path.appending("answer").display
@@ -167,7 +167,7 @@ struct BeforeUploadTests {
         }
         #expect((hold.kind, hold.text) == ("busy", "`before_upload` of folder camera delays it: the tide is out"))
         let path = scene.fixture.drop.appending("1.mp4").display
-        // After each question it is not waiting for a moment.
+        // For a moment after each query the upload is not waiting.
         try await eventually("`why` shows the reason of the program") {
             try await scene.fixture.ask("why", [path])?.contains("the tide is out") == true
         }
@@ -265,7 +265,7 @@ struct BeforeUploadTests {
         try scene.fixture.writeConfiguration()
         #expect(try await scene.fixture.ask("reload") != nil)
         #expect(start.duration(to: clock.now) < .seconds(5 * Patience.factor))
-        // No program is asked any more, and a program that hung is not waited for.
+        // No program is asked any more, and the daemon does not wait for a program that hung.
         for number in 1...6 { try await scene.arrives(FilePath("\(number).mp4")) }
     }
 

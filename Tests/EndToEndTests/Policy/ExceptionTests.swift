@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A person's exceptions, with the same witness.
+/// A person's exceptions, with the same packet counts.
 @Suite(
     "Exceptions, with the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(4))))

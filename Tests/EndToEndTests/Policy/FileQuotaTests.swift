@@ -125,7 +125,7 @@ struct FileQuotaTests {
         #expect(try await fixture.ask("plan") != nil)
         fixture.killDaemon()
         try fixture.startDaemon()
-        // The start comes from the state with the first look at the quotas.
+        // The start time is stored, and known from the first reading of the quotas.
         try await eventually("the class has waited since the same time") { try await begins() == since ? true : nil }
         #expect(try await again(1) == first)
         #expect(try await held(3) > first)

@@ -12,7 +12,7 @@ struct PartQuotaTests {
         let quotas: [Quota]
     }
 
-    /// When no transfer is under way any more.
+    /// Returns the used bytes when no transfer is in progress.
     private func used(_ fixture: DaemonFixture) async throws -> Int64 {
         try await eventually("no quota has reserved bytes") {
             guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }

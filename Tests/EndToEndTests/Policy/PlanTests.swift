@@ -28,7 +28,7 @@ struct PlanEndToEndTests {
         let now = SystemClocks().wall()
         let tomorrow = Zone.local.reading(at: now).day + 1
         let opens = try #require(Zone.local.moments(tomorrow, 22 * 3_600_000).first)
-        // Seconds before it opens.
+        // The clock is set to some seconds before the window opens.
         let shift = (opens.milliseconds - now.milliseconds) / 1000 - 25
         try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
         let plan = try await eventually("the waiting file is planned") { () -> Plan? in

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A memory card, from plugging it in to the report that it may be pulled out.
+/// A memory card, from its insertion to the report that it may be removed.
 @Suite(
     "Memory card, with the built program", .serialized,
     .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value },
@@ -38,7 +38,7 @@ struct CardTests {
         let card = try await LoopDisk(.ext4)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": card.path])
         fixture.folderKeys = ["removable: always", "require: {mount: \(card.path.display)}"]
-        // In the configuration, but absent.
+        // The folder is configured, but absent.
         try await fixture.startReceiver()
         fixture.killReceiver()
         for number in 1...3 { try put(FilePath("\(number).mp4"), into: fixture.drop) }
@@ -53,20 +53,20 @@ struct CardTests {
         try written.close(named: "open.mp4")
         try await status(fixture, says: "safe to remove: every file is staged; 4 uploads continue without it")
         try await eventually("the hook has been notified of the staged files") { try told(fixture) == ["staged"] }
-        // Pulled out, it is absent, and the uploads continue from their copies.
+        // The folder of a removed card is absent, and the uploads continue from their copies.
         try await card.unmount()
         try await status(fixture, says: "absent")
         try await fixture.startReceiver()
         try await status(fixture, says: "0 ongoing, 4 completed, 0 failed")
         #expect(try told(fixture) == ["staged"])
-        // Back again: the sources are released, and only then it is reported.
+        // The card is back: the sources are released, and only then is it reported as safe to remove.
         try await card.mount()
         try await status(fixture, says: "safe to remove: every file is verified")
         try await eventually("the hook has been notified of the verified files") {
             try told(fixture) == ["staged", "verified"]
         }
         #expect(try Files.names(in: fixture.drop).isEmpty)
-        // One more file, and both reports come again, or as one.
+        // After one more file, both reports come again, or the second alone.
         try put("late.mp4", into: fixture.drop)
         try await eventually("the hook has been notified again", within: .seconds(40)) {
             let told = try told(fixture)

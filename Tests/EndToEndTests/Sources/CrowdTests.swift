@@ -21,7 +21,7 @@ struct CrowdTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let socket = fixture.folder.path.appending("control.sock")
-        // One run through everything: threads, connections and tables that stay exist before the first measurement.
+        // A first run creates the threads, connections and tables that stay, before the first measurement.
         try camera.drop(Clip(number: 0, size: 300_000, relative: "first.mp4"))
         try await Outcome(fixture: fixture, clips: camera.clips).wait()
         let pid = try #require(fixture.daemon?.pid)
@@ -109,7 +109,7 @@ struct CrowdTests {
         let (before, descriptors) = (try Usage(of: pid), try Self.descriptors(of: pid) + Self.kept)
         do {
             var dice = Dice(seed: seed)
-            // They stay while the others come and go.
+            // These connections stay while others come and go.
             var hanging: [Wire] = []
             var slow: [Task<Void, any Error>] = []
             for number in 0..<5 {
@@ -144,7 +144,7 @@ struct CrowdTests {
     }
 }
 
-/// Clients with other programs, and programs with faults.
+/// Clients of other programs, and faulty ones.
 private enum Rabble {
     /// The answer to a wrong request in place of a JSON error.
     struct NoError: Error, CustomStringConvertible { let description: String }
@@ -214,7 +214,7 @@ private enum Rabble {
             try await wire.send("GET \(targets.randomElement(using: &dice) ?? "/") HTTP/1.1\r\nHost: x\r\n\r\n")
             try await refused(wire, "a path", with: [400, 404])
         case 8:
-            // Follows, and disconnects.
+            // A reader follows the events, and disconnects.
             try await wire.send("GET /v1/events?since=0 HTTP/1.1\r\nHost: x\r\n\r\n")
             _ = try await wire.read(through: "\n")
         default:
@@ -241,7 +241,7 @@ private enum Rabble {
         return wires
     }
 
-    /// A byte each half second, while the others work; then the rest, and it is answered.
+    /// Sends a byte each half second, while the others work; then sends the rest, and expects an answer.
     static func slowWriter(_ socket: FilePath, _ number: Int) async throws {
         let wire = try Wire(unix: socket)
         let request = Array("GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Number: \(number)\r\n\r\n".utf8)

@@ -180,7 +180,7 @@ struct GroupTests {
         try await eventually("the new version is verified", every: .milliseconds(100)) {
             try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
         }
-        // The release has checked it when it has checked one that arrived later.
+        // The release has checked the video once it has checked a file that arrived later.
         try drop("other.mp4", fixture)
         try await eventually("the other file has been released") { try left(fixture) == ["clip.mp4", "clip.xml"] }
         _ = try #require(await fixture.ask("resume", [sidecar]))

@@ -10,7 +10,7 @@ import Testing
     "Files that another user has open", .enabled(if: geteuid() == 0 && NetworkNamespace.isPossible), .serialized,
     .timeLimit(.minutes(Patience.minutes(2))))
 struct OpenFileTests {
-    /// Not in any list of users.
+    /// A user ID that no account has.
     private static let user = 64_124
 
     private func start(_ fixture: DaemonFixture, withLease: Bool) throws {

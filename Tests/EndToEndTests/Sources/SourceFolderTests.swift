@@ -196,10 +196,10 @@ struct SourceFolderTests: FolderScenes {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try await state(fixture) { $0 == "watching" }
-        // Not lazily: an open descriptor refuses it.
+        // Not a lazy unmount: an open descriptor would prevent it.
         #expect(disk.path.withCString { umount($0) } == 0, "idle: \(String(cString: strerror(errno)))")
         try await state(fixture) { !$0.hasPrefix("failed") }
-        // Nor while files wait: here for the end of a pause.
+        // No descriptor is open while files wait either: here they wait for the end of a pause.
         let waiting = try SmallDisk(at: disk.path)
         try Files.makeFolders(fixture.drop)
         try await eventually("the daemon has paused") { try await fixture.ask("pause") != nil }

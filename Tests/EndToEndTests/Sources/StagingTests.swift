@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Staging as a person has it: in place, by a command, from a disk that fails, and stopped in the middle.
+/// Staging in use: in place, by a command, from a failing disk, and stopped in the middle.
 @Suite("Staging, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct StagingEndToEndTests {
     private func finish(_ fixture: DaemonFixture, _ clips: [Clip]) async throws {

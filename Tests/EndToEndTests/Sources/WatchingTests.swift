@@ -62,7 +62,7 @@ struct WatchingTests {
         try await remote.mount()
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": remote.path])
         try await fixture.startReceiver()
-        // A program on the other machine may have a file open, which cannot be known here.
+        // A program on the other machine may have the file open, which this machine cannot know.
         fixture.folderKeys = ["require: {file: .here}", "release_unsure: after 1s"]
         func write(_ name: FilePath) throws {
             let path = remote.there.appending("drop").appending(name)
@@ -74,7 +74,7 @@ struct WatchingTests {
         try write(".here")
         try fixture.startDaemon()
         _ = try await status(fixture, says: "directory polled")
-        // Not through this machine: no event reports it.
+        // The write does not go through this machine, so no event reports it.
         for name: FilePath in ["a.mp4", "day/cam/b.mp4"] {
             try write(name)
             try await arrives(fixture, name, noise(200_000))
