@@ -9,7 +9,7 @@ import Transport
 
 @testable import Destinations
 
-/// Lost answers, and removals or questions long afterwards.
+/// Lost answers, and removals or queries long afterwards.
 @Suite("apsara-vod: ends of uploads", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraEndingsTests {
     @Test(
@@ -140,7 +140,7 @@ struct ApsaraEndingsTests {
             try await end.server.control("expire", "{}")
             #expect(try await end.destination.discard(checkpoint) == true)
             #expect(try await end.server.unfinished() == [])
-            // Also long after, and when there is nothing left.
+            // Also long afterwards, and when nothing is left.
             checkpoint["grant_until"] = "1"
             #expect(try await end.again().discard(checkpoint) == true)
         }
@@ -188,7 +188,7 @@ struct ApsaraVerifyTests {
             let object = try await parcel.send(to: end, logbook)
             #expect(object.verifiedBy == "playable" && object.warnings.isEmpty)
             #expect(try await end.media().map(\.refreshes) == [0])
-            // Where the source stays, the storage's confirmation is enough.
+            // If the source stays, the storage's confirmation is enough.
             try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
             let other = try Parcel(100, id: "02", name: FilePath("b" + name), seed: 2)
             #expect(try await other.send(to: end, Logbook()).verifiedBy != "playable")

@@ -126,7 +126,7 @@ struct ChunkedFormDefectTests {
         #expect(error.failure.code == "not_confirmed" && error.remedy == .giveUp)
         #expect(error.failure.message.contains("did not confirm"))
         #expect(scene.server.requests == ["open", "block 1", "block 2", "block 2"])
-        // When a person tries it again, the server is asked again.
+        // When a person retries it, the server is asked again.
         let logbook = Logbook()
         _ = try await parcel.failure(to: scene, logbook)
         scene.server.set { $0.omitsURL = false }
@@ -203,7 +203,7 @@ struct ChunkedFormDefectTests {
         let parcel = try Parcel(3 * Self.block)
         let logbook = Logbook()
         logbook.stop { pages in
-            // Of the same size, so that only its identity differs.
+            // The file has the same size, so that only its identity differs.
             if pages.accepted == FormScene.block { try? parcel.restage(noise(3 * Self.block, seed: 9)) }
             return false
         }

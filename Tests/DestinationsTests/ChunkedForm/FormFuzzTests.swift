@@ -42,7 +42,7 @@ struct FormFuzzTests {
 
     private static let canary = "canary-that-nobody-may-see"
 
-    /// A server's answer with each preset when all is well.
+    /// The answers of a correct server with each preset.
     private static func answers(_ preset: String) -> [String] {
         let bodies: [String] =
             switch preset {

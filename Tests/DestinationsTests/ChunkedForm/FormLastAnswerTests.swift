@@ -102,7 +102,7 @@ struct FormLastAnswerTests {
         #expect(errors.last?.failure.code == "refused_at_end")
         #expect(errors.last?.failure.message.contains("virus found") == true)
         #expect(logbook.last?["refused_status"] == "\(http)")
-        // A person tries it again: from the first block on, without a question about the old upload.
+        // A person retries the upload: it is sent from the first block on, and the old upload is not queried.
         let before = blocks.asked.count
         let old = try #require(logbook.last?["id"])
         _ = try await attempts(try destination(server.url), parcel, logbook, generation: 2)
@@ -194,7 +194,7 @@ struct FormLastAnswerTests {
         order.checkpoint = logbook.last
         let object = try await destination.upload(order, reporter: logbook)
         #expect(logbook.last?["id"] != first)
-        // It is left there, with a warning.
+        // The old upload is left there, with a warning.
         #expect(logbook.left.isEmpty && object.warnings.contains { $0.contains("another writer") })
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// A remote that knows names, and damages a given number of files.
+/// A remote that stores names, and damages a given number of files.
 private final class DamagingPlace: WholeDialect, WholePlace {
     struct State {
         var damages: Int
@@ -64,7 +64,7 @@ struct WholeEngineTests {
         let logbook = Logbook()
         #expect(try await upload(place, logbook).verifiedBy == "digest")
         #expect(place.state.withLock { $0.starts } == [0, 0])
-        // Each time it was read back, which costs as much as sending it.
+        // Each file was read back, which costs as much as sending it.
         #expect(logbook.readBack.withLock { $0 } == 20)
     }
 

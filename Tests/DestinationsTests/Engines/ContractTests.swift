@@ -160,11 +160,11 @@ struct ContractTests {
             let parcel = try Parcel(2 * Self.chunk)
             let logbook = Logbook()
             _ = try await parcel.send(to: end, logbook)
-            // As after a crash before *completed* was stored; or with the store lost as well.
+            // As after a crash before *completed* was stored, or after the loss of the store.
             let second = remembers ? logbook : Logbook()
             _ = try await parcel.send(to: end, second)
-            // Where blocks are only counted, those with this name may be another upload's, which was refused: the last
-            // one is sent.
+            // At a server that only counts blocks, the blocks with this name may belong to another upload, which was
+            // refused. The last block is sent.
             let isCounted = !remembers && end is FormScene
             #expect(second.sent.isEmpty || isCounted && second.sent.first == Int64(Self.chunk))
             #expect(try await end.objects == ["front/clip.mp4": parcel.content])

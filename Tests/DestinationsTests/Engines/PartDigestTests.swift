@@ -35,7 +35,7 @@ struct PartDigestTests {
                 .crc32: crc(content[..<1000]), .crc32Upper: crc(content[..<1000]).uppercased(),
                 .crc32Decimal: "\(UInt32(crc(content[..<1000]), radix: 16) ?? 0)",
             ])
-        // The present content would have another digest: so it was not read.
+        // The present content would have another digest, so the block was not read.
         try Self.rot(path, at: 5)
         #expect(try known.digests([.crc32], of: .path(path), 0..<1000) == first)
         // Another block, or another digest of it, is read.

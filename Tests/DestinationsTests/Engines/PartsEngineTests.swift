@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// The engine with a remote of the test's own: numbered parts with tags, a list of them, an explicit completion.
+/// The engine with a test remote: numbered parts with tags, a list of them, an explicit completion.
 @Suite("Engine for parts", .timeLimit(.minutes(Patience.minutes(2))))
 struct PartsEngineTests {
     private static let part = 100

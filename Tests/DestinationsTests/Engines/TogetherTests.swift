@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// Properties that the daemon relies on, for destinations that take small files together; the others take none.
+/// Properties that the daemon relies on, for destinations that take small files together; other destinations take none.
 @Suite("Bundles at every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct TogetherTests {
     private func parcels(_ names: [FilePath], size: Int = 700) throws -> [Parcel] {

@@ -211,7 +211,7 @@ struct CephTests {
             #expect(await destination.check().verdict == .ok, "the key has been read")
             try scene.gateway.setClock(ahead: 2)
             try scene.keep(try await scene.lend(ahead: 2), telling: false)
-            // It begins with the question whether the name is free.
+            // The upload begins with the query whether the name is free.
             let parcel = try Parcel(Self.part + 1)
             _ = try await attempt(parcel, destination, Logbook())
             let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
@@ -245,7 +245,7 @@ struct CephTests {
             try scene.keep(try await scene.lend(), telling: true)
             let destination = try scene.destination()
             #expect(await destination.check().verdict == .ok)
-            // The key that is there now would be refused.
+            // The key in the file would be refused now.
             try Files.replace(scene.keyFile, with: Array("{}".utf8))
             clocks.advance(by: .seconds(9 * 60))
             #expect(await destination.check().verdict == .ok, "the key is not read again yet")
@@ -275,7 +275,7 @@ struct CephTests {
                 ) {
                     try await end.unfinished() == 0
                 }
-                // Otherwise it would remove the next one too.
+                // Otherwise the rule would remove the next upload too.
                 try #require(try await end.ask("DELETE", nil, [("lifecycle", "")]).status == 204)
             }
             let logbook = isMeanwhile ? Logbook() : try await begun(parcel, end.destination)

@@ -77,7 +77,7 @@ struct S3EndTests {
         let checkpoint = try #require(logbook.last)
         #expect(try await scene.destination.discard(checkpoint) == false)
         #expect(scene.holds(parcel))
-        // Where the key may not ask, nothing is reported.
+        // If the key has no permission for the query, nothing is reported.
         scene.emulator.change { $0.judge = { $0.method == "HEAD" ? (403, "AccessDenied", "no") : nil } }
         let error = await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
         #expect(error?.failure.code == Failure.removalUnknown)

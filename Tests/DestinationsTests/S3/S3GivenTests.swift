@@ -57,8 +57,8 @@ struct S3GivenTests {
         },
     ]
 
-    /// When the signer lies: at which question, for which file size, and the requests that the bucket has received by
-    /// then.
+    /// The moment at which the signer lies: the request, the file size, and the requests that the bucket has received
+    /// by then.
     struct Moment: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let question: Int

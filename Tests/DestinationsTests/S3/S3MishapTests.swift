@@ -36,7 +36,7 @@ struct S3MishapTests {
         #expect(try await end.unfinished() == 0)
     }
 
-    /// An upload of two parts and a bit. Its first part is accepted.
+    /// An upload of two parts and some bytes. Its first part is accepted.
     private func begun(at end: S3End) async throws -> (Parcel, Logbook) {
         let parcel = try Parcel(2 * Self.part + 1)
         let logbook = Logbook()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Destinations
 
-/// The evidence of ETags, questions where they give none, and uploads that wait for a name.
+/// The evidence of ETags, queries where they give none, and uploads that wait for a name.
 @Suite("s3: tags of accepted bytes", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3TagTests {
     private static let small = 900

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Destinations
 
-/// A key that may create objects and unfinished uploads, and ask nothing: 403 without a body to `HEAD`, and to each
+/// A key that may create objects and unfinished uploads, and query nothing: 403 without a body to `HEAD`, and to each
 /// list.
 @Suite("s3 with a write-only key", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3WriteOnlyTests {
@@ -36,7 +36,7 @@ struct S3WriteOnlyTests {
         }
     }
 
-    /// Attempts until it is complete; remains about which the key may not ask are skipped, like by the daemon.
+    /// Attempts until it is complete; remains that the key may not query are skipped, as by the daemon.
     private func finish(_ parcel: Parcel, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
         let logbook = Logbook()
         var object: RemoteObject?

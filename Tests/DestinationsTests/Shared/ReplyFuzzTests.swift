@@ -110,7 +110,7 @@ struct ReplyFuzzTests {
         values["headers"] = .map(["X-Key": .literal(canary)])
         values["checksum"] = .text(["none", "sha1", "sha256"].randomElement(using: &dice) ?? "none")
         values["gone"] = .text(["reupload", "hold"].randomElement(using: &dice) ?? "hold")
-        // No liar here is silent on purpose; one that is silent by accident must not cost the test a minute.
+        // No server here is silent on purpose; one that is silent by accident must not cost the test a minute.
         values["stall_timeout"] = .duration(.seconds(5))
         values["reply_timeout"] = .duration(.seconds(5))
         return values

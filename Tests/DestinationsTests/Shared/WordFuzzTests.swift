@@ -124,7 +124,7 @@ struct WordFuzzTests {
             }
             do {
                 let object = try await journey.destination.upload(journey.order, reporter: journey.ledger)
-                // An acknowledgement that the last run recorded is trusted; everything else has to be there.
+                // An acknowledgement that the last run recorded is trusted; all other bytes must exist at the server.
                 let isKnown = checkpoint["offset"].flatMap { Int64($0) } == 1000
                 try round.expect(isKnown || script.held == journey.content, "complete without the bytes: \(object)")
             } catch let error as UploadError {

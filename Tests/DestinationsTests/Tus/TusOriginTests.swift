@@ -112,7 +112,7 @@ struct TusOriginTests {
         let server = try front { address.withLock { $0 } }
         address.withLock { $0 = server.url.replacing("http://", with: "https://") + "/u" }
         let journey = try journey(server.url + "/files")
-        // It has no TLS, and closes.
+        // The server has no TLS, and closes.
         let error = try await journey.failedAttempt()
         #expect(error.failure.code != "other_origin", "\(error)")
         #expect(server.connectionCount >= 2)

@@ -155,7 +155,7 @@ struct TusWrongLookTests {
             #expect(last.failure.message.contains(words), "\(last.failure.message)")
         }
         #expect(errors.prefix(5).allSatisfy { $0.failure.code != "server_contradicts" })
-        // It recovers.
+        // The upload recovers.
         script.state.withLock { $0.times["HEAD"] = nil }
         let healed = try self.server(stale: 0, times: 0, 409)
         var checkpoint = try #require(journey.ledger.last)

@@ -168,7 +168,7 @@ struct VimeoEndingsTests {
         #expect(try await parcel.failure(to: third, journal).remedy == .refused(after: .seconds(60)))
         third.server.change { $0.behaviour.states = ["available"] }
         _ = try await third.bring(parcel, journal)
-        // A service that never keeps it does not get it for ever.
+        // A service that never keeps the bytes does not get them for ever.
         let fourth = try VimeoEnd()
         fourth.server.change { $0.behaviour.states = ["uploading_error"] }
         let hopeless = Logbook()

@@ -119,7 +119,7 @@ struct VimeoFlowTests {
         end.server.change { $0.behaviour.ahead = 61_000 }
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.contents.isEmpty)
-        // If the request for its end never arrived, there is no video, which is known once it would have appeared.
+        // If the request for its end never arrived, there is no video; this is known once a video would have appeared.
         let other = try VimeoEnd(.fourStep)
         other.server.script(.complete, .answer(503))
         let logbook = Logbook()
@@ -195,7 +195,7 @@ struct VimeoFlowTests {
         #expect(object.id == "/videos/5")
         #expect(end.server.videos.count == 5)
         #expect(!object.warnings.isEmpty, "the result of the first creation is unknown")
-        // Another upload of ours has it, which an earlier process began.
+        // The video belongs to another upload of ours, which an earlier process began.
         let taken = try VimeoEnd()
         taken.server.script(.create, .garbled(.html))
         let owned = Logbook()

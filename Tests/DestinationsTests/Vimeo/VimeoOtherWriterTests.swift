@@ -42,12 +42,12 @@ struct VimeoOtherWriterTests {
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2400) }
         #expect(try await end.destination.discard(checkpoint) == false)
         #expect(end.server.videos.count == 1)
-        // Neither is a complete one, whose address has ended for that reason.
+        // A complete video, whose address has ended for that reason, is not removed either.
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2500) }
         end.server.script(.head, .answer(404))
         #expect(try await end.destination.discard(checkpoint) == false)
         end.server.change { $0.uploads[0].bytes.removeLast(100) }
-        // A video with only our bytes is.
+        // A video with only our bytes is removed.
         end.server.change { $0.uploads[0].bytes.removeLast(1400) }
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.server.videos.isEmpty)
@@ -57,7 +57,7 @@ struct VimeoOtherWriterTests {
     func otherBox() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())
-        // Lost before it was carried out.
+        // The request was lost before it was carried out.
         end.server.script(.create, .answer(502))
         _ = try await parcel.failure(to: end, logbook)
         end.server.change { state in

@@ -64,7 +64,8 @@ struct VimeoTests {
             let accepted = logbook.accepted
             _ = try await end.bring(parcel, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= accepted })
-            // Stopped between the creation and its record, an empty one may be left without a record.
+            // If the upload is stopped between the creation and its record, an empty video may be left without a
+            // record.
             #expect(end.contents.filter { $0 == parcel.content }.count == 1, "stopped at note \(note)")
             #expect(end.contents.allSatisfy { $0 == parcel.content || $0.isEmpty })
             if !wasStopped { return }
@@ -137,7 +138,7 @@ struct VimeoTests {
         let object = try await end.bring(parcel)
         #expect(end.contents == [parcel.content])
         #expect(object.warnings.isEmpty)
-        // Where the token may not look for it, another is made, and that is reported.
+        // If the token may not search for it, another video is created, and that is reported.
         let blind = try VimeoEnd(flow)
         blind.server.change { $0.account.scopes = ["upload"] }
         blind.server.script(.create, .loseReply)
