@@ -9,7 +9,7 @@ import Testing
 /// name a place in the file and what to do.
 @Suite("Fuzz: configuration", .timeLimit(.minutes(Fuzz.minutes)))
 struct ConfigFuzzTests {
-    /// Must not appear in any message, regardless of the rest of the file.
+    /// A secret that must not appear in any message, whatever the rest of the file is.
     static let canary = "Zq7canaryX9k2"
 
     static let whole = """
@@ -95,7 +95,7 @@ struct ConfigFuzzTests {
         let fuzz = Fuzz("configuration", rounds: 1200)
         try fuzz.each(mutator) { round in
             var files = [(file: FilePath("a.yaml"), bytes: round.input)]
-            // Sometimes the other half of it comes from config.d.
+            // Sometimes config.d contains the other half.
             if Int.random(in: 0..<8, using: &round.dice) == 0 {
                 files.append((FilePath("config.d/1.yaml"), mutator.text(&round.dice)))
             }
@@ -131,7 +131,7 @@ struct ConfigFuzzTests {
     private static func check(
         _ problems: [ConfigProblem], _ files: [(file: FilePath, bytes: [UInt8])], _ round: Fuzz.Round
     ) throws {
-        // At another place the canary is an ordinary text, which the person has to see.
+        // In another place the canary is ordinary text, which the person has to see.
         let hidesSecret = files.allSatisfy { isSecretWhereItStands($0.bytes) }
         for problem in problems {
             if hidesSecret {

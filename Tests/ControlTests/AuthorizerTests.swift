@@ -145,7 +145,7 @@ struct AuthorizerTests {
             #expect(try await ask("POST", "/v1/pause", token) == 401)
             #expect(try await ask("GET", "/v1/events", token) == 401)
             #expect(try await ask("GET", "/nothing", token) == 401)
-            // The server does not wait for its body either.
+            // The server does not wait for the body of the request either.
             #expect(try await ask("POST", "/v1/uploads", token, body: String(repeating: "x", count: 1 << 20)) == 401)
         }
         #expect(daemon.asked.isEmpty)
@@ -176,7 +176,7 @@ struct AuthorizerTests {
                 socket: other, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { throw Kept.Gone() },
                 operations: FakeDaemon([]))
         }
-        // Another server has the socket: the address is released.
+        // Another server has the socket, so the address is released.
         await #expect(throws: WebServerError.self) {
             _ = try await ControlServer.start(
                 socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { "t" },

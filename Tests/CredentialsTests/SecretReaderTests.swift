@@ -158,7 +158,7 @@ struct CredentialProviderTests {
         await provider.refused(first.reading)
         let second = try await provider.current()
         #expect(second.headers.first?.1 == "Bearer two")
-        // A slower upload reports the old refusal now; the new secret stays.
+        // A slower upload reports the old refusal only now; the new secret stays.
         try folder.write("token", Array("three".utf8))
         await provider.refused(first.reading)
         #expect(try await provider.current().headers.first?.1 == "Bearer two")

@@ -71,7 +71,7 @@ struct ReceiverFuzzTests {
         }
     }
 
-    /// The upload can be completed nevertheless, unless the strange request has ended it.
+    /// The upload can be completed anyway, unless the strange request has ended it.
     private static func finish(_ inbox: Inbox, _ id: String, _ offset: Int, _ round: Fuzz.Round) async throws {
         if offset == 5 { return }
         let rest = Array("hello".utf8.dropFirst(offset))

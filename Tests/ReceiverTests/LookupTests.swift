@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The receiver's own extension: the question whether it holds a content under a name.
+/// The receiver's own extension: the query whether it has a content under a name.
 @Suite("Lookup of files", .timeLimit(.minutes(Patience.minutes(1))))
 struct LookupTests {
     private static let content = noise(5000)

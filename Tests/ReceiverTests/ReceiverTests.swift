@@ -104,7 +104,7 @@ struct ReceiverTests {
             let content = noise(1_000)
             let location = try await inbox.made(1_000, ["filename": "a"])
             let silent = try await inbox.begin(location, at: 0, length: 1_000, Array(content[..<400]))
-            // Not by a HEAD, which would take over the upload before they have arrived.
+            // Not by a HEAD, which would take over the upload before the bytes have arrived.
             let id = String(location.dropFirst("/files/".count))
             let data = inbox.folder.appending(FilePath(".sluice-receive/\(id).data"))
             try await eventually("the receiver has written 400 bytes") {

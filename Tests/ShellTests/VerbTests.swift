@@ -102,7 +102,7 @@ struct VerbTests {
                 ["status", "--follow", "--socket", socket], console: screen.console(width: 100, isTerminal: true),
                 signals: nil)
         }
-        // No daemon ever answered.
+        // No daemon has answered so far.
         #expect(await follow() == .notRunning)
         let first = try await ControlServer.start(socket: socket, operations: FakeDaemon())
         let following = Task { await follow() }

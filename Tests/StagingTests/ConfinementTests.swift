@@ -99,7 +99,7 @@ struct ConfinementTests {
             tries += 1
             let source = SourceFile(folder: folder, relative: FilePath("sub/\(tries % 5)"))
             let staged = try? identity(source)
-            // The file is made at a moment when the original directory is in place, or not at all.
+            // The file is created while the original directory is in place, or not at all.
             if staged == nil { try? put(drop.appending(source.relative)) }
             guard let staged = try? identity(source) else { continue }
             if case .released? = try? SourceRelease(staged, .delete).run() { released += 1 }

@@ -189,7 +189,7 @@ struct SourceReleaseTests {
         let isHidden = staged.mayHideWrite(status, at: path.name, in: folder)
         staged.takenAt = nil
         let isHiddenAlways = staged.mayHideWrite(status, at: path.name, in: folder)
-        // With finer times, each write changes one.
+        // With finer times, each write changes one of them.
         status.changed += 1
         let isHiddenInFine = staged.mayHideWrite(status, at: path.name, in: folder)
         #expect(isHidden == isDoubted && isHiddenAlways && !isHiddenInFine)

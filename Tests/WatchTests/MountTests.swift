@@ -148,7 +148,7 @@ struct MountTests {
             }
             #expect(first.reports.settled.count == 5, "\(first.reports.settled.map(\.identity))")
         }
-        // And over a restart.
+        // The same over a restart.
         for disk in disks { try await disk.unmount() }
         for disk in disks { try await disk.mount() }
         for disk in disks.reversed() { try await disk.unmount() }
@@ -197,7 +197,7 @@ struct MountTests {
             try await scene.wait("the missing response is reported") {
                 $0.log.contains { $0.contains("has not responded") }
             }
-            // It does not count for being at rest either.
+            // A folder that does not respond does not prevent the state at rest either.
             try await eventually("all folders are at rest") { watcher.isAtRest }
             watcher.change([rules[0], rules[1], rule("more", at: "more")])
             try folder.write("more/b.mp4", [1])

@@ -208,7 +208,7 @@ struct RuleTests {
                 watcher.settlingFiles().contains { $0.path == path && $0.reason == .age }
             }
             try await scene.settled("old")
-            // Another limit applies at once, also to files that wait already.
+            // Another limit applies at once, also to files that already wait.
             watcher.change([rule { $0.limits = FileLimits(minAge: .milliseconds(50), maxAge: .seconds(50_000)) }])
             try await scene.settled("old", "future", "young")
             let moved = try folder.write("out/ancient too", [1])

@@ -196,7 +196,7 @@ struct WriterTests {
             let open = try Descriptor.open(other, for: .updating)
             _ = more.withUnsafeBytes { open.write($0, at: Int64(body.count), named: other) }
             try open.close(named: other)
-            // No event reports it: a scan finds it.
+            // No event reports the change: a scan finds it.
             place.watcher.rescan()
             return body + more
         },
@@ -290,7 +290,7 @@ struct WriterTests {
                 }
                 try Self.check(row, content, scene, watched)
             }
-            // A file that came too early has come again by now.
+            // A file that was delivered too early has been delivered again by now.
             try Self.put(watched.appending("last.mp4"), [1])
             try await scene.wait("the last file has settled") { $0.settled.contains { $0.relative == "last.mp4" } }
             for row in Self.rows {

@@ -91,10 +91,10 @@ struct SettlingHoldTests {
         #expect(!status(.present, 10, changed: true))
         #expect(status(.present, 3600, changed: true))
         #expect(!status(.present, 3610, changed: false))
-        // The writer pauses and continues: nothing new.
+        // The writer pauses and continues, which is no new reason.
         #expect(!status(.absent, 3620, changed: true))
         #expect(!status(.present, 3630, changed: true))
-        // Now it is at rest, and lacks its marker: that is new, once.
+        // The file is quiet now, and lacks its marker: this is a new reason, reported once.
         #expect(status(.absent, 4000, changed: false))
         #expect(!status(.absent, 4010, changed: false))
     }

@@ -203,7 +203,7 @@ struct TunnelTests {
         tunnel.lower = [wire.index]
         #expect(Metering(links: [wire, tunnel]).of(31).metered == .unknown)
         tunnel.lower = []
-        // The same holds for interfaces on top of it.
+        // The same holds for interfaces above it.
         #expect(Metering(links: [wire, tunnel, made("bridge", "br0", 5, on: [31])]).of(5).metered == .unknown)
     }
 
@@ -247,7 +247,7 @@ struct TunnelTests {
 
 @Suite("Judgement of interfaces")
 struct JudgementTests {
-    /// Random networks, with interfaces that stand on each other in every way.
+    /// Random networks, with interfaces on top of each other in every way.
     @Test(
         "every configuration has an answer, always the same, and never better than the worst lower one",
         arguments: 0..<300)

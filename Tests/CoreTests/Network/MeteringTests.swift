@@ -91,7 +91,7 @@ struct GuessTests {
             "enx1 is a phone on USB (driver cdc_ncm, locally administered address 0e:11:22:33:44:55)"),
         Row(usb("usb0", "cdc_eem", mac: makers), .metered, "usb0 is a phone on USB (driver cdc_eem, by its name)"),
         Row(usb("eth1", "ipheth", mac: makers), .metered, "eth1 is a phone on USB (driver ipheth)"),
-        // On a wire they belong to a local network.
+        // On a wired interface such addresses belong to a local network.
         Row(link("eth0") { $0.addresses = [subnet("172.20.10.3/28")].compactMap { $0 } }, .unmetered, "eth0 is wired"),
         Row(link("eth0") { $0.addresses = [subnet("192.168.43.3/24")].compactMap { $0 } }, .unmetered, "eth0 is wired"),
         Row(

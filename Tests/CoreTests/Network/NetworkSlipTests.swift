@@ -71,7 +71,7 @@ struct NetworkSlipTests {
         #expect(!isTold("MyHomeNet5G", here: "MyHomeNet"))
         #expect(!isTold("Cafe", here: "Cave 2"))
         #expect(!isTold("Office", here: "Home"))
-        // Names that makers assign, and that neighbours have too.
+        // Names that vendors assign, and that neighbours have too.
         #expect(!isTold("FRITZ!Box 7590 AB", here: "FRITZ!Box 7590 CD"))
         #expect(!isTold("Livebox-A3B0", here: "Livebox-A3C0"))
         #expect(!isTold("Vodafone-X7K2", here: "Vodafone-X7Q2"))

@@ -64,7 +64,7 @@ struct AdmissionRuleTests {
             return inputs
         }
 
-        /// The daemon forgets a pause that is over.
+        /// The daemon drops a pause that has ended.
         private static func standing(_ pause: Admission.Pause?, _ now: WallTime) -> Admission.Pause? {
             pause.flatMap { $0.until.map { $0 <= now } ?? false ? nil : $0 }
         }

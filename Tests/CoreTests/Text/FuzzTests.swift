@@ -75,7 +75,7 @@ struct ValueFuzzTests {
             try round.expect(!normal.isAbsolute || !normal.components.contains(".."), "still climbs: \(normal)")
             try round.expect(path.parent.appending(path.name).normalised == normal, "is not its parent's")
             _ = (path.stem, path.fileExtension, path.relative(to: "/srv"))
-            // Any typed text is read without a trap.
+            // Any typed text is parsed without a trap.
             _ = FilePath(display: String(decoding: round.input, as: UTF8.self))
         }
     }
@@ -201,7 +201,7 @@ private struct SlowGlob {
         var members: [ClosedRange<UInt32>] = []
         var end = close
         var at = body.startIndex
-        // A range may include the bracket that looked like the end only if it is not the end: `x-]` has three members.
+        // A bracket that looks like the end may belong to a range only if it is not the end: `x-]` has three members.
         while at < end {
             if at + 2 < pattern.endIndex, pattern[at + 1] == value("-"), pattern[at + 2] != value("]") {
                 if pattern[at] <= pattern[at + 2] { members.append(pattern[at]...pattern[at + 2]) }

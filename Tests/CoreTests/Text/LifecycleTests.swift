@@ -329,7 +329,7 @@ struct StoredIdentityTests {
         "the same version is recognised after a remount, and any known difference is another one",
         arguments: [
             (base, true), (with { $0.inode = nil }, true), (with { $0.born = nil }, true),
-            // Copied to a new disk with its times: the same version as far as anybody can tell.
+            // A file copied to a new disk with its times: no known value shows another version.
             (with { ($0.fileSystem, $0.inode) = ("uuid-2", 99) }, true),
             (with { $0.fileSystem = nil }, true),
             (with { $0.size = 11 }, false), (with { $0.modified = 6 }, false), (with { $0.inode = 8 }, false),

@@ -78,7 +78,7 @@ struct FileEventsTests {
     func others() async throws {
         try folder.write("run/other", [])
         let events = try await listen(to: "run/recording")
-        // A disk that another test mounts is an event as well: then the round proves nothing.
+        // A disk that another test mounts causes an event as well, and then the round proves nothing.
         let mounts = try MountEvents()
         try await eventually("a round has passed without a mount") {
             _ = mounts.hasCome()

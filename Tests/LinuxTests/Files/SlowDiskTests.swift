@@ -48,7 +48,7 @@ struct SlowDiskTests {
         let disk = SlowDisk(patience: .milliseconds(20))
         let gate = Gate()
         let hasBegun = ConditionLock(false)
-        // On a busy machine the time may be over before the work has begun, and then nothing hangs.
+        // On a busy machine the time may end before the work has begun, and then no work hangs.
         repeat {
             await #expect(throws: SlowDisk.Silent.self) {
                 try await disk.run { _ in

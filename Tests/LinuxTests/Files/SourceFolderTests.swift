@@ -61,10 +61,10 @@ struct SourceFolderTests {
         let text = try #require(refusal(SourceFolders()[direct]))
         #expect(text.contains("direct") && text.contains("61002") && text.contains("chown -h"))
         #expect(refusal(SourceFolders()[direct.appending("sub")]) != nil)
-        // An allowed link that leads through a forbidden one.
+        // An allowed link leads through a forbidden one.
         let outer = try link("outer", to: "direct/sub", of: 0)
         #expect(refusal(SourceFolders()[outer]) != nil)
-        // To a directory of root's: a link of mallory's still belongs to mallory.
+        // The link leads to a directory of root: a link of mallory still belongs to mallory.
         #expect(refusal(SourceFolders()[try link("etc", to: "/etc", of: mallory)]) != nil)
     }
 
@@ -84,7 +84,7 @@ struct SourceFolderTests {
         let folder = folders[path]
         #expect(refusal(folder) == nil)
         #expect(refusal(folder) == nil)
-        // Another directory of alice's: a restored backup.
+        // Another directory of alice: a restored backup.
         try Files.rename(path, to: temporary.path.appending("old"))
         _ = try directory("drop", of: alice)
         #expect(refusal(folder) == nil)

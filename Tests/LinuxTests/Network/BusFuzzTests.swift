@@ -164,7 +164,7 @@ struct BusFuzzTests {
                     let size = Int.random(in: 1...200, using: &round.dice)
                     for message in try stream.parse(rest.prefix(size)) {
                         guard let value = message.values?.first else { continue }
-                        // Every question gets this answer.
+                        // Every query gets this answer.
                         for question in mirror.nextQuestions() { mirror.apply(.value(value), to: question) }
                         mirror.invalidate(about: message.path ?? "/")
                     }

@@ -58,7 +58,7 @@ struct ModemManagerTests {
         #expect(gone.bearer("wwan0")?.isRoaming == true)
         #expect(
             gone.bearer("wwan1") == NetworkReport.Bearer(isRoaming: nil, operatorCode: "26201", isCurrent: false))
-        // It has the name before it has searched for its modems, whose connections continue meanwhile.
+        // ModemManager has its bus name before it has searched for its modems, whose connections continue meanwhile.
         let again = try await bus.play(.modemManager)
         let back = try await listening.until("ModemManager runs again") { $0.modemManager.isRunning }
         #expect(back.bearer("wwan0")?.isRoaming == true)

@@ -263,7 +263,7 @@ struct NetworkNewsKindTests {
         #expect(kind(state: 4, is: known, after: known) == nil)
         #expect(kind(link: 8, is: other, after: known) == nil)
         #expect(kind(address: [10, 0, 0, 2], is: other, after: known) == nil)
-        // The router was asked and has not answered, does not answer, or is forgotten.
+        // The router was queried and has not answered, does not answer, or was removed.
         #expect(kind(state: 1, is: nil, after: known) == nil)
         #expect(kind(state: 0x20, is: other, after: known) == nil)
         #expect(kind(29, is: known, after: known) == nil)

@@ -158,7 +158,7 @@ struct NetworkEventsTests {
         }
         try network.ip("addr", "add", "10.1.0.3/24", "dev", "left0")
         try await eventually("the listener is called with the change") { reports.all == [.other] }
-        // More than the socket's buffer holds while it is not read; and none of it forbids anything.
+        // More than the socket's buffer holds while it is not read; none of it forbids anything.
         let folder = TemporaryFolder()
         let batch = (0..<6000).map { "addr add 10.\(100 + $0 / 250).\($0 % 250).1/32 dev left0\n" }.joined()
         try network.run(["-batch", folder.write("batch", Array(batch.utf8)).display])

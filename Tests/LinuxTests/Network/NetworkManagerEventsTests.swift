@@ -21,7 +21,7 @@ struct NetworkManagerEventsTests {
         #expect(!report.networkManager.isRunning && !report.modemManager.isRunning)
         for number in 0..<10 { try folder.write(FilePath("run/other \(number)"), []) }
         for number in 0..<10 { try folder.write(FilePath("run/dbus/other \(number)"), []) }
-        // Without a socket there is no time at which it would try by itself.
+        // Without a socket there is no time at which the connection would be tried without an event.
         let other = try OtherEnd(at: socket)
         try await other.accept()
         #expect(listening.count == 1)
@@ -182,7 +182,7 @@ private final class OtherEnd {
         listening = try systemCall("socket", on: path.display) {
             socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
         }
-        // It gets its name only when it listens: a client that finds a name without a listener is refused.
+        // The socket gets its name only when it listens: a client that finds a name without a listener is refused.
         let early = path.parent.appending("early")
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -210,7 +210,7 @@ private final class OtherEnd {
     }
 
     func say(_ bytes: [UInt8]) {
-        // A client that has left already receives nothing, which is what the test checks.
+        // A client that has left already receives nothing, which is the purpose of the test.
         _ = send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 }

@@ -41,7 +41,7 @@ struct KnownTests {
             for _ in 0..<count {
                 let name = Self.names.randomElement(using: &dice) ?? "a"
                 let folder = folders.randomElement(using: &dice) ?? "cam"
-                // Half of them as they are recorded, and some twice.
+                // Half of them as recorded, and some of them twice.
                 let same = buried.first { $0.relative == name && $0.folder == folder }
                 asked.append(
                     Bool.random(using: &dice)
