@@ -239,7 +239,7 @@ struct ChunkSizeTests {
     }
 
     @Test(
-        "a size of which no bytes were kept is not tried again for a long time, longer after each failure"
+        "a size at which no bytes were kept is not tried again for a long time, longer after each failure"
     )
     func keptNothing() {
         let chunks = ChunkSize(32 << 20)

@@ -65,7 +65,7 @@ struct TusOriginTests {
         #expect(journey.ledger.last?["may_be_whole"] == nil && journey.ledger.last?["reach"] == "0")
     }
 
-    @Test("with the suggested setting the same upload continues there, with credentials, and no second one is created")
+    @Test("with that setting the same upload continues there, with credentials, and no second one is created")
     func allowed() async throws {
         let seen = Mutex<[[String?]]>([])
         let storage = try FakeServer { [script] exchange in

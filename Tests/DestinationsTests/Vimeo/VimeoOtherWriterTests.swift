@@ -66,7 +66,7 @@ struct VimeoOtherWriterTests {
                     number: 1, flow: .tus, size: 1500, isVideo: true, fields: ["name": "clip"], created: state.now))
         }
         guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
-            throw Parcel.Unexpected(what: "no second look")
+            throw Parcel.Unexpected(what: "no second query")
         }
         let others = [UInt8](repeating: 7, count: 1000)
         end.server.change { $0.uploads[0].bytes = others }
@@ -106,7 +106,7 @@ struct VimeoOtherWriterTests {
             end.server.state.withLock { !$0.uploads.isEmpty }
         }
         guard case .pending = try await one.failure(to: end, first).remedy else {
-            throw Parcel.Unexpected(what: "it did not wait")
+            throw Parcel.Unexpected(what: "the upload did not wait")
         }
         _ = try await task.value
         _ = try await end.bring(one, first)
@@ -203,7 +203,7 @@ struct VimeoOtherWriterTests {
         for _ in 0..<6 {
             end.server.script(.video, .answer(404, [("Content-Type", "text/html")], "<html>who are you?</html>"))
             guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
-                throw Parcel.Unexpected(what: "it did not wait")
+                throw Parcel.Unexpected(what: "the upload did not wait")
             }
         }
         end.server.script(.removal, .answer(404, [], "<html>"))

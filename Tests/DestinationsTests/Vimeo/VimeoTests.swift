@@ -258,9 +258,9 @@ struct VimeoTests {
             } catch let error as UploadError {
                 try round.expect(
                     printable(error.failure.message) == error.failure.message,
-                    "shows \(printable(error.failure.message))")
-                try round.expect(!error.failure.message.contains("vimeo-token-1"), "shows the token")
-                try round.expect(error.remedy != .restage, "stages again because of a server")
+                    "the message has control characters: \(printable(error.failure.message))")
+                try round.expect(!error.failure.message.contains("vimeo-token-1"), "the message shows the token")
+                try round.expect(error.remedy != .restage, "a server's answer causes another staging")
             }
             _ = await end.destination.check()
             try await end.close()

@@ -6,7 +6,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// The daemon with ApsaraVideo VOD as a stand-in, killed after each step and at random moments.
+/// The daemon with ApsaraVideo VOD at an emulator, killed after each step and at random moments.
 @Suite("ApsaraVideo VOD as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct ApsaraTests {
     private struct Site: CrashSite {

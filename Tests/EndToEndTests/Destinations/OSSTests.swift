@@ -4,7 +4,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// The daemon with a bucket at the stand-in for OSS, killed after each step and at random moments.
+/// The daemon with a bucket at the emulator of OSS, killed after each step and at random moments.
 @Suite("OSS bucket as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct OSSTests {
     private struct Site: CrashSite {

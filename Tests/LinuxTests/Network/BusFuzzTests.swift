@@ -190,7 +190,7 @@ struct BusFuzzTests {
         try Fuzz("bus greeting", rounds: 3000).each(mutator) { round in
             var stream = BusStream()
             do throws(BusError) { _ = try stream.parse(round.input) } catch {
-                try round.expect(error.description.utf8.count < 20_000, "a long complaint")
+                try round.expect(error.description.utf8.count < 20_000, "the error is too long")
             }
         }
     }

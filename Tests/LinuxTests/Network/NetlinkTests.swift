@@ -298,7 +298,7 @@ struct NetlinkFuzzTests {
         try Fuzz("netlink", rounds: 3000).each(mutator) { round in
             let kind = NetworkEvents.kind(of: round.input[...])
             guard let messages = NetlinkMessage.all(in: round.input[...]) else {
-                return try round.expect(kind == .mayForbid, "what cannot be read is not told")
+                return try round.expect(kind == .mayForbid, "an unreadable message is not reported")
             }
             try round.expect(messages.count <= round.input.count / 16, "\(messages.count) messages")
             for message in messages {
@@ -309,7 +309,7 @@ struct NetlinkFuzzTests {
                     try round.expect(address.address.prefix <= 128, "\(address)")
                 }
                 if let facts = LinkFacts(message) {
-                    try round.expect(facts.below != facts.index, "on itself")
+                    try round.expect(facts.below != facts.index, "the link is below itself")
                 }
                 _ = Routes.hardwareAddress(in: message)
                 _ = Routes.neighbour(in: message)
