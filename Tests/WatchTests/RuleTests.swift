@@ -147,7 +147,7 @@ struct RuleTests {
             try file.setSize(15, named: path)
             try file.close(named: path)
             try await scene.settled("old-good", "cut")
-            try await scene.wait("both are reported as skipped") {
+            try await scene.wait("both files are reported as skipped") {
                 $0.log.filter { $0.contains("skipped: ") }.count == 2
             }
             #expect(scene.reports.log.contains { $0.contains("/small: it has 9 B, less than min_size") })

@@ -199,7 +199,7 @@ struct GroupTests {
         try fixture.folder.write("beside/clip.mp4", try Files.read(clip))
         try Files.rename(fixture.folder.path.appending("beside/clip.mp4"), to: fixture.drop.appending("clip.mp4"))
         try drop("clip.xml", fixture)
-        try await eventually("both are staged", every: .milliseconds(100)) {
+        try await eventually("both files are staged", every: .milliseconds(100)) {
             try await fixture.ask("list", ["--json"])?.split(separator: "\"sha256\"").count == 3
         }
         let before = try #require(try await fixture.ask("show", ["clip.mp4", "--json"]))
