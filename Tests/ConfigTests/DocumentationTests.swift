@@ -5,7 +5,7 @@ import Testing
 
 @testable import Config
 
-/// The top of the repository, from where this file was compiled.
+/// The root of the repository in which this file was compiled.
 private let top = Repository.root
 
 @Suite("Documentation of the configuration")
@@ -40,7 +40,7 @@ struct DocumentationTests {
             String(decoding: try Files.read($0), as: UTF8.self)
         }
         .joined()
-        // Every second piece is between two marks of its kind.
+        // Every second piece is between two of these marks.
         func marked(_ mark: Character) -> [Substring] {
             text.split(separator: mark, omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }
                 .map(\.element)
@@ -67,7 +67,7 @@ struct DocumentationTests {
             ).settings
         }
         let plain = try settings("")
-        // Each key of a folder that a person can set is seen, by its own name.
+        // The text shows each key of a folder that a person can set, by its own name.
         let values = [
             "recursive": "false", "include": "[\"*.mp4\"]", "exclude": "[\"*.tmp\"]", "settle": "{quiet_for: 3s}",
             "existing": "skip", "empty": "upload", "duplicates": "skip", "after_upload": "{source: delete}",
@@ -87,7 +87,7 @@ struct DocumentationTests {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes
             #expect(changes == [.init(what: "folder", name: "cam", kind: .changed, keys: [key])])
         }
-        // `name`, `path` and `upload_to` stand in the text itself.
+        // The text itself contains `name`, `path` and `upload_to`.
         #expect(Set(values.keys).union(["name", "path", "upload_to"]) == Set(Section.folder.keys))
         let moved = SettingsChanges(from: plain, to: try settings("", "control: {socket: /c}\nstaging: {path: /t}"))
         #expect(moved.fixed.map(\.key) == ["staging.path", "control.socket"])
@@ -105,7 +105,7 @@ struct DocumentationTests {
         func hook(_ keys: String) throws -> Settings { try settings("", "hooks: [{name: h, \(keys)}]") }
         let told = SettingsChanges(from: plain, to: try hook("command: [/a]")).changes
         #expect(told == [.init(what: "hook", name: "h", kind: .added, keys: [])])
-        // Each key of a hook as well; `name` is how it is known.
+        // The same holds for each key of a hook except `name`, which identifies it.
         let web = "url: \"http://h/\", "
         let hookKeys = [
             ("command: [/a]", "command: [/b]", ["command"]),

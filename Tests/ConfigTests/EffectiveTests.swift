@@ -5,7 +5,7 @@ import Testing
 
 @testable import Config
 
-/// The top of the repository, from the place where this file was compiled.
+/// The root of the repository in which this file was compiled.
 private let top = Repository.root
 
 @Suite("The effective configuration")
@@ -15,7 +15,7 @@ struct EffectiveTests {
         "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml", "hooks.yaml",
     ]
 
-    /// Without the differences that a place or a hidden text causes.
+    /// Without the differences that the place of the file or hidden text causes.
     private static func comparable(_ settings: Settings) -> Settings {
         var settings = settings
         for index in settings.destinations.indices {
@@ -38,7 +38,7 @@ struct EffectiveTests {
         let again = try read(text)
         #expect(Self.comparable(again.settings) == Self.comparable(loaded.settings))
         #expect(again.warnings.map(\.text) == loaded.warnings.map(\.text))
-        // Written out once more, only keys without a value are left to a default.
+        // The second output leaves only keys without a value to a default.
         let twice = EffectiveConfiguration(again)
         #expect(twice.rows.allSatisfy { $0.from != "default" && $0.from != "as policy.retry" })
     }

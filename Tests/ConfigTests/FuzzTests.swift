@@ -9,7 +9,7 @@ import Testing
 /// name a place in the file and what to do.
 @Suite("Fuzz: configuration", .timeLimit(.minutes(Fuzz.minutes)))
 struct ConfigFuzzTests {
-    /// Must not appear in any message, regardless of the rest of the file.
+    /// A secret that must not appear in any message, whatever the rest of the file is.
     static let canary = "Zq7canaryX9k2"
 
     static let whole = """
@@ -95,7 +95,7 @@ struct ConfigFuzzTests {
         let fuzz = Fuzz("configuration", rounds: 1200)
         try fuzz.each(mutator) { round in
             var files = [(file: FilePath("a.yaml"), bytes: round.input)]
-            // Sometimes the other half of it comes from config.d.
+            // Sometimes config.d contains the other half.
             if Int.random(in: 0..<8, using: &round.dice) == 0 {
                 files.append((FilePath("config.d/1.yaml"), mutator.text(&round.dice)))
             }
@@ -105,20 +105,20 @@ struct ConfigFuzzTests {
                 try Self.check(loaded, round)
                 let shown = EffectiveConfiguration(loaded).yaml
                 if files.allSatisfy({ Self.isSecretWhereItStands($0.bytes) }) {
-                    try round.expect(!stands(Self.canary, in: shown), "shows the secret:\n\(shown)")
+                    try round.expect(!stands(Self.canary, in: shown), "the message shows the secret:\n\(shown)")
                 }
                 try round.expect(
                     shown.split(separator: "\n").allSatisfy { printable(String($0)) == $0 },
-                    "acts on a terminal:\n\(shown)")
+                    "the message has control characters:\n\(shown)")
                 try Self.check(loaded.warnings, files, round)
             case .failure(let error):
                 refused += 1
-                try round.expect(!error.problems.isEmpty, "refused without a word")
+                try round.expect(!error.problems.isEmpty, "the refusal has no message")
                 try Self.check(error.problems, files, round)
             }
         }
         if fuzz.rounds > 1000 {
-            #expect(taken > fuzz.rounds / 50, "too few are taken to say anything of those that are")
+            #expect(taken > fuzz.rounds / 50, "too few inputs are accepted to check accepted ones")
             #expect(refused > fuzz.rounds / 10)
         }
     }
@@ -131,28 +131,31 @@ struct ConfigFuzzTests {
     private static func check(
         _ problems: [ConfigProblem], _ files: [(file: FilePath, bytes: [UInt8])], _ round: Fuzz.Round
     ) throws {
-        // At another place the canary is an ordinary text, which the person has to see.
+        // In another place the canary is ordinary text, which the person has to see.
         let hidesSecret = files.allSatisfy { isSecretWhereItStands($0.bytes) }
         for problem in problems {
             if hidesSecret {
-                try round.expect(!stands(canary, in: problem.description), "shows the secret: \(problem)")
+                try round.expect(!stands(canary, in: problem.description), "the message shows the secret: \(problem)")
             }
             let shown = problem.key + problem.text
-            try round.expect(printable(shown) == shown, "acts on a terminal: \(printable(shown))")
-            try round.expect(problem.text.split(separator: " ").count > 2, "says too little: \(problem)")
+            try round.expect(printable(shown) == shown, "the message has control characters: \(printable(shown))")
+            try round.expect(problem.text.split(separator: " ").count > 2, "the message is too short: \(problem)")
             guard let file = files.first(where: { $0.file == problem.file }) else {
                 throw round.flaw("is about no file of these: \(problem)")
             }
             guard let line = problem.line, let column = problem.column else {
                 // Only a message about the whole file has no place.
                 let whole = ["is not UTF-8", "is empty; a configuration", "is larger"]
-                try round.expect(whole.contains { problem.text.hasPrefix($0) }, "has no place: \(problem)")
+                try round.expect(
+                    whole.contains { problem.text.hasPrefix($0) }, "the message names no place: \(problem)")
                 continue
             }
             let lines = lines(of: file.bytes)
-            try round.expect(lines.indices.contains(line - 1), "no line \(line) of \(lines.count): \(problem)")
-            try round.expect((1...(lines[line - 1] + 1)).contains(column), "no column \(column): \(problem)")
-            try round.expect(problem.excerpt != nil, "shows nothing: \(problem)")
+            try round.expect(
+                lines.indices.contains(line - 1), "the file has no line \(line) of \(lines.count): \(problem)")
+            try round.expect(
+                (1...(lines[line - 1] + 1)).contains(column), "the line has no column \(column): \(problem)")
+            try round.expect(problem.excerpt != nil, "the message has no excerpt: \(problem)")
         }
     }
 
@@ -190,20 +193,24 @@ struct ConfigFuzzTests {
         try absolute(settings.state, "state")
         try absolute(settings.staging.path, "staging")
         try absolute(settings.control.socket, "socket")
-        try round.expect(settings.control.socket.bytes.count <= 107, "a socket of \(settings.control.socket)")
-        try round.expect(settings.staging.keepFree >= 0 && settings.staging.maxSize ?? 0 >= 0, "an amount below 0")
-        try round.expect((1...64).contains(settings.policy.total), "\(settings.policy.total) at once")
-        try round.expect((1...64).contains(settings.policy.perDestination), "\(settings.policy.perDestination) each")
+        try round.expect(
+            settings.control.socket.bytes.count <= 107, "the socket's path is too long: \(settings.control.socket)")
+        try round.expect(settings.staging.keepFree >= 0 && settings.staging.maxSize ?? 0 >= 0, "an amount is negative")
+        try round.expect((1...64).contains(settings.policy.total), "\(settings.policy.total) uploads at once")
+        try round.expect(
+            (1...64).contains(settings.policy.perDestination),
+            "\(settings.policy.perDestination) uploads for each destination")
         for path in [settings.metrics.textfile, settings.metrics.statusFile].compactMap({ $0 }) {
             try absolute(path, "a file of metrics")
         }
         try round.expect(
             settings.metrics.every >= .seconds(5) && settings.metrics.every <= .seconds(3600),
-            "too often, or too seldom")
+            "the interval of metrics is outside its limits")
         try retry(settings.policy.retry, round)
         let names = settings.destinations.map(\.name)
-        try round.expect(Set(names).count == names.count, "a destination twice")
-        try round.expect(Set(settings.folders.map(\.watch.name)).count == settings.folders.count, "a folder twice")
+        try round.expect(Set(names).count == names.count, "two destinations have one name")
+        try round.expect(
+            Set(settings.folders.map(\.watch.name)).count == settings.folders.count, "two folders have one name")
         for destination in settings.destinations {
             let type = try #require(types.first { $0.name == destination.type })
             let keys = type.keys.filter(\.isRequired).map(\.name)
@@ -212,14 +219,15 @@ struct ConfigFuzzTests {
         }
         for folder in settings.folders {
             try absolute(folder.watch.path, "folder")
-            try round.expect(!folder.uploadTo.isEmpty, "\(folder.watch.name) goes nowhere")
-            try round.expect(Set(folder.uploadTo).isSubset(of: names), "\(folder.watch.name) goes to a stranger")
+            try round.expect(!folder.uploadTo.isEmpty, "\(folder.watch.name) has no destination")
+            try round.expect(
+                Set(folder.uploadTo).isSubset(of: names), "\(folder.watch.name) names an unknown destination")
             try round.expect(
                 settings.staging.path.relative(to: folder.watch.path) == nil
                     && settings.staging.path != folder.watch.path,
                 "the staging folder is watched")
             if case .move(let to) = folder.afterUpload {
-                try round.expect(to.source.hasPrefix("/"), "moves to \(to.source)")
+                try round.expect(to.source.hasPrefix("/"), "the target is relative: \(to.source)")
             }
             if let own = folder.policy.retry { try retry(own, round) }
             for glob in folder.watch.include + folder.watch.exclude { _ = Glob(glob).matches("a/b.mp4") }
@@ -228,13 +236,13 @@ struct ConfigFuzzTests {
         switch read([("a.yaml", Array(text.utf8))]) {
         case .success(let again):
             try round.expect(
-                placeless(again.settings) == placeless(settings), "written out it means something else:\n\(text)")
+                placeless(again.settings) == placeless(settings), "the printed form has another meaning:\n\(text)")
         case .failure(let error): throw round.flaw("written out it is refused: \(error)\n\(text)")
         }
     }
 
     private static func retry(_ backoff: Backoff, _ round: Fuzz.Round) throws {
-        try round.expect(backoff.first > .zero && backoff.first <= backoff.ceiling, "waits \(backoff)")
+        try round.expect(backoff.first > .zero && backoff.first <= backoff.ceiling, "the wait is invalid: \(backoff)")
         try round.expect(backoff.attempts ?? 1 > 0, "\(backoff)")
     }
 
@@ -260,12 +268,12 @@ struct ConfigFuzzTests {
             guard let text = String(validating: round.input, as: UTF8.self) else { return }
             if let bytes = try Self.read(text, .bytes, round) {
                 let again = try Self.read(writtenBytes(bytes), .bytes, round)
-                try round.expect(bytes >= 0 && again == bytes, "\(bytes) is written \(writtenBytes(bytes))")
+                try round.expect(bytes >= 0 && again == bytes, "\(bytes) is printed as \(writtenBytes(bytes))")
             }
             let reader = Reader.duration(.zero ... .seconds(86_400 * 36_500))
             if let time = try Self.read(text, reader, round) {
                 let again = try Self.read(writtenTime(time), reader, round)
-                try round.expect(again == time, "\(time) is written \(writtenTime(time))")
+                try round.expect(again == time, "\(time) is printed as \(writtenTime(time))")
             }
         }
     }

@@ -13,7 +13,7 @@ struct LimitTests {
             text += "a\(level): &a\(level) [\(aliases)]\n"
         }
         let answer = objections(to: text)
-        // 10 + 1 nodes stand in a0, 111 in a1, 11,111 in a3; the ninth alias of a4 passes 100,000.
+        // a0 has 10 + 1 nodes, a1 has 111, a3 has 11,111; the ninth alias of a4 exceeds 100,000.
         #expect(answer.hasPrefix("a.yaml:5:"))
         #expect(answer.contains("more than 100000 values, with aliases expanded"))
     }

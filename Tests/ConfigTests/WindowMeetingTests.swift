@@ -79,7 +79,7 @@ struct WindowMeetingTests {
         #expect(try Self.warnings(policy: windows + ", bandwidth: [{between: '07:00-11:59', limit: 0}]").isEmpty)
         #expect(try Self.warnings(policy: windows + ", bandwidth: [{between: '07:00-12:00', limit: 1 MB/s}]").isEmpty)
         let but = "bandwidth: [{between: '07:00-12:00', except: [2026-12-24], limit: 0}]"
-        #expect(try Self.warnings(policy: windows + ", " + but).isEmpty, "on that day something goes")
+        #expect(try Self.warnings(policy: windows + ", " + but).isEmpty, "uploads run on the excepted day")
     }
 
     @Test("windows closed by a `bandwidth` of 0 of another place cause a warning too")

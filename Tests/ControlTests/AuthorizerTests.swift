@@ -89,19 +89,19 @@ struct AuthorizerTests {
         #expect(status(old) == nil)
         #expect(kept.state.withLock(\.reads) == 1)
         clocks.advance(by: TokenAuthorizer.freshness)
-        try await eventually("the new one counts") { status(new) == nil }
+        try await eventually("the new token is accepted") { status(new) == nil }
         #expect(status(old) == 401)
         for _ in 0..<2 {
             kept.state.withLock { $0.token = "" }
             let before = kept.state.withLock(\.reads)
             clocks.advance(by: TokenAuthorizer.freshness)
-            try await eventually("it was read") {
+            try await eventually("the token has been read") {
                 _ = status(new)
                 return kept.state.withLock(\.reads) > before
             }
         }
         #expect(status(new) == nil)
-        try await eventually("it is said") { said.withLock(\.count) == 1 }
+        try await eventually("the unreadable token has been logged") { said.withLock(\.count) == 1 }
         #expect(said.withLock { $0[0].contains("stays as it was") })
     }
 
@@ -116,10 +116,10 @@ struct AuthorizerTests {
         #expect(said.withLock(\.count) == (isFirst ? 1 : 0))
         kept.state.withLock { $0.token = "shorter" }
         clocks.advance(by: TokenAuthorizer.freshness)
-        try await eventually("it counts") {
+        try await eventually("the new token is accepted") {
             door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer shorter"])) == nil
         }
-        try await eventually("it is said") { said.withLock(\.count) == (isFirst ? 2 : 1) }
+        try await eventually("the short token has been logged") { said.withLock(\.count) == (isFirst ? 2 : 1) }
         #expect(said.withLock { $0.allSatisfy { $0.contains("fewer than 16") && !$0.contains("letters") } })
     }
 
@@ -145,7 +145,7 @@ struct AuthorizerTests {
             #expect(try await ask("POST", "/v1/pause", token) == 401)
             #expect(try await ask("GET", "/v1/events", token) == 401)
             #expect(try await ask("GET", "/nothing", token) == 401)
-            // The server does not wait for its body either.
+            // The server does not wait for the body of the request either.
             #expect(try await ask("POST", "/v1/uploads", token, body: String(repeating: "x", count: 1 << 20)) == 401)
         }
         #expect(daemon.asked.isEmpty)
@@ -176,7 +176,7 @@ struct AuthorizerTests {
                 socket: other, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { throw Kept.Gone() },
                 operations: FakeDaemon([]))
         }
-        // Another server has the socket: the address is released.
+        // Another server has the socket, so the address is released.
         await #expect(throws: WebServerError.self) {
             _ = try await ControlServer.start(
                 socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { "t" },

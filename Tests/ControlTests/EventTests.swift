@@ -28,7 +28,7 @@ struct EventTests {
             }
             #expect(seen == [event(2), event(3), event(4, "completed")])
             #expect(line.daemon.asked == ["events 1"])
-            try await eventually("the daemon sees its reader go") {
+            try await eventually("the daemon has noticed that its reader is gone") {
                 line.daemon.emit(event(5))
                 return line.daemon.state.withLock { $0.gone } == 1
             }
@@ -152,9 +152,9 @@ struct EventTests {
             // Sends a request, and never reads a byte of the answer.
             let wire = try Wire(unix: line.socket)
             try await wire.send("GET /v1/events HTTP/1.1\r\nHost: sluice\r\n\r\n")
-            try await eventually("it is let in", holds: { line.daemon.asked.count == 1 })
+            try await eventually("the first reader has been accepted", holds: { line.daemon.asked.count == 1 })
             let stream = line.client.events(since: 0)
-            try await eventually("the other too", holds: { line.daemon.asked.count == 2 })
+            try await eventually("the second reader has been accepted", holds: { line.daemon.asked.count == 2 })
             for seq in 1...3000 as ClosedRange<Int64> { line.daemon.emit(event(seq)) }
             var last: Int64 = 0
             for try await next in stream {

@@ -18,7 +18,7 @@ final class FakeDaemon: Operations {
         /// Bytes that were handed over, and whether they were complete; `nil` while they are arriving.
         var received: [UInt8] = []
         var isWhole: Bool?
-        /// Awaited before anything is read.
+        /// The fake daemon waits for it before it reads anything.
         var gate: AsyncStream<Void>?
         /// The overrides that `limit off` ends.
         var ended: [OverrideView] = []

@@ -44,15 +44,15 @@ struct ControlFuzzTests {
                     let text = String(decoding: round.input, as: UTF8.self)
                     if text.contains("events") { return }
                     let reply = try await wire.reply(isHead: text.hasPrefix("HEAD"))
-                    try round.expect((200..<600).contains(reply.status), "answers \(reply.status)")
-                    try round.expect(reply.status != 500, "answers 500: \(reply.text)")
+                    try round.expect((200..<600).contains(reply.status), "the server answers \(reply.status)")
+                    try round.expect(reply.status != 500, "the server answers 500: \(reply.text)")
                     if reply.status == 400, !text.hasPrefix("HEAD") {
-                        try round.expect(reply.body.count > 10, "refuses without a word")
+                        try round.expect(reply.body.count > 10, "the refusal has no message")
                     }
                 } catch is Wire.Broken {} catch let error as SystemError where [ECONNRESET, EPIPE].contains(error.code)
                 {}
                 let honest = try await line.ask("GET", "/v1/status")
-                try round.expect(honest.status == 200, "an honest question is answered with \(honest.status)")
+                try round.expect(honest.status == 200, "a valid request is answered with \(honest.status)")
             }
         }
     }
@@ -69,7 +69,7 @@ struct ControlFuzzTests {
                 { try JSON.value(Selection.self, from: $0) }, { try JSON.value(AddRequest.self, from: $0) },
             ] {
                 do { _ = try read(round.input) } catch let refusal as Refusal {
-                    try round.expect(!refusal.message.isEmpty, "refused without a word")
+                    try round.expect(!refusal.message.isEmpty, "the refusal has no message")
                 } catch is DecodingError {}
             }
             let text = String(decoding: round.input, as: UTF8.self)
@@ -77,7 +77,7 @@ struct ControlFuzzTests {
             do {
                 let query = try ListQuery(["limit": text, "list": "failed", "after": text])
                 try round.expect((1...1000).contains(query.limit), "a page of \(query.limit)")
-            } catch let refusal as Refusal { try round.expect(!refusal.message.isEmpty, "refused without a word") }
+            } catch let refusal as Refusal { try round.expect(!refusal.message.isEmpty, "the refusal has no message") }
         }
     }
 
@@ -98,7 +98,7 @@ struct ControlFuzzTests {
                 pieces.append(Array(piece))
                 rest = rest.dropFirst(piece.count)
             }
-            try round.expect(Self.read(pieces) == whole, "cut in \(pieces.count) pieces it says something else")
+            try round.expect(Self.read(pieces) == whole, "cut in \(pieces.count) pieces the stream has other events")
         }
     }
 
@@ -134,7 +134,8 @@ struct ControlFuzzTests {
                 { _ = try await client.show("x") }, { _ = try await client.cancel(Selection()) },
             ] {
                 do { try await ask() } catch let refusal as Refusal {
-                    try round.expect(printable(refusal.message) == refusal.message, "acts on a terminal")
+                    try round.expect(
+                        printable(refusal.message) == refusal.message, "the message has control characters")
                 } catch let error as ControlError {
                     try round.expect(
                         !error.remedy.isEmpty && printable(error.description) == error.description, "\(error)")

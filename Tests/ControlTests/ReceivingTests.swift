@@ -83,7 +83,9 @@ struct ReceivingTests {
             let pipe = try Pipe()
             async let reply = line.client.receive(ReceiveRequest(name: "a"), from: pipe.stream)
             try await pipe.write([1, 2, 3])
-            try await eventually("the beginning is there") { line.daemon.state.withLock { $0.received } == [1, 2, 3] }
+            try await eventually("the daemon has received the first bytes") {
+                line.daemon.state.withLock { $0.received } == [1, 2, 3]
+            }
             #expect(try await line.ask("GET", "/v1/status").status == 200)
             try await pipe.write([4])
             pipe.end()
@@ -121,10 +123,14 @@ struct ReceivingTests {
             let pipe = try Pipe()
             let handing = Task { try await line.client.receive(ReceiveRequest(name: "a"), from: pipe.stream) }
             try await pipe.write(noise(1000))
-            try await eventually("the beginning is there") { line.daemon.state.withLock { $0.received.count == 1000 } }
+            try await eventually("the daemon has received the first bytes") {
+                line.daemon.state.withLock { $0.received.count == 1000 }
+            }
             handing.cancel()
             await #expect(throws: (any Error).self) { try await handing.value }
-            try await eventually("it is told") { line.daemon.state.withLock { $0.isWhole } == false }
+            try await eventually("the daemon knows that the body is incomplete") {
+                line.daemon.state.withLock { $0.isWhole } == false
+            }
         }
     }
 

@@ -106,7 +106,7 @@ struct SecretReaderTests {
         let error = await problem(.command(["sh", "-c", "sleep 1000 & echo $! >'\(marker.display)'; wait"]), hasty)
         #expect(error?.problem == "it did not end in time")
         let pid = try #require(Int32(String(decoding: try read(marker), as: UTF8.self).filter(\.isNumber)))
-        try await eventually("the grandchild is gone") { kill(pid, 0) == -1 || isZombie(pid) ? true : nil }
+        try await eventually("the grandchild has ended") { kill(pid, 0) == -1 || isZombie(pid) ? true : nil }
     }
 
     @Test("a command gets a small environment, no standard input, and default signals")
@@ -158,7 +158,7 @@ struct CredentialProviderTests {
         await provider.refused(first.reading)
         let second = try await provider.current()
         #expect(second.headers.first?.1 == "Bearer two")
-        // A slower upload reports the old refusal now; the new secret stays.
+        // A slower upload reports the old refusal only now; the new secret stays.
         try folder.write("token", Array("three".utf8))
         await provider.refused(first.reading)
         #expect(try await provider.current().headers.first?.1 == "Bearer two")

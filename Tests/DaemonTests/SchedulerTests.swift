@@ -46,11 +46,11 @@ struct SchedulerTests {
     func waitEndsMeanwhile() async throws {
         let scene = try await DaemonScene(clocks: TickingClocks(step: .milliseconds(4)))
         scene.remote.standard = .fail(.again(after: nil))
-        // Alone: the end of another upload would wake the dispatcher too.
+        // The upload is alone, because the end of another one would wake the scheduler too.
         let id = try await scene.add("a")
-        try await eventually("it is tried again and again") { scene.remote.began.count >= 40 }
+        try await eventually("the upload has been tried 40 times") { scene.remote.began.count >= 40 }
         scene.remote.standard = .fail(.holdDestination(after: nil))
-        try await eventually("the destination is probed again and again") { scene.remote.began.count >= 46 }
+        try await eventually("the destination has been probed six times") { scene.remote.began.count >= 46 }
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
         try await scene.stop()
@@ -62,12 +62,12 @@ struct SchedulerTests {
         scene.remote.standard = .fail(.holdDestination(after: nil))
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number)")) }
-        try await eventually("the destination is held, and probed again and again") {
+        try await eventually("the destination is held and is probed repeatedly") {
             await scene.daemon.scheduler.hold(of: "nas") != nil && scene.remote.began.count > 5
         }
         scene.remote.standard = .waitOpening
-        try await eventually("a probe waits") { scene.remote.waiting.count == 1 }
-        // One more file wakes the dispatcher; it must not start a second probe.
+        try await eventually("a probe is waiting") { scene.remote.waiting.count == 1 }
+        // One more file wakes the scheduler; it must not start a second probe.
         let begun = scene.remote.began.count
         ids.append(try await scene.add("late"))
         try await scene.reach(.queued, [ids[4]])
@@ -86,7 +86,7 @@ struct SchedulerTests {
         let scene = try await DaemonScene(retry: .milliseconds(1))
         scene.remote.standard = .failAfterWord(.holdDestination(after: .zero))
         let id = try await scene.add("a")
-        try await eventually("it counts as down for the third time in a row") {
+        try await eventually("the destination has failed three times in a row") {
             await scene.daemon.scheduler.destinations.trouble(of: "nas")?.failures ?? 0 >= 3
         }
         scene.remote.standard = .take
@@ -119,7 +119,7 @@ struct SchedulerTests {
         let scene = try await DaemonScene(retry: .seconds(3600))
         scene.remote.standard = .fail(remedy)
         let id = try await scene.add("a")
-        try await eventually("it waits") {
+        try await eventually("the upload waits for its next attempt") {
             try await scene.daemon.show(id).upload.holds.contains { $0.until != nil } ? true : nil
         }
         try await scene.reach(.queued, [id])
@@ -202,7 +202,7 @@ struct UploadCommandTests {
         #expect(views.map(\.state) == [.cancelled])
         scene.remote.letGo()
         try await eventually("no copy is left") { try scene.copies.isEmpty }
-        try await eventually("nothing of it is at the remote") {
+        try await eventually("the remote has no object of the upload") {
             !scene.remote.objects.contains("meant") && scene.remote.running.isEmpty
         }
         #expect(try await scene.state(id) == .cancelled)
@@ -221,7 +221,9 @@ struct UploadCommandTests {
         #expect(try await retried.value.uploads.map(\.generation) == [2])
         _ = try await scene.daemon.resume(Selection(all: true))
         try await scene.reach(.completed, [id])
-        try await eventually("the remote has it once") { scene.remote.objects.filter { $0 == "meant" }.count == 1 }
+        try await eventually("the remote has one object of the upload") {
+            scene.remote.objects.filter { $0 == "meant" }.count == 1
+        }
         try await eventually("no copy is left") { try scene.copies.isEmpty }
         try await scene.stop()
     }
@@ -235,7 +237,7 @@ struct UploadCommandTests {
         scene.remote.letGo()
         #expect(try await scene.daemon.retry(Selection(ids: [id])).uploads.map(\.generation) == [2])
         try await scene.reach(.completed, [id])
-        // A completed upload needs none.
+        // A completed upload needs no copy.
         await #expect(throws: Refusal.self) { try await scene.daemon.retry(Selection(ids: [id])) }
         try await scene.stop()
     }
@@ -249,7 +251,9 @@ struct UploadCommandTests {
             _ = try await scene.add("first", size: 8_000)
             try await scene.isRunning(1)
             let id = try await scene.add("meant", size: 8_000)
-            try await eventually("it waits for room") { try await !scene.daemon.show(id).upload.holds.isEmpty }
+            try await eventually("the upload waits for staging space") {
+                try await !scene.daemon.show(id).upload.holds.isEmpty
+            }
             return id
         case .queued:
             _ = try await scene.daemon.pause(Selection(all: true))
@@ -259,7 +263,7 @@ struct UploadCommandTests {
         case .opening, .uploading:
             scene.remote.standard = moment == .opening ? .waitOpening : .waitUploading
             let id = try await scene.add("meant")
-            try await eventually("it is \(moment)") {
+            try await eventually("the upload is \(moment)") {
                 scene.daemon.operations.plan.live[id]?.phase == (moment == .opening ? .opening : .uploading)
             }
             return id
@@ -273,7 +277,7 @@ struct DaemonStopTests {
     func stopDuringCopy() async throws {
         let scene = try await DaemonScene()
         let large = try scene.folder.write("cam/large", [])
-        // All hole, but the copy reads it like any other.
+        // The file is one hole, but the copy reads it like any other file.
         try systemCall("truncate", on: "large") { large.withCString { truncate($0, 2 << 30) } }
         let id = try await scene.add(large)
         try await eventually("the copy has begun") { try !scene.copies.isEmpty }

@@ -79,7 +79,7 @@ final class ScriptedRemote: Destination {
         get { state.withLock { $0.mediaID } }
         set { state.withLock { $0.mediaID = newValue } }
     }
-    /// The right that it renews when the next upload is opened.
+    /// The credential that it renews when the next upload is opened.
     func renew(_ renewal: CredentialRenewal) { state.withLock { $0.renewal = renewal } }
 
     func set(_ act: Act, for name: FilePath) { state.withLock { $0.acts[name] = act } }
@@ -217,7 +217,7 @@ final class ScriptedRemote: Destination {
         }
     }
 
-    /// Every part that was begun so far, in order.
+    /// Every part begun so far, in order.
     var parts: [Int] { state.withLock { $0.parts } }
 
     /// Lets the parts in flight arrive, without any other change.
@@ -230,7 +230,7 @@ final class ScriptedRemote: Destination {
     /// The names of every bundle so far.
     var bundles: [[FilePath]] { state.withLock { $0.bundles } }
 
-    /// Leaves out the uploads that are to fail; waits as told for names without an act of their own.
+    /// Leaves out the uploads that are to fail; waits as told for names without their own act.
     func upload(
         together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
     ) async throws -> [String: RemoteObject] {
@@ -292,9 +292,9 @@ final class ScriptedRemote: Destination {
 
     /// The report of its space from now on.
     func tell(_ space: RemoteSpace?) { state.withLock { ($0.tellsSpace, $0.space) = (true, space) } }
-    /// Makes questions for its space fail from now on.
+    /// Makes queries for its space fail from now on.
     func hideSpace() { state.withLock { ($0.tellsSpace, $0.isUnreachable) = (true, true) } }
-    /// How often it was asked.
+    /// The number of queries so far.
     var looks: Int { state.withLock { $0.looks } }
     var tellsSpace: Bool { state.withLock { $0.tellsSpace } }
 

@@ -6,7 +6,7 @@ import Testing
 struct CRCTests {
     /// The check value of each, for the nine digits (RFC 3720 for CRC-32C; xz and NVM Express for the 64-bit ones).
     @Test(
-        "has the published check values",
+        "each CRC has the published check value",
         arguments: [
             (CRC.Kind.crc32, UInt64(0xCBF4_3926)), (.crc32c, 0xE306_9283), (.crc64xz, 0x995D_C9BB_DF19_39FA),
             (.crc64nvme, 0xAE8B_1486_0A79_9888),

@@ -92,7 +92,7 @@ struct LogTests {
     @Test("messages below the level are not even built")
     func level() {
         func fields() -> Log.Fields {
-            Issue.record("made")
+            Issue.record("the fields of the message were built")
             return [:]
         }
         let written = line(.plain) { $0.debug("detail", fields()) }

@@ -65,7 +65,7 @@ struct WorkersTests {
             done.wait { $0 ? () : nil }
             workers.close()
         }
-        try await eventually("the piece is gone") { held == nil ? () : nil }
+        try await eventually("the job has been released") { held == nil ? () : nil }
     }
 
     @Test("without new threads from the kernel, jobs still run once, in order, one at a time")

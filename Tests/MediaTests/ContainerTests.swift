@@ -67,7 +67,7 @@ struct ContainerTests {
         #expect(try Container.isClosed(FakeFile(finished).pieces, named: "a.mp4"))
         let mark = try #require(finished.indices.first { finished[$0...].starts(with: Array("mdat".utf8)) })
         var open = finished
-        // The bytes after it belong to it now.
+        // The bytes after it belong to this box now.
         for index in mark - 4..<mark { open[index] = 0 }
         #expect(try FakeFile(open).verdict().isWhole)
         #expect(try !Container.isClosed(FakeFile(open).pieces, named: "a.mp4"))

@@ -8,7 +8,7 @@ import Testing
 /// A program with this name replaces it: the output of the real one is in the first test.
 @Suite("FFProbe")
 struct FFProbeTests {
-    @Test("its output is parsed")
+    @Test("ffprobe's output is parsed")
     func reads() {
         // The output of ffprobe 5.1 for a finished transport stream, with a time added.
         let facts = FFProbe.facts(
@@ -33,7 +33,7 @@ struct FFProbeTests {
         ])
     func nothing(_ text: String) { #expect(FFProbe.facts(from: Array(text.utf8)).isEmpty) }
 
-    @Test("it is found in PATH, and otherwise not used")
+    @Test("ffprobe is found in PATH, and otherwise not used")
     func found() throws {
         let folder = TemporaryFolder()
         #expect(FFProbe.installed(path: "/nowhere:relative:\(folder.path)") == nil)
@@ -46,7 +46,7 @@ struct FFProbeTests {
         try Descriptor.open(try folder.write("recording", [7]), for: .reading)
     }
 
-    @Test("it gets the open file, and may open only files")
+    @Test("ffprobe gets the open file, and may open only files")
     func asked() throws {
         let folder = TemporaryFolder()
         let probe = try fake(

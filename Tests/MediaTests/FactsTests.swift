@@ -23,7 +23,7 @@ struct FactsTests {
     static let cases = [
         Case(name: "plain.mp4", facts: facts(1000)),
         Case(name: "faststart.mp4", facts: facts(1000)),
-        // Its `moov` was written before anything was recorded.
+        // The `moov` was written before anything was recorded.
         Case(name: "fragmented.mp4", facts: facts(nil)),
         Case(name: "rotated.mp4", facts: MediaFacts(duration: 1000, width: 48, height: 64)),
         Case(name: "camera.mov", facts: facts(1000, make: "Acme", model: "Trail 9")),

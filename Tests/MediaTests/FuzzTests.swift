@@ -35,9 +35,10 @@ struct MediaFuzzTests {
             let asked = file.asked.withLock { $0 }
             try round.expect(asked.times <= Pieces.questions, "\(asked.times) reads")
             try round.expect(asked.bytes <= Pieces.bytes, "\(asked.bytes) bytes")
-            try round.expect(try file.verdict(named: "clip.mp4") == verdict, "another verdict the second time")
+            try round.expect(try file.verdict(named: "clip.mp4") == verdict, "the second verdict differs")
             if let reason = verdict.reason {
-                try round.expect(reason.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "not to be printed: \(reason)")
+                try round.expect(
+                    reason.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "the reason is not printable: \(reason)")
             }
             verdicts.insert("\(verdict)".prefix { $0 != "(" } + (verdict.isWhole || verdict.isNotWhole ? "" : "!"))
         }
@@ -53,7 +54,8 @@ struct MediaFuzzTests {
             let file = FakeFile(size: Self.size(input, &round), [(0, input)])
             let facts = try file.facts()
             let asked = file.asked.withLock { $0 }
-            try round.expect(asked.times <= Pieces.questions && asked.bytes <= Pieces.bytes, "reads too much")
+            try round.expect(
+                asked.times <= Pieces.questions && asked.bytes <= Pieces.bytes, "the facts cost too many reads")
             if !facts.isEmpty { told += 1 }
             if let duration = facts.duration {
                 try round.expect(duration >= 0 && duration <= 366 * 86_400_000 + 1000, "lasts \(duration) ms")
@@ -64,10 +66,10 @@ struct MediaFuzzTests {
             for text in [facts.make, facts.model, facts.camera] {
                 guard let text else { continue }
                 try round.expect(!text.isEmpty && text.count <= 130, "a name of \(text.count) letters")
-                try round.expect(FilePath(text).display.count >= text.count, "does not print")
+                try round.expect(FilePath(text).display.count >= text.count, "the name is not printable")
             }
             // Formatting must work too, since it makes names.
-            if let recorded = facts.recorded { try round.expect(!recorded.description.isEmpty, "no time") }
+            if let recorded = facts.recorded { try round.expect(!recorded.description.isEmpty, "the time has no text") }
         }
         if fuzz.rounds >= 600 { #expect(told > fuzz.rounds / 10) }
     }

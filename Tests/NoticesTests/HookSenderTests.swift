@@ -73,7 +73,7 @@ struct HookSenderTests {
         #expect(telling == .again("it did not end within its `timeout` and was stopped", code: "timeout", after: nil))
         #expect(start.duration(to: clock.now) < .seconds(10 * Patience.factor))
         let pid = String(decoding: try Files.read(mark), as: UTF8.self).filter { $0 != "\n" }
-        try await eventually("its child is gone") {
+        try await eventually("the child of the command has ended") {
             guard let stat = try? Files.read(FilePath("/proc/\(pid)/stat")) else { return true }
             return String(decoding: stat, as: UTF8.self).contains(") Z ")
         }
@@ -138,7 +138,7 @@ struct HookSenderTests {
         case .again(_, _, let after):
             #expect(verdict == "again")
             #expect(after == (status < 400 ? nil : .seconds(7)))
-        case .stopped: Issue.record("it was stopped")
+        case .stopped: Issue.record("the delivery was stopped")
         }
         #expect(server.seen.count == 1)
     }
@@ -154,7 +154,7 @@ struct HookSenderTests {
             let web = WebHook(
                 url: url + "/secretpath", headers: ["X-Key": .literal("hunter2hunter2")], secret: .literal("hunter3"))
             guard case .again(let text, let told, nil) = await tell(.web(web), within: .milliseconds(800)) else {
-                Issue.record("not tried again")
+                Issue.record("the delivery is not tried again")
                 continue
             }
             #expect(!text.contains("secretpath") && !text.contains("hunter"))
@@ -162,7 +162,7 @@ struct HookSenderTests {
         }
         let web = WebHook(url: silent.url, secret: .file("/nowhere/secret"))
         guard case .again(let text, "secret", nil) = await tell(.web(web)) else {
-            Issue.record("not tried again")
+            Issue.record("the delivery is not tried again")
             return
         }
         #expect(text.contains("/nowhere/secret"))

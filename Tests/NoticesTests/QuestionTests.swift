@@ -58,8 +58,8 @@ struct QuestionTests {
         try Fuzz("answer", rounds: 1000).each(mutator) { round in
             guard case .go(let changes)? = try? Question.answer(round.input) else { return }
             let parts = changes.name?.components ?? []
-            try round.expect(!parts.contains("..") && !parts.contains("."), "a name that climbs")
-            try round.expect(contextProblem(changes.context) == nil, "a context that is unfit")
+            try round.expect(!parts.contains("..") && !parts.contains("."), "the name leads upwards")
+            try round.expect(contextProblem(changes.context) == nil, "the context is invalid")
         }
     }
 

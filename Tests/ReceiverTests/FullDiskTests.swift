@@ -13,7 +13,7 @@ struct FullDiskTests {
         let disk = try SmallDisk()
         let inbox = Inbox(into: disk.path)
         try await inbox.start()
-        // It accepts exactly the free space that it announces.
+        // The receiver accepts exactly the free space that it announces.
         let offer = try await inbox.ask("OPTIONS", "/files/").headers["sluice-space-free"]
         let most = try #require(offer.flatMap { Int($0) })
         #expect((1 << 20..<4 << 20).contains(most))
@@ -92,7 +92,7 @@ struct FullDiskTests {
         #expect(try Files.names(in: disk.path) == ["a"])
         #expect(try await inbox.ask("DELETE", location).status == 204)
         #expect(try Files.names(in: disk.path).isEmpty)
-        // All of it is there: a HEAD is enough to make it appear.
+        // All bytes have arrived: a HEAD is enough to make the file appear.
         #expect(try await inbox.offset(late) == second.count)
         #expect(try inbox.content("card/b") == second)
         await inbox.stop()

@@ -45,7 +45,7 @@ struct ReceiverFuzzTests {
             try await Fuzz("receiver requests", rounds: 80, share: 20).each(mutator) { round in
                 let made = try await inbox.ask(
                     "POST", "/files/", ["Upload-Length": "5", "Upload-Metadata": "filename YQ=="])
-                try round.expect(made.status == 201, "an honest creation is answered with \(made.status)")
+                try round.expect(made.status == 201, "a valid creation is answered with \(made.status)")
                 let id = try #require(made.headers["location"]?.split(separator: "/").last)
                 let text = Self.replacing("ID", by: String(id), in: round.input)
                 let wire = try Wire(port: inbox.port)
@@ -54,30 +54,31 @@ struct ReceiverFuzzTests {
                     wire.endSending()
                     let isHead = text.starts(with: "HEAD".utf8)
                     let reply = try await wire.reply(isHead: isHead)
-                    try round.expect((200..<600).contains(reply.status), "answers \(reply.status)")
-                    try round.expect(reply.status != 500, "answers 500; the log says: \(inbox.logged.last ?? "")")
+                    try round.expect((200..<600).contains(reply.status), "the receiver answers \(reply.status)")
+                    try round.expect(
+                        reply.status != 500, "the receiver answers 500; the log says: \(inbox.logged.last ?? "")")
                 } catch is Wire.Broken {} catch let error as SystemError where [ECONNRESET, EPIPE].contains(error.code)
                 {}
                 let stands = try await inbox.ask("HEAD", "/files/\(id)")
                 if stands.status == 200 {
                     let offset = try #require(stands.headers["upload-offset"].flatMap { Int($0) })
-                    try round.expect((0...5).contains(offset), "stands at \(offset)")
+                    try round.expect((0...5).contains(offset), "the offset is \(offset)")
                     try await Self.finish(inbox, String(id), offset, round)
                 } else {
-                    try round.expect(stands.status == 404, "an honest question is answered with \(stands.status)")
+                    try round.expect(stands.status == 404, "a valid query is answered with \(stands.status)")
                 }
             }
             for line in inbox.logged { #expect(printable(line) == line) }
         }
     }
 
-    /// The upload can be completed nevertheless, unless the strange request has ended it.
+    /// The upload can be completed anyway, unless the strange request has ended it.
     private static func finish(_ inbox: Inbox, _ id: String, _ offset: Int, _ round: Fuzz.Round) async throws {
         if offset == 5 { return }
         let rest = Array("hello".utf8.dropFirst(offset))
         let headers = ["Upload-Offset": "\(offset)", "Content-Type": "application/offset+octet-stream"]
         let reply = try await inbox.ask("PATCH", "/files/\(id)", headers, rest)
-        try round.expect(reply.status == 204, "an honest end is answered with \(reply.status): \(reply.text)")
+        try round.expect(reply.status == 204, "a valid end is answered with \(reply.status): \(reply.text)")
     }
 
     private static func replacing(_ mark: String, by text: String, in bytes: [UInt8]) -> [UInt8] {
@@ -111,13 +112,13 @@ struct ReceiverFuzzTests {
         switch result {
         case .success(let path):
             let parts = path.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-            try round.expect(!path.isAbsolute && path.normalised == path, "leads to \(path)")
-            try round.expect(parts.allSatisfy { (1...255).contains($0.count) }, "a part too long in \(path)")
+            try round.expect(!path.isAbsolute && path.normalised == path, "the name leads to \(path)")
+            try round.expect(parts.allSatisfy { (1...255).contains($0.count) }, "a component is too long in \(path)")
             for number in [2, 10_000] {
                 try round.expect(
-                    path.name.numbered(number).bytes.count <= 255, "too long with a number")
+                    path.name.numbered(number).bytes.count <= 255, "the numbered name is too long")
             }
-        case .failure(let refusal): try round.expect(refusal.text.count > 10, "refused with \(refusal.text)")
+        case .failure(let refusal): try round.expect(refusal.text.count > 10, "the refusal is \(refusal.text)")
         }
     }
 
@@ -144,7 +145,7 @@ struct ReceiverFuzzTests {
             if reply.status == 200 {
                 let offset = Int64(reply.headers["upload-offset"] ?? "") ?? -1
                 let length = Int64(reply.headers["upload-length"] ?? "") ?? -1
-                try round.expect(offset >= 0 && offset <= length, "stands at \(offset) of \(length)")
+                try round.expect(offset >= 0 && offset <= length, "the offset is \(offset) of \(length)")
             }
             await inbox.stop()
         }

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The receiver's own extension: the question whether it holds a content under a name.
+/// The receiver's own extension: the query whether it has a content under a name.
 @Suite("Lookup of files", .timeLimit(.minutes(Patience.minutes(1))))
 struct LookupTests {
     private static let content = noise(5000)
@@ -39,7 +39,7 @@ struct LookupTests {
         }
     }
 
-    @Test("the disk counts, not the record")
+    @Test("a lookup trusts the content on disk, not the record")
     func disk() async throws {
         try await Inbox.open { inbox in
             try await inbox.upload(Self.content, ["filename": "a", "mtime": "1000000000"])

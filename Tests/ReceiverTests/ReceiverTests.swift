@@ -43,7 +43,8 @@ struct ReceiverTests {
         let wire = try await inbox.begin(location, at: 0, length: content.count, Array(content[..<600_000]))
         // A second connection sees the first one's bytes only in the log when that ends.
         wire.vanish()
-        try await eventually("the end is noticed", holds: { inbox.log.contains("interrupted a at 600000") })
+        try await eventually(
+            "the log reports the interrupted upload", holds: { inbox.log.contains("interrupted a at 600000") })
         await inbox.stop()
         try await inbox.start()
         #expect(try await inbox.offset(location) == 600_000)
@@ -59,7 +60,7 @@ struct ReceiverTests {
         let location = try await inbox.made(1_000_000, ["filename": "a"])
         let wire = try await inbox.begin(location, at: 0, length: 1_000_000, noise(300_000))
         try await eventually(
-            "the bytes are written",
+            "the receiver has written the bytes",
             holds: {
                 let names = try Files.names(in: inbox.folder.appending(".sluice-receive"))
                 let data = names.first { $0.fileExtension == "data" }
@@ -103,10 +104,12 @@ struct ReceiverTests {
             let content = noise(1_000)
             let location = try await inbox.made(1_000, ["filename": "a"])
             let silent = try await inbox.begin(location, at: 0, length: 1_000, Array(content[..<400]))
-            // Not by a HEAD, which would take over the upload before they have arrived.
+            // Not by a HEAD, which would take over the upload before the bytes have arrived.
             let id = String(location.dropFirst("/files/".count))
             let data = inbox.folder.appending(FilePath(".sluice-receive/\(id).data"))
-            try await eventually("400 bytes are there") { try FileStatus(at: data).size == 400 ? true : nil }
+            try await eventually("the receiver has written 400 bytes") {
+                try FileStatus(at: data).size == 400 ? true : nil
+            }
             #expect(try await inbox.offset(location) == 400)
             // If the old connection is still alive, it is refused, and its bytes are not mixed in.
             try await silent.send(Array(content[400..<500]))

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Receiver
 
-@Suite("Log lines about strangers")
+@Suite("Log lines about refused clients")
 struct RefusedClientLogTests {
-    @Test("a few a minute are logged, and then how many more there were")
+    @Test("a few refused clients a minute are logged, and then the number of the others")
     func few() {
         let (log, clocks) = (RefusedClientLog(), ManualClocks())
         let lines = (0..<1000).compactMap { log.line("refused \($0)", at: clocks.monotonic()) }

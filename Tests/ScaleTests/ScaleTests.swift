@@ -7,7 +7,7 @@ import Testing
 @testable import Benchmarks
 @testable import Store
 
-/// A state folder with a backlog in it, as the daemon opens it.
+/// A state folder with a backlog, opened like the daemon does.
 private struct Scene {
     let folder = TemporaryFolder()
     let store: Store
@@ -18,7 +18,7 @@ private struct Scene {
         store = try await Store.open(state, clocks: SystemClocks(), sorting: .newestFirst)
     }
 
-    /// Everything that is asked and changed while a daemon runs, each with its name.
+    /// All queries and changes of a running daemon, each with its name.
     func day(_ body: (String) async throws -> Void = { _ in }) async throws {
         func part(_ name: String, _ work: () async throws -> Void) async throws {
             try await work()
@@ -61,7 +61,7 @@ private struct Scene {
                 try $0.checkpoints.record(Checkpoint(["url": "x"]), for: claim.upload.id, acked: 1)
             }
             try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
-            // Three folders of four are passed over, and each comes before what is left.
+            // Three of four folders are skipped, and their uploads come before the remaining ones.
             _ = try await store.claim(
                 destination, passingOver: Array(Backlog.folders.dropFirst()), skippingDuplicatesOf: Backlog.folders)
             #expect(try await store.claim(destination, passingOver: Backlog.folders) == nil)
@@ -83,7 +83,7 @@ private struct Scene {
             _ = try await store.read { tx in
                 try tx.queue.first(waitingFor: destination, lacking: -1, from: { _ in true })
             }
-            // What was begun there goes all the same.
+            // Uploads that were begun there run anyway.
             for claim in try await store.claim(filling: slots, destination, from: { _ in true }, within: -1) {
                 #expect(claim.checkpoint != nil)
                 try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
@@ -150,7 +150,7 @@ private struct Scene {
         ] { _ = try await store.rows(Self.filter(change)) }
     }
 
-    /// Known files and new ones, as a scan asks about them.
+    /// Known files and new ones, in the query of a scan.
     private func scan() async throws {
         let known = try await store.rows(Self.filter { $0.limit = 50 }).map(\.asset.identity)
         #expect(try await store.known(known).allSatisfy { $0 })
@@ -176,7 +176,7 @@ private struct Scene {
             metadata: [:])
         let arrival = NewAsset(file: file, action: .keep, priority: 99, orders: [order])
         guard case .recorded(let asset, _)? = try await store.write({ try $0.arrivals.record([arrival]) }).first else {
-            Issue.record("not recorded")
+            Issue.record("the upload was not recorded")
             return
         }
         #expect(try await store.read { try $0.staging.waiting(limit: 64, except: []) }.first?.id == asset)
@@ -239,7 +239,7 @@ struct ScaleTests {
         }
     }
 
-    /// Indexes of nothing but what is looked for, in its order, and the statement says how many it takes.
+    /// Indexes that contain only the wanted rows, in their order, in statements with a limit.
     private static let wholeIndexes: Set<String> = [
         "SCAN asset USING INDEX asset_unsettled",
         "SCAN asset USING COVERING INDEX asset_unsettled",
@@ -254,7 +254,7 @@ struct ScaleTests {
         "a million uploads cost no more steps than twelve thousand",
         .enabled(if: getenv("SLOW_TESTS") != nil, "takes minutes: make test-long"))
     func million() async throws {
-        // Enough that no page of a list is short.
+        // Enough that each page of a list is full.
         try await compare(12_000, 1_000_000)
     }
 
@@ -270,7 +270,8 @@ struct ScaleTests {
             costs.append(cost)
         }
         for (sql, steps) in costs[1] {
-            // Twice for what is there more often, as full pages of a list; a table that is read through is far above it.
+            // Twice the steps are allowed, because there are more full pages of a list; a table that is read completely
+            // is far above that.
             let before = costs[0][sql] ?? 0
             #expect(steps <= 2 * before + 2_000, "\(before) steps became \(steps) in \(sql)")
         }

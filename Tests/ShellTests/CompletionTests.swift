@@ -7,7 +7,7 @@ import Testing
 
 @testable import Shell
 
-/// The top of the repository, from where this file was compiled.
+/// The root of the repository in which this file was compiled.
 private let top = Repository.root
 
 @Suite("Completions", .timeLimit(.minutes(Patience.minutes(1))))
@@ -31,7 +31,7 @@ struct CompletionTests {
         }
         #expect(
             Set(fixed.map(\.1)) == ["list", "state", "by", "unknown", "log-level", "log-format"],
-            "a new one wants a line in the tests of its shell")
+            "a new option needs a test line in its shell")
         for (_, _, words) in fixed {
             #expect(!words.isEmpty && words.allSatisfy { !$0.isEmpty && !$0.contains { " '\"$".contains($0) } })
         }
@@ -105,7 +105,7 @@ private let typed: [(keys: String, words: [String])] = [
     ("list --destination ar\t--folder fr\t", ["list", "--destination", "archive", "--folder", "front"]),
 ]
 
-/// The real shells, with a keyboard, and a program that records its arguments.
+/// The real shells, with simulated typing, and a program that records its arguments.
 @Suite("Completion in shells", .timeLimit(.minutes(Patience.minutes(1))))
 struct ShellCompletionTests {
     let folder = TemporaryFolder()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Shell
 
-/// The top of the repository, from where this file was compiled.
+/// The root of the repository in which this file was compiled.
 private let top = Repository.root
 
 /// The output of `config`, with the types of destination that the program has.
@@ -42,7 +42,7 @@ struct ConfigVerbTests {
             let first = try values(await output(["--config", file, "--json"]))
             #expect(first == (try values(await output(["--config", written, "--json"]))))
             #expect(first.contains { $0[0] == "version" && $0[1] == "[1]" })
-            // In the words of `check`, which also examines the disk: its findings there are no mistakes of the text.
+            // The messages of `check`, which also examines the disk: its findings there are no mistakes of the text.
             let screen = Screen()
             _ = await Shell.run(["check", "--config", written], console: screen.console(), signals: nil)
             #expect(

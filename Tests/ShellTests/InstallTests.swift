@@ -96,7 +96,7 @@ struct InstallTests {
         #expect(done.told.first == "update -qq")
         let install = try #require(done.told.last).split(separator: " ").map(String.init)
         #expect(install.prefix(4) == ["install", "-y", "--no-install-recommends", "--no-remove"])
-        #expect(install.dropFirst(4) == Self.all[...], "of those with a version in their name the newest")
+        #expect(install.dropFirst(4) == Self.all[...], "of packages with a version in the name the newest one")
         #expect(done.told.count == 2)
     }
 

@@ -44,7 +44,7 @@ struct PlanTextTests {
             #expect(lines.contains { $0.contains("88 files, 12.0 GB: \(kind == "never" ? "" : "\(kind): ")because") })
             #expect(!lines.joined().contains("Will not fit") && !lines.joined().contains("would be sent"))
         }
-        // The files that are not among them are late, and no more.
+        // The other files are only late.
         plan.queues[0].obstacles = [PlanObstacleView(kind: "never", text: "because", files: 8, bytes: 1_000_000_000)]
         let text = planLines(plan, Screen().console(width: 120), now: Self.now).joined(separator: "\n")
         #expect(text.contains("Never, with this configuration") && text.contains("Will not fit"))

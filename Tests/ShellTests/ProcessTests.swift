@@ -61,7 +61,7 @@ struct ProcessTests {
         #expect(try await start(["completions", "bash"], closed: "| :").end(within: .seconds(20)) == .status(0))
     }
 
-    @Test("without standard input it does not wait, and without standard output it writes into no other file")
+    @Test("without standard input the program does not wait, and without standard output it writes into no other file")
     func closed() async throws {
         let none = folder.path.appending("none.yaml").display
         let add = try start(["add", "-", "--name", "a", "--socket", none], closed: "<&-")
@@ -71,7 +71,7 @@ struct ProcessTests {
         let receiver = try start(
             ["receive", "--listen", "127.0.0.1:0", "--into", into.display], closed: "<&- >&- 2>&-")
         let lock = into.appending(".sluice-receive/lock")
-        try await eventually("it runs") { try FileStatus.ifPresent(at: lock) != nil }
+        try await eventually("the receiver has created its lock") { try FileStatus.ifPresent(at: lock) != nil }
         for number in 0...2 {
             let link = "/proc/\(receiver.pid)/fd/\(number)"
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "/dev/null")

@@ -103,25 +103,25 @@ struct VerbTests {
                 ["status", "--follow", "--socket", socket], console: screen.console(width: 100, isTerminal: true),
                 signals: nil)
         }
-        // No daemon ever answered.
+        // No daemon has answered so far.
         #expect(await follow() == .notRunning)
         let first = try await ControlServer.start(socket: socket, operations: FakeDaemon())
         let following = Task { await follow() }
-        try await eventually("it is drawn") { screen.output.contains("archive") }
+        try await eventually("the status is drawn") { screen.output.contains("archive") }
         await first.stop()
-        try await eventually("it says that it waits") {
+        try await eventually("the status says that it waits for the daemon") {
             screen.output.contains("waiting for the daemon, which answered last at")
         }
         #expect(!screen.output.contains("\u{1B}[2J"))
         screen.resized.withLock { $0 = (30, 5) }
-        try await eventually("it is drawn again") { screen.output.contains("\u{1B}[H\u{1B}[2J") }
+        try await eventually("the status has been drawn again") { screen.output.contains("\u{1B}[H\u{1B}[2J") }
         let second = try await ControlServer.start(socket: socket, operations: FakeDaemon())
         func last() -> Substring {
             screen.output[
                 (screen.output.range(of: "A\u{1B}[2Ksluice", options: .backwards)?.lowerBound ?? screen.output.endIndex)...
             ]
         }
-        try await eventually("it goes on") { last().contains("uploads") }
+        try await eventually("the status shows the uploads again") { last().contains("uploads") }
         for line in last().split(separator: "\n") {
             let shown = line.replacing("\u{1B}[2K", with: "").replacing("\u{1B}[J", with: "")
             #expect(displayWidth(String(shown)) <= 31)
@@ -207,7 +207,7 @@ struct VerbTests {
         }
         let screen = Screen()
         #expect(await sluice(["reload"], at: socket, screen) == .notRunning)
-        #expect(!screen.errors.contains("sluice reload --socket"), "who gave a socket needs no advice to give one")
+        #expect(!screen.errors.contains("sluice reload --socket"), "no advice to pass a socket that was passed")
         let file = try folder.write("c.yaml", Array("version: 1\ncontrol: {socket: \(socket.display)}\n".utf8))
         let named = Screen()
         let status = await Shell.run(["reload", "--config", file], console: named.console(width: 120), signals: nil)

@@ -99,12 +99,12 @@ struct ConfinementTests {
             tries += 1
             let source = SourceFile(folder: folder, relative: FilePath("sub/\(tries % 5)"))
             let staged = try? identity(source)
-            // The file is made at a moment when the original directory is in place, or not at all.
+            // The file is created while the original directory is in place, or not at all.
             if staged == nil { try? put(drop.appending(source.relative)) }
             guard let staged = try? identity(source) else { continue }
             if case .released? = try? SourceRelease(staged, .delete).run() { released += 1 }
             guard try Files.read(victim) == content else {
-                Issue.record("the victim's file was taken")
+                Issue.record("the victim's file was removed or changed")
                 break
             }
             let names = try Files.names(in: victim.parent).filter { !($0.text?.allSatisfy(\.isNumber) ?? false) }
@@ -156,7 +156,7 @@ struct ConfinementTests {
             #expect(names == (hasNewcomer ? ["a.mp4"] : []))
         } else {
             guard case .kept(let why) = result else {
-                Issue.record("\(result)")
+                Issue.record("the source is not kept: \(result)")
                 return
             }
             #expect(why.contains("another file took its place"))
@@ -176,7 +176,7 @@ struct ConfinementTests {
             try temporary.write(FilePath("drop/sub").appending(name), [6])
         }
         guard case .released = try SourceRelease(try identity(source), .delete).run() else {
-            Issue.record("not released")
+            Issue.record("the source is not released")
             return
         }
         let names = Set(try Files.names(in: temporary.path.appending("drop/sub")))
@@ -218,7 +218,7 @@ struct ConfinementTests {
                 staged, .move(to: MoveTarget(base: disk.path, relative: "x/a.mp4"))
             ).run()
         else {
-            Issue.record("not released")
+            Issue.record("the source is not released")
             return
         }
         #expect(isCopied)
@@ -246,7 +246,7 @@ struct ConfinementTests {
                 try identity(source), .move(to: MoveTarget(base: disk.path, relative: "x/a.mp4"))
             ).run()
         else {
-            Issue.record("not released")
+            Issue.record("the source is not released")
             return
         }
         let moved = disk.path.appending("x/a.mp4")

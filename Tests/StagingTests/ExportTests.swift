@@ -37,7 +37,7 @@ struct ExportTests {
         let error = #expect(throws: StagingError.self) {
             _ = try export(script, timeout: timeout, minSize: minSize)
         }
-        #expect(try Files.names(in: area.folder).isEmpty, "of a failure nothing stays")
+        #expect(try Files.names(in: area.folder).isEmpty, "a failure leaves no file")
         return try #require(error)
     }
 
@@ -77,7 +77,7 @@ struct ExportTests {
         let script =
             "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done; echo 'no such codec' >&2; exit 3"
         guard case .commandFailed(code: "export_failed", let text) = try refusal(script) else {
-            Issue.record("not refused for its own sake")
+            Issue.record("the export does not fail because of the file")
             return
         }
         #expect(text.contains("status 3") && text.contains("no such codec") && text.contains("line 19999"))
@@ -93,7 +93,7 @@ struct ExportTests {
         ])
     func output(_ script: String, _ words: String) throws {
         guard case .commandFailed(code: "export_no_output", let text) = try refusal(script, minSize: 4) else {
-            Issue.record("not refused for its output")
+            Issue.record("the export does not fail because of its output")
             return
         }
         #expect(text.contains(words), "\(text)")
@@ -104,7 +104,7 @@ struct ExportTests {
         let pids = folder.path.appending("pids")
         let script = "sleep 600 & echo $! > \(pids.display); echo $$ >> \(pids.display); wait"
         guard case .commandFailed(code: "export_timeout", _) = try refusal(script, timeout: .milliseconds(700)) else {
-            Issue.record("not ended by the time")
+            Issue.record("the export does not fail because of its time-out")
             return
         }
         try await expectGone(pids)
@@ -129,7 +129,7 @@ struct ExportTests {
     private func expectGone(_ pids: FilePath) async throws {
         let text = String(decoding: try Files.read(pids), as: UTF8.self)
         for pid in text.split(whereSeparator: \.isNewline).compactMap({ Int32($0) }) {
-            try await eventually("\(pid) is gone") {
+            try await eventually("process \(pid) has ended") {
                 // init reaps an orphan in its own time; the point is that it does not run.
                 guard let state = try? Files.read(FilePath("/proc/\(pid)/stat")) else { return true }
                 return String(decoding: state, as: UTF8.self).contains(") Z ")
@@ -159,15 +159,15 @@ struct ExportTests {
         }
         #expect(text.contains("no-such-program-anywhere") && text.contains("No such file"))
         guard case .commandEnded = try refusal("kill -9 $$") else {
-            Issue.record("a kill from outside is no fault of the file")
+            Issue.record("a command killed from outside fails the file")
             return
         }
         guard case .commandFailed(code: "export_failed", _) = try refusal("kill -SEGV $$") else {
-            Issue.record("a crash is the file's")
+            Issue.record("a crashed command does not fail the file")
             return
         }
         guard case .commandFailed = try refusal(Self.fullDisk) else {
-            Issue.record("another disk than ours is full: other copies continue")
+            Issue.record("a full disk outside staging does not fail the file")
             return
         }
     }
@@ -198,13 +198,13 @@ struct ExportTests {
     func changed() throws {
         for ending in ["", "; exit 1"] {
             guard case .changed = try refusal("cp \"$1\" \"$2\"; echo more >> \"$1\"\(ending)") else {
-                Issue.record("not found out")
+                Issue.record("the change is not detected")
                 return
             }
         }
         // `{input}` is a separate link: the command removes only the source under its path.
         guard case .missing = try refusal("cp \"$1\" \"$2\"; rm '\(source.display)'") else {
-            Issue.record("not found out")
+            Issue.record("the missing source is not detected")
             return
         }
     }

@@ -36,10 +36,10 @@ struct OriginFuzzTests {
             guard let paths = origin.paths else { return }
             told += 1
             let place = paths.root.appending(paths.relative)
-            try round.expect(place.relative(to: paths.root) == paths.relative, "leads to \(place)")
-            try round.expect(!place.bytes.contains(0), "ends early for the kernel: \(place)")
+            try round.expect(place.relative(to: paths.root) == paths.relative, "the copy leads to \(place)")
+            try round.expect(!place.bytes.contains(0), "the path contains a NUL: \(place)")
             origin.write(to: copy, named: path)
-            try round.expect(try CopyOrigin.read(path) == origin, "written again it is another one")
+            try round.expect(try CopyOrigin.read(path) == origin, "the attributes change when written again")
         }
         if fuzz.rounds >= 1000 { #expect(told > fuzz.rounds / 20) }
     }

@@ -36,7 +36,7 @@ struct OriginTests {
     func bytes() throws {
         let relative = FilePath(bytes: [0x61, 0x2F, 0xFF, 0x0A, 0x22])
         let (_, read) = try copied(origin(relative))
-        let found = try #require(read, "the temporary folder's file system keeps no attributes")
+        let found = try #require(read, "the file system of the temporary folder keeps no attributes")
         #expect(found.paths?.relative == relative)
         #expect(found.uploads.first?.id == "01")
         #expect(found.identity?.modified == 4)

@@ -16,7 +16,7 @@ struct ReleaseCutTests {
         let staged = SourceRelease.AssetIdentity(
             id: 7, source: SourceFile(source), size: 1001, modified: 0, inode: nil, changed: 0, sha256: [])
         guard case .changed = try SourceRelease(staged, .delete).run() else {
-            Issue.record("it was not left as another version")
+            Issue.record("the source does not count as changed")
             return
         }
         try await disk.cutPower()

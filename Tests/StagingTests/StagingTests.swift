@@ -189,7 +189,7 @@ struct SourceReleaseTests {
         let isHidden = staged.mayHideWrite(status, at: path.name, in: folder)
         staged.takenAt = nil
         let isHiddenAlways = staged.mayHideWrite(status, at: path.name, in: folder)
-        // With finer times, each write changes one.
+        // With finer times, each write changes one of them.
         status.changed += 1
         let isHiddenInFine = staged.mayHideWrite(status, at: path.name, in: folder)
         #expect(isHidden == isDoubted && isHiddenAlways && !isHiddenInFine)
@@ -255,7 +255,7 @@ struct SourceReleaseTests {
         #expect(try names() == ["done"])
     }
 
-    @Test("so is a target under an alternative name")
+    @Test("a target under an alternative name with the same bytes is the move's own as well")
     func movedBeforeUnderAnotherName() throws {
         let source = try folder.write("a.mp4", content)
         let target = try folder.write("done/a.mp4", [1])
@@ -346,7 +346,7 @@ struct SourceReleaseTests {
         let staged = try identity(source)
         let blind = FixedWriters(answer: .unknown(.notTold))
         #expect(try SourceRelease(staged, .delete, writers: blind).run() == .unsure(.notTold))
-        #expect(try FileStatus(at: source).changed == staged.changed, "it was renamed there and back")
+        #expect(try FileStatus(at: source).changed == staged.changed, "the source was renamed and restored")
         #expect(isReleased(try SourceRelease(staged, .delete, inDoubt: .accept, writers: blind).run()))
         #expect(try names().isEmpty)
     }
@@ -378,7 +378,7 @@ struct SourceReleaseTests {
         let seen = FixedWriters(answer: .present)
         let release = SourceRelease(try identity(source), .delete, inDoubt: inDoubt, writers: seen)
         guard case .later = try release.run() else {
-            Issue.record("released an open file")
+            Issue.record("an open file was released")
             return
         }
         #expect(try names() == ["a.mp4"])
@@ -390,7 +390,7 @@ struct SourceReleaseTests {
         let staged = try identity(source)
         let writer = try Descriptor.open(source, for: .updating)
         guard case .later = try SourceRelease(staged, .delete).run() else {
-            Issue.record("released an open file")
+            Issue.record("an open file was released")
             return
         }
         #expect(try names() == ["a.mp4"])

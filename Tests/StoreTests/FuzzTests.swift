@@ -33,9 +33,9 @@ struct ColumnFuzzTests {
                 let isOnce = text.utf8.count { $0 == UInt8(ascii: "\"") } == 4 * other.count
                 try round.expect(
                     isOnce ? map == other : map.map { Set($0.keys) } == Set(other.keys),
-                    "others read \(other), and not \(map as Any)")
+                    "another parser reads \(other), and not \(map as Any)")
             }
-            if let map { try round.expect(TextMap.map(TextMap.text(map)) == map, "written again it is another one") }
+            if let map { try round.expect(TextMap.map(TextMap.text(map)) == map, "the map changes when written again") }
         }
     }
 
@@ -70,11 +70,12 @@ struct ColumnFuzzTests {
             var upload = row.upload
             (upload.context, upload.metadata) = (before.upload.context, before.upload.metadata)
             upload.remote = before.upload.remote
-            try round.expect(upload == before.upload && row.asset == before.asset, "\(column) changes others")
+            try round.expect(upload == before.upload && row.asset == before.asset, "\(column) changes other columns")
             let list = try await scene.store.rows(UploadFilter()).map(\.upload.id)
-            try round.expect(list.contains(id), "\(column): not in the list")
+            try round.expect(list.contains(id), "\(column): the upload is not in the list")
             try round.expect(
-                try await scene.store.read { try $0.failures.of(id) }.count <= 1, "more failures than there are")
+                try await scene.store.read { try $0.failures.of(id) }.count <= 1,
+                "the upload has more failures than before")
             try round.expect(
                 try await !scene.store.read { try $0.events.list(after: 0, limit: 100) }.isEmpty, "\(column): no events"
             )

@@ -55,7 +55,7 @@ struct StoreFaultTests {
         _ = try await store?.claim("nas", passingOver: [])
         let before = await store?.seq ?? 0
         store = nil
-        let next = try await eventually("the state is free again") {
+        let next = try await eventually("the lock of the state has been released") {
             do { return try await Store.open(state, clocks: clocks, sorting: .newestFirst) } catch is StateLocked {
                 return nil
             }

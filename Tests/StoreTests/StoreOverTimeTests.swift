@@ -23,7 +23,7 @@ struct StoreOverTimeTests {
         #expect(try await claim(["door"]) == first.uploads[0])
         #expect(try await claim() == other.uploads[0])
         #expect(try await claim() == nil)
-        // The first has to wait, so the twin may try.
+        // The first upload has to wait, so the duplicate may run.
         try await scene.store.write { try $0.attempts.finish(first.uploads[0], .yielded) }
         try await scene.store.write { try $0.transitions.pause([first.uploads[0]], true) }
         #expect(try await claim(["door"]) == twin.uploads[0])
@@ -53,7 +53,7 @@ struct StoreOverTimeTests {
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
     }
 
-    @Test("with skipped duplicates, an upload waits for its started twin, whatever holds that")
+    @Test("with skipped duplicates, an upload waits for its started duplicate, whatever holds that one")
     func waitsForBegun() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let sha256 = noise(32)
@@ -85,7 +85,7 @@ struct StoreOverTimeTests {
         #expect(skipped.remote?.warnings.first?.contains("as a of folder cam at ") == true)
     }
 
-    @Test("an upload whose twin failed or was cancelled runs itself", arguments: [true, false])
+    @Test("an upload whose duplicate failed or was cancelled runs itself", arguments: [true, false])
     func twinIsOver(_ isFailed: Bool) async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         let sha256 = noise(32)
@@ -157,7 +157,7 @@ struct StoreOverTimeTests {
         scene.clocks.step(by: .seconds(200 * 86_400))
         #expect(try await scene.store.read { try $0.tombstones.old(limit: 10) }.map(\.relative) == ["a"])
         #expect(try await scene.store.known([file.identity]) == [true])
-        // Seen by a scan: young again.
+        // A scan has seen the file, so its tombstone is young again.
         #expect(try await scene.store.read { try $0.tombstones.old(limit: 10) }.isEmpty)
         try await scene.store.write { try $0.tombstones.prune(renewed: [], gone: [file.identity]) }
         #expect(try await scene.store.known([file.identity]) == [false])

@@ -29,7 +29,7 @@ struct StoreTests {
         let folder = TemporaryFolder()
         let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
         let lock = folder.path.appending("lock").display
-        // As a child process has one between fork and exec.
+        // A child process has such a descriptor between fork and exec.
         let copies = try Files.names(in: "/proc/self/fd").compactMap { name -> CInt? in
             guard Files.real(FilePath("/proc/self/fd").appending(name))?.display == lock else { return nil }
             return CInt(name.display).map { dup($0) }
@@ -52,7 +52,7 @@ struct StoreTests {
         else { throw Scene.Unexpected() }
         try await scene.store.write { try $0.staging.unsettle(asset) }
         #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.isEmpty)
-        // Even a version that looks the same must pass: perhaps only its ctime moved.
+        // A version with the same values must be accepted too: perhaps only its ctime changed.
         #expect(try await scene.store.known([Scene.file("a").identity]) == [false])
         let outcome = try await scene.store.write {
             try $0.arrivals.record([Scene.arrival(Scene.file("a", size: 200))])
@@ -139,7 +139,7 @@ struct StoreTests {
         _ = try await store?.claim("nas", passingOver: [])
         try await store?.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: ids[0], acked: 40) }
         store = nil
-        let again = try await eventually("the lock is free") { try? await open() }
+        let again = try await eventually("the lock of the state has been released") { try? await open() }
         let claim = try await again.claim("nas", passingOver: [])
         #expect(claim?.upload.id == ids[0])
         #expect(claim?.upload.acked == 40)

@@ -55,7 +55,7 @@ struct CodingTests {
         #expect(decoded.headers["X-Kept"] == "yes")
         let plain = try await answer([], Self.text)
         #expect(plain.headers["ETag"] == "\"coded\"" && plain.headers["Content-Length"] == "\(Self.text.count)")
-        // A question about an object: its answer has no body, and nothing is decoded.
+        // A query for an object: its answer has no body, and nothing is decoded.
         let head = try await answer(["gzip"], Self.text, method: "HEAD")
         #expect(head.headers["ETag"] == "\"coded\"" && head.headers["Content-Length"] == "\(Self.text.count)")
     }

@@ -119,7 +119,7 @@ struct CountingTests {
             )
         }
         if how == "cancelled" {
-            try await eventually("the server has some") { received.withLock { $0 > 0 } }
+            try await eventually("the server has received bytes") { received.withLock { $0 > 0 } }
             task.cancel()
         }
         let error = await #expect(throws: TransportError.self) { try await task.value }
@@ -136,7 +136,7 @@ struct CountingTests {
         let handshake = await #expect(throws: TransportError.self) {
             try await transport.send(Request("GET", "https://127.0.0.1:\(port)/", limits: limits))
         }
-        #expect((handshake?.bytesOnWire ?? 0) > 300, "a ClientHello and its segments")
+        #expect((handshake?.bytesOnWire ?? 0) > 300, "a ClientHello and its segments are charged")
         server.stop()
         let refused = await #expect(throws: TransportError.self) { try await transport.send(Request("GET", url)) }
         #expect(refused?.kind == .connect && (refused?.bytesOnWire ?? 0) >= 40)
@@ -209,11 +209,11 @@ struct StoppingTests {
                 Request(
                     "PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: size)))
         }
-        try await eventually("it runs") { arrived.withLock { $0 > (isRead ? 1 << 20 : 1000) } }
+        try await eventually("the server has received bytes") { arrived.withLock { $0 > (isRead ? 1 << 20 : 1000) } }
         if !isRead {
             // By the kernel's own counters: the server's thread may not run for a while.
             var (last, same) = (Int64(-1), 0)
-            try await eventually("nothing fits any more", every: .milliseconds(50)) {
+            try await eventually("the socket buffers are full", every: .milliseconds(50)) {
                 let now = try #require(Sockets.counts(socket.withLock { $0 })).received
                 same = now == last ? same + 1 : 0
                 last = now
@@ -225,7 +225,7 @@ struct StoppingTests {
         #expect(error?.kind == .cancelled)
         let before = try #require(Sockets.counts(socket.withLock { $0 })).received
         isCancelled.withLock { $0 = true }
-        let after = try await eventually("the server sees the end") { end.withLock { $0 } }
+        let after = try await eventually("the server has noticed the end") { end.withLock { $0 } }
         // An orderly close would deliver the bytes in our buffer: 128 KiB and more (TCP_NOTSENT_LOWAT).
         #expect(after - before < 128 << 10)
     }

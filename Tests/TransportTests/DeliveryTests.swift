@@ -36,11 +36,11 @@ struct DeliveryTests {
             "PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: Int64(size)))
         let task = Task { try await transport.send(request) }
         if end == .cancelled {
-            try await eventually("the server has read") { isRead.withLock { $0 ? true : nil } }
+            try await eventually("the server has read the body") { isRead.withLock { $0 ? true : nil } }
             task.cancel()
         }
         let error = try #require(await #expect(throws: TransportError.self) { try await task.value })
-        let total = try await eventually("the server has counted") { received.withLock { $0 } }
+        let total = try await eventually("the server has counted the bytes") { received.withLock { $0 } }
         return (error.delivery, total)
     }
 
@@ -97,7 +97,7 @@ struct DeliveryTests {
         #expect(error?.delivery == Delivery(atLeast: 0, atMost: 1000))
     }
 
-    @Test("of a framed body, only bytes of the file are counted")
+    @Test("only the file's bytes of a framed body are counted")
     func framed() async throws {
         let server = try FakeServer { exchange in
             _ = exchange.body()

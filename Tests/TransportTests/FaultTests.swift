@@ -15,7 +15,7 @@ struct FaultTests {
         await #expect(throws: TransportError.self) { try await transport.send(request) }
     }
 
-    @Test("no listener")
+    @Test("a connection to a port without a listener fails as `connect`")
     func refused() async throws {
         let server = try FakeServer { $0.reply(200) }
         let url = server.url
@@ -66,10 +66,10 @@ struct FaultTests {
         }
     }
 
-    @Test("an unknown host name")
+    @Test("an unknown host name fails as `resolve`")
     func unknownName() async { #expect(await failure(Request("GET", "http://sluice.invalid/"))?.kind == .resolve) }
 
-    @Test("a peer without TLS")
+    @Test("a peer without TLS fails as `tls` or `connect`")
     func noTLS() async throws {
         let server = try FakeServer { $0.reply(200) }
         let error = await failure(
@@ -115,9 +115,9 @@ struct FaultTests {
         }
         async let response = transport.send(
             Request("PATCH", server.url, body: .bytes(noise(1000)), limits: Limits(sendingStall: .milliseconds(20))))
-        try await eventually("the request is there") { !server.seen.isEmpty ? true : nil }
+        try await eventually("the server has received the request") { !server.seen.isEmpty ? true : nil }
         let start = ContinuousClock.now
-        try await eventually("the sending limit is over") {
+        try await eventually("the sending limit has passed") {
             ContinuousClock.now - start > .milliseconds(100) ? true : nil
         }
         gate.signal()
@@ -130,7 +130,7 @@ struct FaultTests {
         #expect(await failure(Request("HEAD", server.url, limits: Limits(whole: .short)))?.kind == .timedOut)
     }
 
-    @Test("a connection cut within the body", arguments: [false, true])
+    @Test("a connection cut within the body fails as `reset`", arguments: [false, true])
     func cut(_ reset: Bool) async throws {
         let path = try folder.write("video", noise(8 << 20))
         let server = try FakeServer { exchange in
@@ -159,7 +159,7 @@ struct FaultTests {
             #expect(requests == 3)
         } catch {
             #expect(error.kind == .reset)
-            #expect(error.bytesSent == body.count, "what left has left, whatever libcurl began afterwards")
+            #expect(error.bytesSent == body.count, "bytes count as sent, whatever libcurl does afterwards")
         }
         #expect(server.seen.count == requests)
     }
@@ -217,7 +217,9 @@ struct FaultTests {
             try await transport.send(
                 Request("PATCH", server.url, headers: [], body: .file(.path(path), offset: 0, count: 32 << 20)))
         }
-        try await eventually("the upload is there") { server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil }
+        try await eventually("the server has received the request") {
+            server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil
+        }
         let start = ContinuousClock.now
         task.cancel()
         let error = await #expect(throws: TransportError.self) { try await task.value }
@@ -225,7 +227,7 @@ struct FaultTests {
         // Without the callback it would end after a minute; the machine may be busy.
         #expect(ContinuousClock.now - start < .seconds(10))
         gate.signal()
-        try await eventually("the server sees the end") { ending.withLock { $0 != nil } ? true : nil }
+        try await eventually("the server has noticed the end") { ending.withLock { $0 != nil } ? true : nil }
         // A close that is not abortive delivers the kernel's buffer, and ends in order.
         #expect(ending.withLock { $0?.wasReset } == true)
         #expect(ending.withLock { $0?.count ?? .max } < 8 << 20)
@@ -248,7 +250,7 @@ struct FaultTests {
     func stops() async throws {
         let server = try FakeServer { $0.hang() }
         async let first = failure(Request("GET", server.url))
-        try await eventually("the request is there") { !server.seen.isEmpty ? true : nil }
+        try await eventually("the server has received the request") { !server.seen.isEmpty ? true : nil }
         await transport.stop()
         #expect(await first?.kind == .cancelled)
         #expect(await failure(Request("GET", server.url))?.kind == .cancelled)

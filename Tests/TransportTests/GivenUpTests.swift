@@ -67,7 +67,7 @@ struct GivenUpTests {
                 return Sockets.counts(socket)
             }
             let sending = Task { try await transport.send(Request("GET", full.url, interface: "lo")) }
-            let number = try await eventually("it connects") {
+            let number = try await eventually("the request is connected") {
                 await transport.charge()
                 return asked.withLock { $0.first }
             }
@@ -83,7 +83,7 @@ struct GivenUpTests {
             #expect(send(copy, "x", 1, CInt(MSG_NOSIGNAL)) == 1)
             return
         }
-        Issue.record("the number was taken each time")
+        Issue.record("another descriptor took the number each time")
     }
 
     @Test("an abandoned attempt is charged once for its bytes")
@@ -95,7 +95,7 @@ struct GivenUpTests {
             try await transport.send(
                 Request("GET", full.url, onWire: { more in onWire.withLock { $0.append(more) } }))
         }
-        try await eventually("it has sent something") {
+        try await eventually("the request has sent bytes") {
             await transport.charge()
             return onWire.withLock { !$0.isEmpty }
         }

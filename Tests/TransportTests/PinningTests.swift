@@ -59,11 +59,13 @@ struct PinningTests {
         var request = Request("GET", server.url + "/long")
         request.onAddressLost = { isTold.withLock { $0 = true } }
         let told = Task { [request] in await failure(request) }
-        try await eventually("both run") { server.seen.filter { $0 == "GET /long" }.count == 2 }
+        try await eventually("the server has received both requests") {
+            server.seen.filter { $0 == "GET /long" }.count == 2
+        }
         transport.lose(addresses: [here])
         let error = try #require(await alone.value)
         #expect(error.kind == .reset && error.detail.contains("no longer an address of this machine"))
-        try await eventually("the other is told") { isTold.withLock { $0 } }
+        try await eventually("the other request has been informed") { isTold.withLock { $0 } }
         told.cancel()
         #expect(await told.value?.kind == .cancelled)
         for _ in 0..<2 { gate.signal() }
@@ -97,19 +99,21 @@ struct PinningTests {
         async let second = transport.send(Request("GET", server.url))
         _ = try await (first, second)
         let (pinned, free) = (long("lo"), long(nil))
-        try await eventually("both uploads run") { server.seen.filter { $0 == "PATCH /long" }.count == 2 }
+        try await eventually("the server has received both uploads") {
+            server.seen.filter { $0 == "PATCH /long" }.count == 2
+        }
         for interface in [nil, "lo"] { _ = try await transport.send(Request("GET", server.url, interface: interface)) }
         #expect(server.connectionCount == 4)
 
         await transport.close(interface: "lo")
         guard case .failure(let error) = await pinned.value else {
-            Issue.record("it went on")
+            Issue.record("the pinned request did not end")
             return
         }
         #expect(error.kind == .interface && error.bytesOnWire > 0)
         for _ in 0..<2 { gate.signal() }
         #expect(try await free.value.get().status == 204)
-        #expect(try await eventually("the server sees the end") { wasReset.withLock { $0 } })
+        #expect(try await eventually("the server has noticed the end") { wasReset.withLock { $0 } })
         // The connections without an interface are still there, and for this interface a new one is made.
         _ = try await transport.send(Request("GET", server.url))
         #expect(server.connectionCount == 4)
@@ -169,7 +173,7 @@ struct PinningTests {
             }
             #expect(error?.kind == .connect)
             #expect(server.connectionCount == 2)
-            #expect(try OtherNetwork.sent(by: "lo") == before, "no packet on the interface that leads there")
+            #expect(try OtherNetwork.sent(by: "lo") == before, "no packet leaves over the interface of the route")
         }
     }
 
@@ -199,10 +203,10 @@ struct PinningTests {
             await transport.stop()
             #expect(server.connectionCount == 1)
             // Both directions use the same interface: the server's part is known from its own socket.
-            let counts = try await eventually("the server sees the end") { ofServer.withLock { $0 } }
+            let counts = try await eventually("the server has noticed the end") { ofServer.withLock { $0 } }
             let back = counts.sent + counts.segments * counts.header
             let carried = try OtherNetwork.sent(by: "lo") - before
-            #expect(charged + back >= carried - 4 * 60, "but for the server's last acknowledgements")
+            #expect(charged + back >= carried - 4 * 60, "only the server's last acknowledgements may be missing")
             #expect(Double(charged) <= 1.02 * Double(carried - back) + 300)
         }
     }

@@ -185,9 +185,9 @@ struct ThrottleTests {
             Request(
                 "PATCH", server.url, body: .bytes(noise(300_000)), limits: Limits(sendingStall: .short, whole: .short),
                 throttles: [throttle]))
-        try await eventually("the request is there") { !server.seen.isEmpty }
+        try await eventually("the server has received the request") { !server.seen.isEmpty }
         let start = ContinuousClock.now
-        try await eventually("its limits would be over") { ContinuousClock.now - start > .short * 3 }
+        try await eventually("the limits of the request would have passed") { ContinuousClock.now - start > .short * 3 }
         #expect(meter.bytes == 0)
         throttle.rate = nil
         #expect(try await response.status == 204)
@@ -209,8 +209,8 @@ struct ThrottleTests {
                     mostSent.withLock { $0 = sent }
                     if sent > 1 << 20, throttle.rate == nil { throttle.rate = 0 }
                 }))
-        try await eventually("it is stopped") { throttle.rate == 0 }
-        try await eventually("everything that was sent has come") {
+        try await eventually("the transfer is stopped") { throttle.rate == 0 }
+        try await eventually("the server has received all sent bytes") {
             meter.bytes > 1 << 20 && meter.bytes == mostSent.withLock { $0 }
         }
         // libcurl had at most one buffer when the limit was set.
@@ -231,7 +231,7 @@ struct ThrottleTests {
         }
         #expect(try await transport.send(patch("/refused")).status == 409)
         let task = Task { [transport] in try await transport.send(patch("/held")) }
-        try await eventually("the request is there") { server.seen.contains("PATCH /held") }
+        try await eventually("the server has received the request") { server.seen.contains("PATCH /held") }
         task.cancel()
         let error = await #expect(throws: TransportError.self) { try await task.value }
         #expect(error?.kind == .cancelled)
@@ -246,7 +246,7 @@ struct ThrottleTests {
             try await transport.send(
                 Request("PATCH", server.url, body: .bytes(noise(1000)), throttles: [ample, held]))
         }
-        try await eventually("the request is there") { !server.seen.isEmpty }
+        try await eventually("the server has received the request") { !server.seen.isEmpty }
         // The same thread carries other requests.
         let response = try await transport.send(
             Request("PATCH", server.url, body: .bytes(noise(300_000)), throttles: [ample]))

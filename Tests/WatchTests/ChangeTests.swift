@@ -21,7 +21,7 @@ struct ChangeTests {
     }
 
     private func folders(_ watcher: Watcher, are names: [String]) async throws {
-        try await eventually("watched are \(names)") { watcher.states().map(\.folder) == names }
+        try await eventually("the watched folders are \(names)") { watcher.states().map(\.folder) == names }
     }
 
     @Test("first scans that end while one is being recorded are reported together")
@@ -39,9 +39,9 @@ struct ChangeTests {
                 })
         }
         defer { running.cancel() }
-        try await eventually("all are scanned") { watcher.states().allSatisfy { $0.condition == .watching } }
+        try await eventually("all folders are scanned") { watcher.states().allSatisfy { $0.condition == .watching } }
         open.finish()
-        try await eventually("all are told") { told.withLock { $0.joined().count } == 50 }
+        try await eventually("all first scans have been reported") { told.withLock { $0.joined().count } == 50 }
         #expect(told.withLock { $0.count } <= 2)
         #expect(Set(told.withLock { $0.joined() }) == Set(rules.map(\.name)))
     }
@@ -64,7 +64,7 @@ struct ChangeTests {
             _ = threads.change(rules, skipping: [])
             // The scan that was running is over.
             let before = looks.load(ordering: .relaxed)
-            try await eventually("mounts were looked at") { looks.load(ordering: .relaxed) >= before + 1 }
+            try await eventually("the mounts have been checked") { looks.load(ordering: .relaxed) >= before + 1 }
             let members = threads.members
             for member in members { _ = member.mailbox.removeOrders() }
             try #require(members.reduce(into: Set()) { $0.formUnion($1.ours) } == Set(rules.map(\.path)))
@@ -102,7 +102,7 @@ struct ChangeTests {
         for name in old { try folder.write(FilePath("a").appending(FilePath(name)), [1]) }
         try await scene.watch([a], pace: pace) { watcher in
             try folder.write("a/new", [1])
-            try await eventually("the new one settles") {
+            try await eventually("the new file settles") {
                 watcher.settlingFiles().contains { $0.path.name == "new" }
             }
             try await scene.settled(old)
@@ -112,7 +112,7 @@ struct ChangeTests {
                 watcher.change([a, b])
                 watcher.change([b, a])
             }
-            try await scene.wait("the first scans of b") { $0.scanned.contains("b") }
+            try await scene.wait("the first scan of b has ended") { $0.scanned.contains("b") }
             try await folders(watcher, are: ["b", "a"])
             #expect(watcher.settlingFiles().first { $0.path.name == "new" }?.since == since)
             #expect(scene.reports.asked == asked)
@@ -143,12 +143,12 @@ struct ChangeTests {
             watcher.change([inner, outer])
             try await folders(watcher, are: ["inner", "outer"])
             try folder.write("a/in/1", [1])
-            try await scene.wait("one") { $0.settled.map(\.folder) == ["inner"] }
+            try await scene.wait("the first file has settled") { $0.settled.map(\.folder) == ["inner"] }
             watcher.change([outer])
             try await folders(watcher, are: ["outer"])
             try folder.write("a/in/2", [1])
             // The old file is found again under its other name, as after a restart; the new one comes once.
-            try await scene.wait("three") {
+            try await scene.wait("three files have settled") {
                 $0.settled.map { "\($0.folder) \($0.relative.display)" }.sorted() == [
                     "inner 1", "outer in/1", "outer in/2",
                 ]
@@ -180,7 +180,7 @@ struct ChangeTests {
         try folder.write("b/old", [1])
         try await scene.watch([a]) { watcher in
             watcher.change([a, b], skipExisting: ["b"])
-            try await scene.wait("skipped") { $0.skipped.map(\.relative.display) == ["old"] }
+            try await scene.wait("the old file has been skipped") { $0.skipped.map(\.relative.display) == ["old"] }
             try folder.write("b/new", [1])
             try await scene.settled("new")
         }

@@ -38,7 +38,7 @@ struct ContainerTests {
         let whole = try recording("whole/plain.mp4")
         try await scene.watch([rule()]) { watcher in
             try folder.write("clip.mp4", Array(whole.dropLast(1000)))
-            try await eventually("it says what is missing") {
+            try await eventually("the file waits, and its reason says what is missing") {
                 watcher.settlingFiles().contains { file in
                     if case .container(let flaw) = file.reason { flaw.hasPrefix("ends ") } else { false }
                 }
@@ -68,7 +68,7 @@ struct ContainerTests {
         rule.reportAfter = .milliseconds(300)
         try await scene.watch([rule]) { _ in
             try folder.write("clip.avi", recording("cut/video.avi"))
-            try await scene.wait("report") { reports in
+            try await scene.wait("the incomplete file is reported") { reports in
                 reports.log.contains { $0.contains("clip.avi has not settled") && $0.contains("no size in its RIFF") }
             }
         }
@@ -99,7 +99,7 @@ struct ContainerTests {
     func gone() async throws {
         try await scene.watch([rule(.upload)]) { watcher in
             let path = try folder.write("clip.mp4", recording("cut/plain.mp4"))
-            let file = try await eventually("it waits") {
+            let file = try await eventually("the file waits") {
                 watcher.settlingFiles().first { if case .container = $0.reason { true } else { false } }
             }
             #expect(
@@ -108,7 +108,7 @@ struct ContainerTests {
             )
             #expect(file.until.map { $0.since(file.since) >= .seconds(3600) } == true)
             try Files.remove(path)
-            try await eventually("it is forgotten") { watcher.settlingFiles().isEmpty }
+            try await eventually("the file has been dropped") { watcher.settlingFiles().isEmpty }
         }
         #expect(scene.names.isEmpty)
     }

@@ -31,7 +31,7 @@ struct FolderTests {
         try await scene.watch([rule()]) { _ in
             for name in Self.hostile { try folder.write(FilePath("in").appending(name).appending(name), [1]) }
             let count = 2 * Self.hostile.count
-            try await scene.wait("\(count) files") { $0.settled.count == count }
+            try await scene.wait("\(count) files have settled") { $0.settled.count == count }
             let expected = Self.hostile.map { FilePath("before").appending($0) } + Self.hostile.map { $0.appending($0) }
             #expect(Set(scene.reports.settled.map(\.relative)) == Set(expected))
         }
@@ -98,7 +98,7 @@ struct FolderTests {
             for name in ["a.mp4", "a.txt", "x/a.mp4", "x/a.txt", "x/y/b.txt", "z/c.txt"] {
                 try folder.write(FilePath("in/\(name)"), [1])
             }
-            try await scene.wait("6 files") { $0.settled.count >= 6 }
+            try await scene.wait("6 files have settled") { $0.settled.count >= 6 }
             let taken = scene.reports.settled.map { "\($0.folder):\($0.relative.display)" }.sorted()
             #expect(
                 taken == ["inner:a.txt", "inner:y/b.txt", "rest:z/c.txt", "top:a.txt", "video:a.mp4", "video:x/a.mp4"])
@@ -132,7 +132,7 @@ struct FolderTests {
     }
 
     func state(_ watcher: Watcher, _ index: Int, _ isIt: (WatchState.Condition) -> Bool) async throws {
-        try await eventually("the folder is in its state") { isIt(watcher.states()[index].condition) }
+        try await eventually("the folder has the expected state") { isIt(watcher.states()[index].condition) }
     }
 
     @Test("directories beyond the watch limit are scanned periodically, which is reported once")
@@ -162,7 +162,7 @@ struct FolderTests {
         try Files.rename(short.appending(FilePath(part)), to: watched.appending(deep))
         defer { #expect(throws: Never.self) { try Files.rename(watched.appending(deep), to: short.appending("gone")) } }
         try await scene.watch([rule()]) { watcher in
-            try await scene.wait("it is said") { $0.log.contains { $0.contains("File name too long") } }
+            try await scene.wait("the long name is reported") { $0.log.contains { $0.contains("File name too long") } }
             watcher.rescan()
             try folder.write("in/a.mp4", [1])
             try await scene.settled("a.mp4")
@@ -187,7 +187,7 @@ struct FolderTests {
             let target = lower.appending(upper.name)
             try Files.rename(upper, to: target)
             defer { #expect(throws: Never.self) { try Files.rename(target, to: upper) } }
-            try await scene.wait("a complaint") { !$0.log.isEmpty }
+            try await scene.wait("a warning is logged") { !$0.log.isEmpty }
             watcher.rescan()
             try folder.write("in/b.mp4", [1])
             try await scene.settled("b.mp4")
@@ -225,7 +225,7 @@ struct FolderTests {
             try await eventually("the watching thread is blocked") { gate.hasArrived }
             for name in 0..<count { try folder.write(FilePath("in/f\(name)"), [1]) }
             gate.open()
-            try await scene.wait("\(count) files") { $0.settled.count >= count }
+            try await scene.wait("\(count) files have settled") { $0.settled.count >= count }
             #expect(Set(scene.reports.settled.map(\.relative)).count == count)
             #expect(watcher.overflows() > 0)
             #expect(scene.reports.log.filter { $0.contains("lost events") }.count == 1)
@@ -253,7 +253,7 @@ extension FolderTests {
             }
         ) { watcher in
             for name in 0..<700 { try folder.write(FilePath("in/new/f\(name)"), [1]) }
-            try await scene.wait("1400 files") { $0.settled.count >= 1_400 }
+            try await scene.wait("1400 files have settled") { $0.settled.count >= 1_400 }
             let reports = scene.reports
             #expect(reports.settled.count == 1_400)
             #expect(reports.batches.allSatisfy { (1...50).contains($0) })

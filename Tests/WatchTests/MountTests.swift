@@ -30,7 +30,7 @@ struct MountTests {
     }
 
     func state(_ watcher: Watcher, _ isIt: (WatchState.Condition) -> Bool) async throws {
-        try await eventually("the folder is in its state") { isIt(watcher.states()[0].condition) }
+        try await eventually("the folder has the expected state") { isIt(watcher.states()[0].condition) }
     }
 
     private static func isAbsent(_ condition: WatchState.Condition) -> Bool {
@@ -50,7 +50,9 @@ struct MountTests {
             try await state(watcher, Self.isAbsent)
             try folder.write("in/c.mp4", [1])
             watcher.rescan()
-            try await scene.wait("both are said") { $0.log.count { $0.contains(".sluice-here is missing") } == 2 }
+            try await scene.wait("the missing marker has been reported twice") {
+                $0.log.count { $0.contains(".sluice-here is missing") } == 2
+            }
             #expect(scene.names == ["a.mp4", "b.mp4"])
             try folder.write("in/.sluice-here", [])
             try await scene.settled("a.mp4", "b.mp4", "c.mp4")
@@ -89,7 +91,7 @@ struct MountTests {
                 do {
                     let disk = try SmallDisk(at: watched)
                     try folder.write(FilePath("in/\(round).mp4"), [1])
-                    try await scene.wait("round \(round)") { $0.settled.count == round }
+                    try await scene.wait("round \(round): the file has settled") { $0.settled.count == round }
                     withExtendedLifetime(disk) {}
                 }
                 try await state(watcher, Self.isAbsent)
@@ -133,20 +135,20 @@ struct MountTests {
         let before = try disks.map { try FileStatus(at: $0.path).device }
         let first = Scene()
         try await first.watch(rules) { watcher in
-            try await first.wait("all") { $0.settled.count == 4 }
+            try await first.wait("all four files have settled") { $0.settled.count == 4 }
             // During the watch: every disk is unmounted, and mounted again in the other order.
             for disk in disks { try await disk.unmount() }
             for disk in disks.reversed() { try await disk.mount() }
             let path = disks[0].path.appending("new.mp4")
             let file = try Descriptor.open(path, for: .creating)
             try file.close(named: path)
-            try await first.wait("the new one, and nothing else") { $0.settled.contains { $0.path == path } }
-            try await eventually("everything was scanned again") {
+            try await first.wait("the new file has settled") { $0.settled.contains { $0.path == path } }
+            try await eventually("all folders have been scanned again") {
                 watcher.isAtRest || watcher.states().allSatisfy { $0.condition == .watching && $0.settling == 0 }
             }
             #expect(first.reports.settled.count == 5, "\(first.reports.settled.map(\.identity))")
         }
-        // And over a restart.
+        // The same over a restart.
         for disk in disks { try await disk.unmount() }
         for disk in disks { try await disk.mount() }
         for disk in disks.reversed() { try await disk.unmount() }
@@ -168,7 +170,7 @@ struct MountTests {
             let file = try Descriptor.open(path, for: .creating)
             try file.close(named: path)
             try await second.settled("last.mp4")
-            try await second.wait("every old file was asked about") { $0.asked >= 6 }
+            try await second.wait("each old file has been asked about") { $0.asked >= 6 }
         }
     }
 
@@ -185,21 +187,23 @@ struct MountTests {
         try await scene.watch(rules, pace: pace, absent: ["nas"]) { watcher in
             try folder.write("in/a.mp4", [1])
             try await scene.settled("a.mp4")
-            try await eventually("its folder is said not to answer") {
+            try await eventually("the folder is reported as not responding") {
                 if case .failed(let text) = watcher.states()[1].condition {
                     text.contains("has not responded")
                 } else {
                     false
                 }
             }
-            try await scene.wait("it is said") { $0.log.contains { $0.contains("has not responded") } }
-            // It does not count for being at rest either.
-            try await eventually("everything is at rest") { watcher.isAtRest }
+            try await scene.wait("the missing response is reported") {
+                $0.log.contains { $0.contains("has not responded") }
+            }
+            // A folder that does not respond does not prevent the state at rest either.
+            try await eventually("all folders are at rest") { watcher.isAtRest }
             watcher.change([rules[0], rules[1], rule("more", at: "more")])
             try folder.write("more/b.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4")
             dead.release()
-            try await scene.wait("it answers again") { $0.log.contains { $0.contains("responds again") } }
+            try await scene.wait("the response is reported") { $0.log.contains { $0.contains("responds again") } }
             try folder.write("nas/cam/c.mp4", [1])
             try await scene.settled("a.mp4", "b.mp4", "c.mp4")
             #expect(scene.reports.log.count { $0.contains("has not responded") } == 1)

@@ -25,7 +25,7 @@ struct PollingTests {
         try Files.makeFolders(watched.appending("old/deep"))
         try await scene.watch([rule()]) { watcher in
             // The states are a fifth of a second old at most.
-            try await eventually("it says that it polls") { watcher.states()[0].polled >= 1 }
+            try await eventually("the folder is polled") { watcher.states()[0].polled >= 1 }
             #expect(watcher.states()[0].unwatched == 0)
             try folder.write("in/a.mp4", [1])
             try folder.write("in/old/deep/b.mp4", [1])
@@ -34,13 +34,13 @@ struct PollingTests {
             // A second version of a known file, and a file that is being written.
             let path = watched.appending("slow.mp4")
             let file = try Descriptor.open(path, for: .creating)
-            try await eventually("its writer is seen") {
+            try await eventually("the watcher has noticed the writer") {
                 watcher.settlingFiles().contains { $0.path == path && $0.isBusy }
             }
             try file.write(noise(100), named: path)
             try file.close(named: path)
             try folder.write("in/a.mp4", [1, 2])
-            try await scene.wait("both") { $0.settled.count == 5 }
+            try await scene.wait("both files have settled") { $0.settled.count == 5 }
             #expect(scene.reports.settled.allSatisfy { $0.settledBy == .quiet })
             #expect(scene.reports.settled.first { $0.relative == "slow.mp4" }?.status.size == 100)
         }
@@ -56,7 +56,7 @@ struct PollingTests {
         let start = clock.now
         // Each poll asks about the one file that is not recorded.
         try await scene.watch([rule()], pace: pace, known: { $0.relative == "known" ? true : nil }) { _ in
-            try await eventually("it was looked through eight times") { scene.reports.asked >= 8 }
+            try await eventually("the folder has been scanned eight times") { scene.reports.asked >= 8 }
             // 10 ms, and twice as long each time: the eighth poll comes after a second at least, and not after a tenth
             // of one.
             #expect(start.duration(to: clock.now) > .seconds(1))
@@ -72,7 +72,7 @@ struct PollingTests {
             events.watching = .auto
             watcher.change([events])
             try folder.write("in/2.mp4", [1])
-            try await eventually("events tell of it") { watcher.states().first?.polled == 0 }
+            try await eventually("the folder is watched by events") { watcher.states().first?.polled == 0 }
             try folder.write("in/3.mp4", [1])
             try await scene.settled("1.mp4", "2.mp4", "3.mp4")
             watcher.change([rule()])
@@ -90,7 +90,7 @@ struct PollingTests {
             try folder.write("in/1.mp4", [1])
             try await scene.settled("1.mp4")
             try Files.remove(watched.appending(".here"))
-            try await eventually("it is absent") {
+            try await eventually("the folder is absent") {
                 if case .absent = watcher.states()[0].condition { true } else { false }
             }
         }

@@ -57,13 +57,15 @@ struct RuleTests {
             try folder.write("in/new", Array("*.mp4\n".utf8))
             try Files.rename(watched.appending("new"), to: watched.appending(".sluiceignore"))
             // `new` may have settled before it got its other name.
-            try await scene.wait("the picture") { $0.settled.contains { $0.relative == "day/a.jpg" } }
+            try await scene.wait("the first picture has settled") { $0.settled.contains { $0.relative == "day/a.jpg" } }
             try folder.write("in/day/b.mp4", [1])
             try folder.write("in/day/b.jpg", [1])
-            try await scene.wait("the next picture") { $0.settled.contains { $0.relative == "day/b.jpg" } }
+            try await scene.wait("the second picture has settled") {
+                $0.settled.contains { $0.relative == "day/b.jpg" }
+            }
             #expect(!scene.names.contains("day/b.mp4"))
             try Files.remove(watched.appending(".sluiceignore"))
-            try await scene.wait("the film") { $0.settled.contains { $0.relative == "day/b.mp4" } }
+            try await scene.wait("the film has settled") { $0.settled.contains { $0.relative == "day/b.mp4" } }
         }
     }
 
@@ -83,7 +85,7 @@ struct RuleTests {
                 watcher.states()[0].troubles.first?.contains("day/.sluiceignore (it is not a regular file)") == true)
             #expect(rmdir(watched.appending("day/.sluiceignore").display) == 0)
             try await scene.settled("b.mp4", "d.mp4", "day/c.mp4", "day/x/a.mp4")
-            try await eventually("nothing is in the way any more") { watcher.states()[0].troubles.isEmpty ? true : nil }
+            try await eventually("the folder has no troubles") { watcher.states()[0].troubles.isEmpty ? true : nil }
         }
     }
 
@@ -139,11 +141,13 @@ struct RuleTests {
             let path = watched.appending("cut")
             let file = try Descriptor.open(path, for: .creating)
             try file.write(noise(100), named: path)
-            try await eventually("it is seen") { watcher.settlingFiles().contains { $0.path == path } }
+            try await eventually("the watcher has found the file") {
+                watcher.settlingFiles().contains { $0.path == path }
+            }
             try file.setSize(15, named: path)
             try file.close(named: path)
             try await scene.settled("old-good", "cut")
-            try await scene.wait("both are reported as skipped") {
+            try await scene.wait("both files are reported as skipped") {
                 $0.log.filter { $0.contains("skipped: ") }.count == 2
             }
             #expect(scene.reports.log.contains { $0.contains("/small: it has 9 B, less than min_size") })
@@ -168,7 +172,9 @@ struct RuleTests {
             let path = watched.appending("growing")
             let file = try Descriptor.open(path, for: .creating)
             try file.write(noise(50), named: path)
-            try await eventually("it is seen") { watcher.settlingFiles().contains { $0.path == path } }
+            try await eventually("the watcher has found the file") {
+                watcher.settlingFiles().contains { $0.path == path }
+            }
             try file.write(noise(500), named: path)
             try file.close(named: path)
             try folder.write("in/late", noise(20))
@@ -198,17 +204,19 @@ struct RuleTests {
         let limits = FileLimits(minAge: .seconds(3600), maxAge: .seconds(50_000))
         try await scene.watch([rule { $0.limits = limits }]) { watcher in
             let path = try folder.write("in/young", [1])
-            try await eventually("it waits for its age") {
+            try await eventually("the file waits for its minimum age") {
                 watcher.settlingFiles().contains { $0.path == path && $0.reason == .age }
             }
             try await scene.settled("old")
-            // Another limit applies at once, also to files that wait already.
+            // Another limit applies at once, also to files that already wait.
             watcher.change([rule { $0.limits = FileLimits(minAge: .milliseconds(50), maxAge: .seconds(50_000)) }])
             try await scene.settled("old", "future", "young")
             let moved = try folder.write("out/ancient too", [1])
             try setTime(moved, 100_000)
             try Files.rename(moved, to: watched.appending("ancient too"))
-            try await scene.wait("it is left alone") { $0.log.contains { $0.contains("longer ago than max_age") } }
+            try await scene.wait("the old file is reported as skipped") {
+                $0.log.contains { $0.contains("longer ago than max_age") }
+            }
             #expect(scene.names.count == 3)
         }
     }
@@ -230,7 +238,7 @@ struct RuleTests {
             try folder.write(mark("first.mp4"), [])
             try folder.write("in/first.mp4", noise(10))
             try folder.write("in/second.mp4", noise(10))
-            try await eventually("both that have none wait for it") {
+            try await eventually("both files without a marker wait for it") {
                 watcher.settlingFiles().filter { if case .marker = $0.reason { true } else { false } }.count == 2
             }
             try await scene.settled("old.mp4", "first.mp4")
@@ -256,13 +264,15 @@ struct RuleTests {
         let scene = scene
         try await scene.watch([waiting, other], pace: pace) { _ in
             for number in 0..<100 { try folder.write(FilePath("in/o/\(number).mp4"), [1]) }
-            try await scene.wait("the others") { $0.settled.filter { $0.folder == "other" }.count == 100 }
+            try await scene.wait("100 files of the other folder have settled") {
+                $0.settled.filter { $0.folder == "other" }.count == 100
+            }
             #expect(scene.reports.settled.count == 100)
             let marker = try #require(MarkerName(pattern))
             for number in 0..<150 {
                 try folder.write(FilePath("in/m").appending(marker.marker(of: FilePath("\(number).mp4"))), [])
             }
-            try await scene.wait("all") { $0.settled.count == 250 }
+            try await scene.wait("all 250 files have settled") { $0.settled.count == 250 }
         }
     }
 
@@ -277,7 +287,7 @@ struct RuleTests {
         }
         try await scene.watch([marked]) { watcher in
             let file = try Descriptor.open(path, for: .creating)
-            try await eventually("it is late, and its speed is known") {
+            try await eventually("the file is overdue, and its rate is known") {
                 try file.write(noise(1000), named: path)
                 return watcher.settlingFiles().contains {
                     $0.path == path && $0.isOverdue && $0.reason == .writer && ($0.rate ?? 0) > 0
@@ -287,7 +297,7 @@ struct RuleTests {
             #expect(said.count == 1)
             #expect(said.first?.contains("another process has it open for writing") == true)
             try file.close(named: path)
-            try await scene.wait("the other reason") {
+            try await scene.wait("the missing marker is reported") {
                 $0.log.contains { $0.contains("its marker long.mp4.ok does not exist yet") }
             }
             #expect(scene.reports.log.filter { $0.contains("has not settled") }.count == 2)

@@ -73,7 +73,9 @@ final class Scene: Sendable {
     func settled(_ names: [String]) async throws {
         let wanted = names.sorted()
         do {
-            try await wait("settled") { reports in reports.settled.map(\.relative.display).sorted() == wanted }
+            try await wait("the expected files have settled") { reports in
+                reports.settled.map(\.relative.display).sorted() == wanted
+            }
         } catch {
             let reports = reports
             let got = reports.settled.map(\.relative.display).sorted()
@@ -122,7 +124,7 @@ final class Scene: Sendable {
         }
         do {
             let there = rules.map(\.name).filter { !absent.contains($0) }.sorted()
-            try await wait("first scans") { $0.scanned.sorted() == there }
+            try await wait("all first scans have ended") { $0.scanned.sorted() == there }
             try await body(watcher)
         } catch {
             running.cancel()

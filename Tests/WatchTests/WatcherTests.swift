@@ -116,7 +116,7 @@ struct WatcherTests {
 
     /// Waits until the watcher has found a writer of the file.
     func busy(_ watcher: Watcher, _ name: FilePath) async throws {
-        try await eventually("a writer of \(name) is seen") {
+        try await eventually("the watcher has noticed a writer of \(name)") {
             watcher.settlingFiles().contains { $0.path.name == name && $0.isBusy }
         }
     }
@@ -220,7 +220,7 @@ struct WatcherTests {
             watcher.rescan()
             try folder.write("in/new.mp4", noise(10))
             try await scene.settled("new.mp4")
-            try await scene.wait("asked at both scans and for the new one") { $0.asked >= 3 }
+            try await scene.wait("both scans and the new file have asked") { $0.asked >= 3 }
             #expect(scene.names == ["new.mp4"])
         }
     }

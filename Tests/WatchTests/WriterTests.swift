@@ -21,7 +21,7 @@ struct WriterTests {
 
         /// Waits until the watcher has found a writer of the file: it does not take the file before the writer is done.
         func seesWriter(of name: FilePath) async throws {
-            try await eventually("a writer of \(name) is seen") {
+            try await eventually("the watcher has noticed a writer of \(name)") {
                 watcher.settlingFiles().contains { $0.path == watched.appending(name) && $0.isBusy }
             }
         }
@@ -190,13 +190,13 @@ struct WriterTests {
         Row(name: "written through a hard link elsewhere", times: 2) { place, file in
             let path = place.watched.appending(file)
             try put(path, body)
-            try await place.scene.wait("the first version") { $0.settled.contains { $0.relative == file } }
+            try await place.scene.wait("the first version has settled") { $0.settled.contains { $0.relative == file } }
             let other = place.outside.appending(file)
             try hardLink(path, other)
             let open = try Descriptor.open(other, for: .updating)
             _ = more.withUnsafeBytes { open.write($0, at: Int64(body.count), named: other) }
             try open.close(named: other)
-            // No event reports it: a scan finds it.
+            // No event reports the change: a scan finds it.
             place.watcher.rescan()
             return body + more
         },
@@ -221,7 +221,7 @@ struct WriterTests {
             let path = place.watched.appending(file)
             let open = try Descriptor.open(path, for: .creating)
             try open.write(body, named: path)
-            try await eventually("it was found open again and again, for longer than any quiet time") {
+            try await eventually("the file has counted as open longer than any quiet time") {
                 place.watcher.settlingFiles().contains {
                     $0.path == path && $0.isBusy && SystemClocks().monotonic().since($0.since) > .milliseconds(400)
                 }
@@ -285,14 +285,14 @@ struct WriterTests {
                     continue
                 }
                 guard let content else { continue }
-                try await scene.wait("\(row.name): \(row.times) times") { reports in
+                try await scene.wait("\(row.name): the file has settled \(row.times) times") { reports in
                     reports.settled.count { $0.relative == row.file } >= row.times
                 }
                 try Self.check(row, content, scene, watched)
             }
-            // A file that came too early has come again by now.
+            // A file that was delivered too early has been delivered again by now.
             try Self.put(watched.appending("last.mp4"), [1])
-            try await scene.wait("the last") { $0.settled.contains { $0.relative == "last.mp4" } }
+            try await scene.wait("the last file has settled") { $0.settled.contains { $0.relative == "last.mp4" } }
             for row in Self.rows {
                 #expect(scene.reports.settled.count { $0.relative == row.file } <= row.times, "\(row.name)")
             }

@@ -51,7 +51,7 @@ struct ConnectionTests {
             do { try await wire.send([byte]) } catch { return }
             try await Alarms.shared.sleep(for: .milliseconds(10))
         }
-        Issue.record("the server listened to the end")
+        Issue.record("the server read all bytes")
     }
 
     @Test("a header sent byte by byte has a time limit; an authorized client keeps its connection")
@@ -198,13 +198,13 @@ struct ConnectionTests {
                 return wire
             }
             let first = try await ask("/gate", for: "203.0.113.9")
-            try await eventually("the first is under way, and a second one refused", every: .milliseconds(10)) {
+            try await eventually("the first request runs, and a second one is refused", every: .milliseconds(10)) {
                 try await ask("/a", for: "203.0.113.9").reply().status == 429 ? () : nil
             }
             #expect(try await ask("/a", for: "203.0.113.10").reply().text == "203.0.113.10\n")
             service.gate.continuation.yield()
             #expect(try await first.reply().text == "203.0.113.9\n")
-            try await eventually("the place is given back", every: .milliseconds(10)) {
+            try await eventually("the first request has freed its place", every: .milliseconds(10)) {
                 try await ask("/a", for: "203.0.113.9").reply().status == 200 ? () : nil
             }
         }
@@ -245,7 +245,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("behind a trusted proxy, strangers take no place of a client with a token at the same address")
+    @Test("behind a trusted proxy, clients without a token take no place of one with a token at the same address")
     func sharedAddress() async throws {
         let proxy = try #require(IPSubnet("127.0.0.1"))
         let limits = ConnectionLimits(perAddress: 1, trustedProxies: [proxy])
@@ -258,7 +258,7 @@ struct ConnectionTests {
                 return wire
             }
             let held = try await ask("no")
-            try await eventually("a second stranger is refused", every: .milliseconds(10)) {
+            try await eventually("a second client without a token is refused", every: .milliseconds(10)) {
                 try await ask("no").reply().status == 429 ? () : nil
             }
             for _ in 0..<3 { #expect(try await ask("yes").reply().status == 200) }

@@ -131,9 +131,10 @@ struct StreamedBodyTests {
             try await wire.send(head("/read", isChunked ? "Transfer-Encoding: chunked" : "Content-Length: 3000000"))
             try await wire.send(isChunked ? "186a0\r\n" : "")
             try await wire.send(noise(100_000))
-            try await eventually("something is read") { service.read.withLock { !$0.isEmpty } }
+            try await eventually("the service has read bytes") { service.read.withLock { !$0.isEmpty } }
             wire.vanish()
-            try await eventually("it is told", holds: { service.isWhole.withLock { $0 } == false })
+            try await eventually(
+                "the service knows that the body is incomplete", holds: { service.isWhole.withLock { $0 } == false })
         }
     }
 
@@ -146,7 +147,7 @@ struct StreamedBodyTests {
                 try await wire.send(head(path, "Content-Length: 30000000"))
                 try await wire.send(noise(path == "/gate" ? 3_000_000 : 1000))
                 if path == "/read" {
-                    try await eventually("something is read") { service.read.withLock { !$0.isEmpty } }
+                    try await eventually("the service has read bytes") { service.read.withLock { !$0.isEmpty } }
                 }
                 wires.append(wire)
             }

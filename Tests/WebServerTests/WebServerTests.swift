@@ -254,7 +254,8 @@ struct WebServerTests {
             try await wire.send("PATCH /sink HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n")
             try await wire.send(noise(100_000))
             wire.vanish()
-            try await eventually("the sink is told", holds: { service.sink.isComplete == false })
+            try await eventually(
+                "the sink knows that the body is incomplete", holds: { service.sink.isComplete == false })
             #expect(service.sink.count == 100_000)
         }
     }
@@ -301,7 +302,7 @@ struct WebServerTests {
             _ = try await wire.read(through: "one;")
             wire.vanish()
             try await eventually(
-                "the stream ends",
+                "the stream has ended",
                 holds: {
                     service.feed.yield(Array(": still there?\n".utf8))
                     return ended.withLock { $0 }
@@ -323,7 +324,7 @@ struct WebServerTests {
         _ = try await wires[1].read(through: "\r\n\r\n")
         let half = try Wire(port: server.port)
         try await half.send("PATCH /sink HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
-        try await eventually("the half body is there", holds: { service.sink.count == 3 })
+        try await eventually("the sink has the partial body", holds: { service.sink.count == 3 })
         await server.stop()
         #expect(service.sink.isComplete == false)
         for wire in wires {

@@ -219,7 +219,7 @@ package final class Exchange {
         }
     }
 
-    /// Closes the connection now; with a reset, so that the peer's bytes under way bounce.
+    /// Closes the connection now; with a reset, so that the peer's bytes in flight are refused.
     package func cut(reset: Bool = false) {
         isCut = true
         if reset { Sockets.resetOnClose(connection) }

@@ -33,7 +33,7 @@ package final class FormServer: Sendable {
         /// `reset: true` in the answer to this block, once.
         package var reset: Int?
         package var newID: String?
-        /// The number of next blocks of which one byte is changed.
+        /// The number of next blocks in which one byte is changed.
         package var damaged = 0
         /// Microseconds between two reads.
         package var readPause: UInt32 = 0

@@ -56,7 +56,7 @@ package final class RemoteFolder {
             output: folder.path.appending("output"), errors: folder.path.appending("errors"))
         self.child = child
         let outside = try FileStatus(at: folder.path).device
-        try await eventually("it is mounted") {
+        try await eventually("the remote folder is mounted") {
             try child.mustRun()
             return try FileStatus(at: path).device != outside
         }

@@ -38,7 +38,7 @@ package final class ScriptedRelay: Sendable {
 
     /// - Parameters:
     ///   - upstream: The server's port on loopback.
-    ///   - faults: The faults, of which each upload gets one; none for a relay that only records.
+    ///   - faults: Each upload gets one of these faults; none for a relay that only records.
     package init(_ kind: Kind, before upstream: Int, seed: UInt64, faults: [String]) async throws {
         log = folder.path.appending("log")
         child = try Child(

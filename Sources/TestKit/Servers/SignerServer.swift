@@ -3,7 +3,7 @@ internal import FoundationEssentials
 package import Synchronization
 
 /// A service that signs for a bucket at ``S3Emulator``, with faults on demand. Its signatures are numbers that it
-/// remembers.
+/// stores.
 package final class SignerServer: Sendable {
     /// A request that it was asked to sign.
     package struct Wanted: Codable, Sendable {
@@ -83,7 +83,7 @@ package final class SignerServer: Sendable {
     package func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
     package func script(_ faults: Fault...) { state.withLock { $0.faults += faults } }
     package var questions: [Question] { state.withLock { $0.questions } }
-    /// The first operation of each question, with the number of others: `part+2`.
+    /// The first operation of each request, with the number of others: `part+2`.
     package var asked: [String] {
         questions.map { question in
             let more = question.requests.count - 1

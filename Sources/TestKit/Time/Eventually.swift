@@ -16,10 +16,10 @@ package enum Patience {
     package static func minutes(_ usual: Int) -> Int { usual * factor }
 }
 
-/// Waits until `look` returns a value, and returns it. Calls it again after each `pause`, so it returns soon after the
-/// value is there.
+/// Waits until `condition` returns a value, and returns it. Calls it again after each `pause`, so it returns soon after
+/// the value exists.
 ///
-/// - Throws: ``Overdue`` after `limit`, with the text of `what` at that time; any error of `look`, at once.
+/// - Throws: ``Overdue`` after `limit`, with the text of `what` at that time; any error of `condition`, at once.
 @discardableResult
 package func eventually<Found>(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),

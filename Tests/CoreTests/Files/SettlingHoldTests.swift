@@ -41,7 +41,7 @@ struct SettlingHoldTests {
         var settling = Settling<String>()
         settling.note("a", .heard, status: Self.status(), at: Self.at(0))
         let by = settling.evaluated(at: "a", Self.status(), writer: .unseen, at: Self.at(9)) { _ in
-            Issue.record("asked too early")
+            Issue.record("the condition was checked too early")
             return nil
         }
         #expect(by == nil)
@@ -91,10 +91,10 @@ struct SettlingHoldTests {
         #expect(!status(.present, 10, changed: true))
         #expect(status(.present, 3600, changed: true))
         #expect(!status(.present, 3610, changed: false))
-        // The writer pauses and continues: nothing new.
+        // The writer pauses and continues, which is no new reason.
         #expect(!status(.absent, 3620, changed: true))
         #expect(!status(.present, 3630, changed: true))
-        // Now it is at rest, and lacks its marker: that is new, once.
+        // The file is quiet now, and lacks its marker: this is a new reason, reported once.
         #expect(status(.absent, 4000, changed: false))
         #expect(!status(.absent, 4010, changed: false))
     }

@@ -196,7 +196,7 @@ struct SettlingTests {
             }
         }
         #expect(accepted > 0)
-        // Every remaining file becomes due again: none is forgotten.
+        // Every remaining file becomes due again: none is lost.
         for file in 0..<5 where settling.contains(file) { settling.note(file, .heard, status: Self.status(), at: now) }
         #expect(Set(settling.due(at: now.advanced(by: .seconds(60)))) == Set(settling.all.keys))
     }

@@ -154,7 +154,7 @@ struct TunnelTests {
         let inputs = Metering(links: [wire, modem, wireGuard])
         #expect(inputs.of(30).reason == "metered: wg0 may run over wwan0, and wwan0 is a modem (DEVTYPE wwan)")
         #expect(
-            inputs.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "for wwan0 may not be what carries it")
+            inputs.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "wwan0 may not be the carrier")
         var (dead, deadEnd) = (modem, modem)
         dead.isUsable = false
         #expect(Metering(links: [wire, dead, wireGuard]).of(30).metered == .unknown)
@@ -162,20 +162,21 @@ struct TunnelTests {
         #expect(Metering(links: [wire, deadEnd, wireGuard]).of(30).metered == .unknown)
         var other = made("tun", "tun0", 31)
         other.leadsOut = true
-        #expect(Metering(links: [other, wireGuard]).of(30).metered == .unknown, "a tunnel is no end")
+        #expect(
+            Metering(links: [other, wireGuard]).of(30).metered == .unknown, "a tunnel is no way out of the machine")
     }
 
     @Test("an IPsec policy may use any outward interface, and costs the most expensive one")
     func ipsec() {
         var path = NetworkPath(link: 2)
         path.isEncapsulated = true
-        #expect(Metering(links: [wire]).judgement(of: path).metered == .unmetered, "there is no other way")
+        #expect(Metering(links: [wire]).judgement(of: path).metered == .unmetered, "there is no other interface")
         let both = Metering(links: [wire, modem]).judgement(of: path)
         #expect(
             both.reason
                 == "metered: IPsec traffic of eth0 may leave through wwan0, and wwan0 is a modem (DEVTYPE wwan)"
         )
-        #expect(both.remedy == nil, "no rule would tell which it is")
+        #expect(both.remedy == nil, "no rule would decide which interface it is")
         let free = NetworkRule(interface: "eth0", isMetered: false)
         #expect(Metering(links: [wire, modem], rules: [free]).judgement(of: path).metered == .metered)
         let forbidding = NetworkRule(interface: "wwan*", isAllowed: false)
@@ -202,7 +203,7 @@ struct TunnelTests {
         tunnel.lower = [wire.index]
         #expect(Metering(links: [wire, tunnel]).of(31).metered == .unknown)
         tunnel.lower = []
-        // The same holds for interfaces on top of it.
+        // The same holds for interfaces above it.
         #expect(Metering(links: [wire, tunnel, made("bridge", "br0", 5, on: [31])]).of(5).metered == .unknown)
     }
 
@@ -218,12 +219,12 @@ struct TunnelTests {
             return Admission(total: 1, rules: rules).way(to: remote, in: inputs)
         }
         guard case .closed(let holds, true) = way(PolicyRules(metered: .pause)) else {
-            Issue.record("it is open")
+            Issue.record("the way is open")
             return
         }
         #expect(holds.first?.text.contains(#"`- {interface: "wg0", metered: false}` under `networks`"#) == true)
         guard case .open(let route) = way(PolicyRules(metered: .pause, meteredUnknown: .allow)) else {
-            Issue.record("it is closed")
+            Issue.record("the way is closed")
             return
         }
         #expect(!route.countsAsMetered)
@@ -240,13 +241,13 @@ struct TunnelTests {
         inputs.rules[0].append(allowing)
         #expect(inputs.of(30).forbidden == nil)
         inputs.carriers = [30: [NetworkPath(link: 9)]]
-        #expect(inputs.of(30).forbidden != nil, "now it is known to be carried by it")
+        #expect(inputs.of(30).forbidden != nil, "the forbidden carrier is known now")
     }
 }
 
 @Suite("Judgement of interfaces")
 struct JudgementTests {
-    /// Random networks, with interfaces that stand on each other in every way.
+    /// Random networks, with interfaces on top of each other in every way.
     @Test(
         "every configuration has an answer, always the same, and never better than the worst lower one",
         arguments: 0..<300)

@@ -91,7 +91,7 @@ struct GuessTests {
             "enx1 is a phone on USB (driver cdc_ncm, locally administered address 0e:11:22:33:44:55)"),
         Row(usb("usb0", "cdc_eem", mac: makers), .metered, "usb0 is a phone on USB (driver cdc_eem, by its name)"),
         Row(usb("eth1", "ipheth", mac: makers), .metered, "eth1 is a phone on USB (driver ipheth)"),
-        // On a wire they belong to a local network.
+        // On a wired interface such addresses belong to a local network.
         Row(link("eth0") { $0.addresses = [subnet("172.20.10.3/28")].compactMap { $0 } }, .unmetered, "eth0 is wired"),
         Row(link("eth0") { $0.addresses = [subnet("192.168.43.3/24")].compactMap { $0 } }, .unmetered, "eth0 is wired"),
         Row(
@@ -155,7 +155,7 @@ struct PrecedenceTests {
         inputs.rules = []
         #expect(inputs.of(2).reason == "metered: NetworkManager guessed it (device wwan0)")
         #expect(inputs.of(2).remedy == #"- {interface: "wwan0", metered: false}"#)
-        #expect(inputs.of(2).isRoaming, "with any source")
+        #expect(inputs.of(2).isRoaming, "roaming counts with any source")
         inputs.managed = ["wwan0": .unknown]
         #expect(inputs.of(2).reason == "metered: ModemManager says that wwan0 belongs to a modem, which is roaming")
         #expect(inputs.of(2).source == .modemManager)
@@ -180,7 +180,8 @@ struct PrecedenceTests {
         #expect(status(forbids, nil, at: modem).forbidden == unknown)
         #expect(status(forbids, ModemBearer(isRoaming: nil), at: modem).forbidden == unknown)
         #expect(
-            status(forbids, ModemBearer(isRoaming: nil), at: wire).forbidden != nil, "ModemManager says that it is one")
+            status(forbids, ModemBearer(isRoaming: nil), at: wire).forbidden != nil,
+            "ModemManager reports the interface as a modem")
         #expect(
             status(forbids, ModemBearer(isRoaming: true), at: modem).forbidden
                 == "the rule {roaming: true, allowed: false} forbids wwan0")
@@ -281,7 +282,9 @@ struct PrecedenceTests {
         func remedy(gateway: String? = nil, _ managed: NetworkManagerMetered = .unknown) -> String? {
             let vlan = made("vlan", "wlan0.5", 7, on: [3])
             let inputs = Metering(links: [here, vlan], managed: ["wlan0": managed])
-            #expect(inputs.of(7, gateway: gateway).remedy == inputs.of(3, gateway: gateway).remedy, "it stands on that")
+            #expect(
+                inputs.of(7, gateway: gateway).remedy == inputs.of(3, gateway: gateway).remedy,
+                "a VLAN depends on its Wi-Fi")
             return inputs.of(3, gateway: gateway).remedy
         }
         #expect(remedy() == nil)
@@ -292,7 +295,7 @@ struct PrecedenceTests {
         #expect(remedy(.guessNo) == #"- {ssid: "Café Süd", metered: true}"#)
         for name in [[0xFF, 0x41], Array("a\u{7}b".utf8), []] as [[UInt8]] {
             here.ssid = name
-            #expect(remedy() == nil, "no configuration can have it: \(name)")
+            #expect(remedy() == nil, "no configuration can name it: \(name)")
         }
     }
 

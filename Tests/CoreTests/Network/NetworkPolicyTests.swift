@@ -126,7 +126,9 @@ struct WayTests {
         #expect(hold.since == since && hold.until == nil)
         #expect(way([4], policy: pause, remote: pause, folder: pause).hold?.text.contains("of policy") == true)
         #expect(way([3], policy: pause).hold?.text.contains("counts as metered (`metered_unknown`)") == true)
-        #expect(way([3], policy: pause).hold?.text.contains("interface:") == false, "that would be about every Wi-Fi")
+        #expect(
+            way([3], policy: pause).hold?.text.contains("interface:") == false, "such a rule would apply to every Wi-Fi"
+        )
     }
 
     @Test("a network that is forbidden and metered has a hold for each, without useless suggestions")
@@ -134,7 +136,7 @@ struct WayTests {
         var policy = pause
         policy.networks = [NetworkRule(interface: "wwan*", isAllowed: false)]
         guard case .closed(let holds, true) = way([4], policy: policy) else {
-            Issue.record("\(way([4], policy: policy))")
+            Issue.record("unexpected: \(way([4], policy: policy))")
             return
         }
         #expect(holds.count == 2 && holds[0].text.contains("forbids wwan0") && holds[1].text.contains("says pause"))
@@ -189,7 +191,7 @@ struct WayTests {
                 == .metered)
     }
 
-    /// Rules and paths of all kinds, compared with a judgement that is written in another way.
+    /// Rules and paths of all kinds, compared with a decision that is computed in another way.
     @Test("no byte is sent against a pause or ban of any place, and uploads run if some route is open to all")
     func never() {
         for seed in UInt64(1)...2000 {
@@ -210,7 +212,7 @@ struct WayTests {
             let paths = [Int32(2), 3, 4].shuffled(using: &dice).prefix(Int.random(in: 1...3, using: &dice))
             let answer = way(Array(paths), policy: places[0], remote: places[1], folder: places[2])
             let depends = places.contains { !$0.networks.isEmpty || ($0.metered ?? .allow) != .allow }
-            /// Whether bytes cost money there; `nil` where they may not be sent.
+            /// Whether bytes cost money on the interface; `nil` if none may be sent.
             func costs(_ index: Int32) -> Bool? {
                 let name = ["", "", "eth0", "wlan0", "wwan0"][Int(index)]
                 let said = places.map { place in
@@ -225,7 +227,7 @@ struct WayTests {
                 return counts && places.contains { $0.metered == .pause || $0.metered == .limit(0) } ? nil : counts
             }
             let open = paths.filter { costs($0) != nil }
-            // Among routes that can be bound, a free one; bytes that are not bound follow the kernel's route.
+            // Of the routes that can be bound, an unmetered one; bytes that are not bound follow the kernel's route.
             let expected = depends ? open.first { costs($0) == false } ?? open.first : open.first
             switch answer {
             case .open(let route):

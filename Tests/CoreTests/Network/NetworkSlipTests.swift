@@ -13,7 +13,7 @@ struct NetworkSlipTests {
         return found.first.flatMap { $0.split(separator: "`").dropFirst(2).last { $0 != "?" }.map { String($0) } }
     }
 
-    @Test("such rules are reported with a suggestion and their place")
+    @Test("rules without a matching network are reported with a suggestion and their place")
     func told() {
         let names = NetworkNames(
             interfaces: ["lo", "eth0", "wlp3s0"], ssids: ["Harbour Guest"],
@@ -35,14 +35,14 @@ struct NetworkSlipTests {
         #expect(meant("wlan0 ", here: "wlan0") == "wlan0")
         #expect(meant("wlna*", here: "wlan0") == "wlan*")
         #expect(meant("wwan", here: "lo", "wwan0") == "wwan0", "the kernel numbers them")
-        #expect(meant("lan", here: "lan0") == nil, "a port of a switch")
+        #expect(meant("lan", here: "lan0") == nil, "lan is a port of a switch")
         #expect(meant("wlan0", here: "lo", "enp3s0", "wlp3s0") == "wlp3s0")
         #expect(meant("eth0", here: "enp3s0", "enx0c5b8f279a64") == nil, "two candidates are ambiguous")
         #expect(meant("wlan0", here: "wlan1", "wlp3s0") == nil, "the kernel's names are in use")
     }
 
     @Test(
-        "a name of a missing interface gets none",
+        "a name of a missing interface gets no suggestion",
         arguments: [
             ["eth1", "eth0"], ["wwan0", "wlan0"], ["wwan*", "wlan0"], ["usb0", "eth0"], ["wwp3s0", "wlp3s0"],
             ["enx0c5b8f279a65", "enx0c5b8f279a64"], ["wg0", "lo"], ["ppp0", "tap0"], ["Eth0", "eth0"],
@@ -51,7 +51,7 @@ struct NetworkSlipTests {
         ])
     func notThere(_ names: [String]) { #expect(meant(names[0], here: names[1]) == nil) }
 
-    @Test("a name like that of a correct rule gets none")
+    @Test("a name like that of a correct rule gets no suggestion")
     func named() {
         let names = NetworkNames(interfaces: ["lanes0"], ssids: ["Garden House"])
         #expect(texts(NetworkRule(interface: "lane0"), NetworkRule(interface: "lanes0"), here: names).isEmpty)
@@ -71,7 +71,7 @@ struct NetworkSlipTests {
         #expect(!isTold("MyHomeNet5G", here: "MyHomeNet"))
         #expect(!isTold("Cafe", here: "Cave 2"))
         #expect(!isTold("Office", here: "Home"))
-        // Names that makers assign, and that neighbours have too.
+        // Names that vendors assign, and that neighbours have too.
         #expect(!isTold("FRITZ!Box 7590 AB", here: "FRITZ!Box 7590 CD"))
         #expect(!isTold("Livebox-A3B0", here: "Livebox-A3C0"))
         #expect(!isTold("Vodafone-X7K2", here: "Vodafone-X7Q2"))

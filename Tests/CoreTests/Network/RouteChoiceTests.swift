@@ -37,7 +37,7 @@ struct RouteChoiceTests {
         let admission = Admission(total: 1, rules: rules)
         let origin = Admission.FolderState(name: "door", exempt: exempt)
         let choice = admission.choice(to: remote, from: origin, in: inputs)
-        // The reported choice is the one that is used.
+        // The reported choice is the used one.
         if case .open(let route) = admission.way(to: remote, from: origin, in: inputs), route.interface != nil {
             #expect(choice?.interface == route.interface)
         }

@@ -88,8 +88,8 @@ struct PlanAgreementTests {
             let apart = abs(ends.0.milliseconds - ends.1.milliseconds)
             if apart > Self.tolerance.most { late += 1 }
             if apart <= Self.tolerance.any { continue }
-            // An upload that one of them ends just before a window or a quota does, the other may end when that is open
-            // again.
+            // If one of the two ends an upload just before a window or quota does, the other may end it in the next
+            // one.
             let queue = one.question.queues[key.queue]
             let last = min(ends.0, ends.1).milliseconds
             let isAtEnd = plan.steps.contains {
@@ -137,7 +137,7 @@ struct PlanAgreementTests {
     }
 }
 
-/// The dispatcher and the ledger, as far as they decide when uploads are sent.
+/// The scheduler and the ledger, as far as they decide when uploads are sent.
 struct LiveScheduler {
     private struct Transfer {
         var key: PlanAgreementTests.Key
@@ -339,7 +339,7 @@ struct LiveScheduler {
             let transfer = transfers[number]
             let wanted = min(transfer.left, Self.most) - transfer.reserved
             if wanted > 0, let (step, bytes) = reserve(transfer.key.queue, wanted, files: 0) {
-                // The rest of the old step moves into the new one, and so does its file.
+                // The rest of the old step moves into the new one, together with its file.
                 inputs.quotas.settle(transfer.step, Spending(bytes: transfer.sent), at: inputs.now)
                 inputs.quotas.settle(step, .none, at: inputs.now)
                 lastStep += 1

@@ -60,7 +60,7 @@ struct PlanPieceTests {
         #expect(outcome.waits.allSatisfy { $0.hold.until == nil })
     }
 
-    @Test("the same holds for uploads known only by their sum")
+    @Test("uploads known only by their sum never run either if a part is larger than any period's quota")
     func rest() throws {
         let plan = Plan(
             Self.question(
@@ -164,7 +164,7 @@ struct PlanPieceTests {
             #expect(wait.length == .seconds(4 * 3600))
             #expect(outcome.obstacles.map(\.kind) == [.speed])
         }
-        // Where a smaller one is sent at once, no upload waits.
+        // If a smaller file is sent at once, no upload waits.
         let both = Plan(
             Self.question(
                 quotas: [quota], sizes: [20 * Self.mb, Self.mb], piece: 20 * Self.mb, rate: nil, spent: 10 * Self.mb))

@@ -121,7 +121,7 @@ struct PlanTests {
         #expect(plan.steps.first?.to == utc("2026-11-21T06:00:00"))
         #expect(plan.steps.first?.bytes == 28_800_000_000)
         guard case .held(let holds)? = plan.steps.first?.end else {
-            Issue.record("\(plan.steps)")
+            Issue.record("unexpected end: \(plan.steps)")
             return
         }
         #expect(holds.first?.text == "outside the windows of policy: `windows: [\"22:00-06:00\"]`")
@@ -140,7 +140,7 @@ struct PlanTests {
         #expect(first.folder == "door" && first.from == Self.now && first.to == utc("2026-11-20T20:30:00"))
         #expect(first.bytes == 10 * 60 * 500_000 + 20 * 60 * 1_000_000)
         guard case .held(let holds) = first.end else {
-            Issue.record("\(first)")
+            Issue.record("unexpected end: \(first)")
             return
         }
         #expect(holds.map(\.kind) == [.schedule])
@@ -184,7 +184,7 @@ struct PlanTests {
         #expect(plan.steps.map(\.bytes) == [5 * Self.gb, 5 * Self.gb, 2 * Self.gb])
         #expect(plan.steps.map(\.from) == [Self.now, utc("2026-11-21T00:00:00"), utc("2026-11-22T00:00:00")])
         guard case .held(let holds)? = plan.steps.first?.end else {
-            Issue.record("\(plan.steps)")
+            Issue.record("unexpected end: \(plan.steps)")
             return
         }
         #expect(holds.first?.text == "the quota of destinations.nas is used up: 5 GB a day (`quotas`), 5.0 GB sent")

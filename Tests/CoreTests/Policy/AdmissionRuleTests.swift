@@ -64,7 +64,7 @@ struct AdmissionRuleTests {
             return inputs
         }
 
-        /// The daemon forgets a pause that is over.
+        /// The daemon drops a pause that has ended.
         private static func standing(_ pause: Admission.Pause?, _ now: WallTime) -> Admission.Pause? {
             pause.flatMap { $0.until.map { $0 <= now } ?? false ? nil : $0 }
         }
@@ -126,7 +126,7 @@ struct AdmissionRuleTests {
             var at = WallTime(milliseconds: (one.now.milliseconds / 60_000 + 1) * 60_000)
             while at < end {
                 if one.hardBlockers(at: at) != now {
-                    Issue.record("seed \(seed): \(at) is another than \(one.now), and the next change is \(end)")
+                    Issue.record("seed \(seed): \(at) differs from \(one.now), and the next change is \(end)")
                     break
                 }
                 at = at.advanced(by: .seconds(60))

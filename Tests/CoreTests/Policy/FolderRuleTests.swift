@@ -117,7 +117,7 @@ struct FolderRuleTests {
         #expect(ages.objection(to: future, now: clocks.wall()) == nil)
         #expect(ages.wait(for: new, unchanged: .zero, now: clocks.wall()) == .seconds(60))
         #expect(ages.wait(for: status(age: .seconds(59)), unchanged: .zero, now: clocks.wall()) == .seconds(1))
-        // By the other clock it is old enough.
+        // By the other clock the file is old enough.
         #expect(ages.wait(for: future, unchanged: .seconds(60), now: clocks.wall()) <= .zero)
         // A clock that is a day ahead leaves a new file alone; the file is taken when the clock is right again.
         clocks.step(by: Self.day + Self.day)

@@ -37,7 +37,7 @@ struct FolderTurnsTests {
             seen = seen.filter { competing.contains($0.key) }
             for folder in competing where folder != next.folder {
                 seen[folder, default: [:]][next.folder, default: 0] += 1
-                #expect(seen[folder]?[next.folder] == 1, "\(folder) waits, and \(next.folder) had two turns")
+                #expect(seen[folder]?[next.folder] == 1, "\(folder) waits, and \(next.folder) ran twice")
             }
             seen[next.folder] = [:]
             turns.took(next.folder)

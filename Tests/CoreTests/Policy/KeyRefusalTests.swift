@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Refusals of a key")
 struct KeyRefusalTests {
-    @Test("the first proves nothing while another upload can be tried, and blames the key if none can")
+    @Test("the first refusal proves nothing while another upload can be tried, and blames the key if none can")
     func first() {
         var refusals = KeyRefusals()
         #expect(refusals.refuse("a", othersWait: true) == .unknown)
@@ -18,7 +18,7 @@ struct KeyRefusalTests {
         var refusals = KeyRefusals()
         _ = refusals.refuse("a", othersWait: true)
         #expect(refusals.refuse("b", othersWait: true) == .key)
-        // Another upload may soon show that the key is valid after all.
+        // Another upload may soon prove that the key is valid.
         #expect(refusals.isDoubtful && refusals.onlySuspect == nil)
         for id in ["c", "a", "d"] { #expect(refusals.refuse(id, othersWait: true) == .key) }
         #expect(!refusals.isDoubtful)
@@ -30,14 +30,14 @@ struct KeyRefusalTests {
     func own() {
         var refusals = KeyRefusals()
         refusals.accept()
-        // An upload that was accepted before it proves nothing.
+        // An upload that was accepted before the refusal proves nothing.
         #expect(refusals.refuse("a", othersWait: true) == .unknown)
         refusals.accept()
         #expect(refusals.isOwn("a") && refusals.onlySuspect == nil)
         #expect(refusals.refuse("a", othersWait: true) == .file(times: 2))
         refusals.accept()
         #expect(refusals.refuse("a", othersWait: true) == .file(times: 3))
-        // None was accepted since, so the key may be the cause this time.
+        // No upload was accepted since then, so the key may be the cause this time.
         #expect(refusals.refuse("a", othersWait: true) == .unknown)
         #expect(refusals.isOwn("a"))
         #expect(refusals.refuse("b", othersWait: true) == .key)

@@ -93,7 +93,7 @@ struct RemoteCapacityTests {
         #expect(room.isDue(at: Self.clock))
         room = self.room(RemoteSpace(free: 1000), underWay: [500])
         room.ended(hasArrived: false)
-        #expect(!room.isDue(at: Self.clock), "nothing waits")
+        #expect(!room.isDue(at: Self.clock), "no upload waits")
     }
 
     @Test("an upload that does not fit is held with reason, start and next query; one that fits is not held")

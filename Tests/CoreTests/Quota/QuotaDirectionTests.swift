@@ -43,7 +43,7 @@ struct QuotaDirectionTests {
         #expect(Self.book([]).room(for: Self.nas).received(beside: 5) == .max)
     }
 
-    @Test("an exhausted one is the same hold, with its direction in words")
+    @Test("an exhausted quota of received bytes is the same hold, with its direction in words")
     func hold() throws {
         for (direction, words) in [
             (Quota.Direction.received, "10 MB received a month over metered networks (`quotas`), 10.0 MB received"),

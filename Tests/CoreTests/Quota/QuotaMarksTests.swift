@@ -35,7 +35,7 @@ struct QuotaMarksTests {
         #expect(marks.update(book).map(\.threshold) == [100])
         book.spend(Spending(bytes: 9000, files: 90), for: Self.nas, at: Self.now)
         #expect(marks.update(book).isEmpty)
-        // Another day has another allowance.
+        // Another day has a new quota.
         let next = utc("2026-11-21T09:00:00")
         for recount in book.advance(to: next, in: .utc) {
             book.recount(recount, spent: Spending(bytes: 850), at: next)
@@ -87,7 +87,7 @@ struct QuotaMarksTests {
         #expect(limit(5000) == [])
         book.spend(Spending(bytes: 3200), for: Self.nas, at: Self.now)
         #expect(marks.update(book).map(\.threshold) == [80])
-        // With another place, network or direction it is another quota.
+        // A quota with another place, network or direction is another quota.
         book = Self.book(Quota(period: .day, bytes: 5000, network: .metered), after: book)
         #expect(marks.update(book).map(\.threshold) == [80])
     }

@@ -6,7 +6,7 @@ import Testing
 /// Rules that have to hold for all quotas, all traffic and every change of the clock. A failure names its seed.
 @Suite("Quotas for any configuration")
 struct QuotaRuleTests {
-    /// A ledger that remembers everything, and the book that has to agree with it.
+    /// A ledger that keeps everything, and the quota state that has to agree with it.
     private struct Play {
         struct Sent {
             var at: WallTime
@@ -82,7 +82,7 @@ struct QuotaRuleTests {
             }
         }
 
-        /// The book at that time, when nothing more is sent.
+        /// The quota state at that time, if nothing more is sent.
         func book(at moment: WallTime) -> QuotaState {
             var later = self
             later.now = moment
@@ -152,7 +152,7 @@ struct QuotaRuleTests {
                 play.step(mayGoBack: true)
                 for (number, line) in play.book.lines.enumerated() {
                     guard let stretch = line.stretch, let last = before[number], let spent = line.spent else {
-                        Issue.record("seed \(seed), step \(count): not counted")
+                        Issue.record("seed \(seed), step \(count): the usage is unknown")
                         return
                     }
                     if stretch.lowerBound >= last.upperBound { began[number] = play.sent.count }

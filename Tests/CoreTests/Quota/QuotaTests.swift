@@ -9,7 +9,7 @@ struct QuotaTests {
     private static let now = utc("2026-11-20T10:00:00")
     private static let nas = QuotaState.Class("nas", from: "door", isMetered: false)
 
-    /// With all sums read: there was no usage so far.
+    /// With all sums read: there is no usage so far.
     private static func book(
         policy: [Quota] = [], nas: [Quota] = [], door: [Quota] = [], at now: WallTime = now, in zone: Zone = .utc
     ) -> QuotaState {
@@ -139,7 +139,7 @@ struct QuotaTests {
         #expect(book.advance(to: Self.now, in: .utc) == [first])
         #expect(
             book.holds(for: Self.nas).first?.text == "the usage of the quota of policy has not been read yet")
-        // The clock was set once more before the answer came: the answer belongs to another question.
+        // The clock was set once more before the answer came: the answer belongs to another query.
         let second = try #require(book.advance(to: utc("2026-11-18T00:00:00"), in: .utc).first)
         book.recount(first, spent: .none, at: Self.now)
         #expect(book.room(for: Self.nas).bytes == 0)
@@ -229,7 +229,7 @@ struct QuotaTests {
         }
         #expect(rules.holds("policy", in: inputs(trouble)) == [trouble])
         #expect(rules.holds("policy", in: inputs(nil)).isEmpty)
-        // The counted period and its end are unknown then: no quota names a time of its own.
+        // The counted period and its end are unknown then: no quota names a time.
         var told = inputs(trouble)
         told.quotas = Self.book(policy: [Quota(period: .day, bytes: 0)])
         var remote = Admission.DestinationState(

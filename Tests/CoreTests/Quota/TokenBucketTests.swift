@@ -27,7 +27,7 @@ struct TokenBucketTests {
             sent += Int64(count)
             guard count == 0 else { continue }
             guard let again, again > now else {
-                Issue.record("refused without a time to come again")
+                Issue.record("the bucket refused without naming a time")
                 return
             }
             // Late by the rest of the tenth of a second whose tokens are kept.
@@ -96,7 +96,7 @@ struct TokenBucketTests {
         let wanted = Int.random(in: 1000...(64 << 10), using: &dice)
         while bucket.take(upTo: wanted, at: Self.start).count > 0 {}
         guard let again = bucket.take(upTo: wanted, at: Self.start).again else {
-            Issue.record("no time")
+            Issue.record("the bucket named no time")
             return
         }
         let tooEarly = MonotonicTime(nanoseconds: again.nanoseconds - 1)
@@ -112,7 +112,8 @@ struct TokenBucketTests {
         let muchLater = Self.start.advanced(by: .seconds(86_400 * 365))
         #expect(bucket.take(upTo: 1, at: muchLater) == (0, nil))
         bucket.set(rate: 1000, at: muchLater)
-        #expect(bucket.take(upTo: 1000, at: muchLater).count == 0, "time without a limit, or with 0, saves nothing up")
+        #expect(
+            bucket.take(upTo: 1000, at: muchLater).count == 0, "time without a limit, or with 0, accumulates no tokens")
         #expect(bucket.take(upTo: 1000, at: muchLater.advanced(by: .seconds(1))).count == 1000)
     }
 

@@ -16,7 +16,7 @@ struct StagingAdmissionTests {
         Candidate(id: id, path: FilePath("/f/\(id)"), size: size, needsSpace: !inPlace)
     }
 
-    /// An admission that knows the space.
+    /// An admission to which the space is known.
     private func admission(_ budget: StagingBudget) -> StagingAdmission {
         var admission = StagingAdmission()
         let query = admission.beginSpaceQuery()
@@ -24,7 +24,7 @@ struct StagingAdmissionTests {
         return admission
     }
 
-    /// Makes a whole pass; each measured file needs half of its size.
+    /// Runs a whole pass of a worker; each measured file needs half of its size.
     private func run(
         _ admission: inout StagingAdmission, _ files: [Candidate], exports: Bool = false, maxSize: Int64? = nil
     ) -> (steps: [StagingAdmission.Step], result: StagingAdmission.Result) {
@@ -128,7 +128,7 @@ struct StagingAdmissionTests {
         var needs: [Int64: Int64] = [:]
         var passes: [(pass: StagingAdmission.Pass, step: StagingAdmission.Step?)] = []
         var copying: [StagingAdmission.Ticket] = []
-        /// Copies whose uploads are not done.
+        /// Copies whose uploads have not ended.
         var copies: [Int64: Reservation] = [:]
 
         let disk: Int64 = 8_000_000
@@ -162,7 +162,7 @@ struct StagingAdmissionTests {
             #expect(model.used.size + model.booked.size <= model.cap)
             #expect(model.disk - model.used.need - model.booked.need >= model.keepFree)
             steps += 1
-            guard steps < 20_000 else { return #expect(Bool(false), "\(model.waiting.count) files wait for ever") }
+            guard steps < 20_000 else { return #expect(Bool(false), "\(model.waiting.count) files never get a copy") }
         }
         #expect(model.space.isIdle)
         let query = model.space.beginSpaceQuery()

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A page of the documentation, and what its tables hold.
+/// A page of the documentation, and the content of its tables.
 private struct Page {
     let text: String
     let lines: [Substring]
@@ -23,12 +23,12 @@ private struct Page {
         }
     }
 
-    /// What stands in the first column between marks of code.
+    /// The names in the first column, between marks of code.
     func names(under head: String) throws -> [String] { try rows(under: head).flatMap { Self.code($0.first ?? "") } }
 
     static func code(_ text: Substring) -> [String] { marked(text, by: "`") }
 
-    /// What stands between each two of these marks.
+    /// The texts between each two of these marks.
     static func marked(_ text: Substring, by mark: Character) -> [String] {
         text.split(separator: mark, omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }
             .map { String($0.element) }
@@ -40,7 +40,7 @@ private struct Page {
             .filter { !$0.hasPrefix("http") }
     }
 
-    /// Headings as links name them.
+    /// Headings in the form in which links name them.
     var anchors: Set<String> {
         Set(
             lines.filter { $0.hasPrefix("#") }.map { heading in
@@ -53,7 +53,7 @@ private struct Page {
     }
 }
 
-/// A Swift file. Bytes, since there are eight hundred of them.
+/// A Swift file, as bytes, because there are eight hundred of them.
 private struct Source {
     let bytes: [UInt8]
 
@@ -72,7 +72,7 @@ private struct Source {
         return found
     }
 
-    /// The text behind each `mark`, up to a byte that is none of it.
+    /// The text after each `mark`, up to the first byte that does not belong to it.
     func texts(behind mark: String, while isPart: (UInt8) -> Bool) -> [String] {
         var found: [String] = []
         (bytes + [0]).withUnsafeBufferPointer { all in
@@ -97,7 +97,7 @@ private struct Source {
 @Suite("Tables of docs/architecture")
 struct ArchitectureTests {
     static let folder: FilePath = "docs/architecture"
-    /// What no daemon runs.
+    /// Modules that no daemon runs.
     private static let onlyTests: Set<FilePath> = ["TestKit", "TestTraits", "Benchmarks"]
 
     @Test("the table of modules matches Package.swift, with the imports of each")
@@ -136,7 +136,7 @@ struct ArchitectureTests {
             }
         }
         let rows = try Page(Self.folder.appending("concurrency.md")).rows(under: "| thread |")
-        // Behind the comma stands when there is one.
+        // The text after the comma says when the thread exists.
         let shown = rows.flatMap { Page.code(($0.first ?? "").prefix { $0 != "," }) }
         #expect(found.count > 10)
         #expect(Set(shown) == found)

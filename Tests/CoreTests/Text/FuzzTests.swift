@@ -51,11 +51,11 @@ struct ValueFuzzTests {
                     }
                 }.joined()
                 let again = try Template(back)
-                try round.expect(again.pieces == template.pieces, "written again it is \(again.pieces)")
+                try round.expect(again.pieces == template.pieces, "parsed again it is \(again.pieces)")
                 _ = template.filled { name, _ in Array(name.utf8) }
             case .failure(let error):
-                try round.expect((0...text.count).contains(error.offset), "no place \(error.offset) in it")
-                try round.expect(error.problem.count > 10, "says only \(error.problem)")
+                try round.expect((0...text.count).contains(error.offset), "the text has no place \(error.offset)")
+                try round.expect(error.problem.count > 10, "the message is only \(error.problem)")
             }
         }
     }
@@ -69,13 +69,15 @@ struct ValueFuzzTests {
         try Fuzz("paths", rounds: 1000).each(mutator) { round in
             let path = FilePath(bytes: round.input)
             try round.expect(FilePath(display: path.display) == path, "shown as \(path.display)")
-            try round.expect(printable(path.display) == path.display, "acts on a terminal")
+            try round.expect(printable(path.display) == path.display, "the text has control characters")
             let normal = path.normalised
             try round.expect(normal.normalised == normal, "\(normal) becomes \(normal.normalised)")
-            try round.expect(!normal.isAbsolute || !normal.components.contains(".."), "still climbs: \(normal)")
-            try round.expect(path.parent.appending(path.name).normalised == normal, "is not its parent's")
+            try round.expect(
+                !normal.isAbsolute || !normal.components.contains(".."), "the path still contains `..`: \(normal)")
+            try round.expect(
+                path.parent.appending(path.name).normalised == normal, "parent and name do not make the path")
             _ = (path.stem, path.fileExtension, path.relative(to: "/srv"))
-            // Any typed text is read without a trap.
+            // Any typed text is parsed without a trap.
             _ = FilePath(display: String(decoding: round.input, as: UTF8.self))
         }
     }
@@ -86,14 +88,14 @@ struct ValueFuzzTests {
         let mutator = Mutator(seeds.map { Array($0.utf8) }, words: ["I", "ſ", "ß", "U", "Z", "0", "\0"], limit: 64)
         try Fuzz("upload ids", rounds: 1500).each(mutator) { round in
             guard let id = UploadID(String(decoding: round.input, as: UTF8.self)) else { return }
-            try round.expect(UploadID(id.text.lowercased()) == id, "not in lower case")
-            try round.expect(id.text.utf8.count == 26, "has \(id.text.utf8.count) bytes")
+            try round.expect(UploadID(id.text.lowercased()) == id, "lower case is not accepted")
+            try round.expect(id.text.utf8.count == 26, "the id has \(id.text.utf8.count) bytes")
             for chance in [0, 1, .max] as [UInt128] {
                 let next = id.next(chance: chance)
-                try round.expect(next > id || id.text.hasPrefix("7ZZZZZZZZZ"), "is followed by \(next)")
+                try round.expect(next > id || id.text.hasPrefix("7ZZZZZZZZZ"), "the next id is \(next)")
                 try round.expect(
                     next.text.prefix(12) != id.text.prefix(12) || id.text.hasPrefix("7ZZZZZZZZZ"),
-                    "is not told from \(next) by 12 characters")
+                    "12 characters do not distinguish it from \(next)")
             }
         }
     }
@@ -112,7 +114,8 @@ struct ValueFuzzTests {
             let step = Duration.seconds(ends.randomElement(using: &round.dice) ?? 0)
             let (later, laterMark) = (time.advanced(by: step), mark.advanced(by: step))
             try round.expect(step < .zero ? later <= time : later >= time, "\(milliseconds) ms moved by \(step)")
-            try round.expect(step < .zero ? laterMark <= mark : laterMark >= mark, "the same in ns")
+            try round.expect(
+                step < .zero ? laterMark <= mark : laterMark >= mark, "nanoseconds move in the other direction")
             _ = mark.since(MonotonicTime(nanoseconds: ends.randomElement(using: &round.dice) ?? 0))
         }
     }
@@ -131,9 +134,9 @@ struct ValueFuzzTests {
             // With a blank between them, so that the noise cannot change the name.
             let text = noise + " " + (carriers.randomElement(using: &round.dice) ?? "") + secret + " " + noise
             let shown = redacted(text)
-            try round.expect(!stands(secret, in: shown), "shows the secret: \(shown)")
-            try round.expect(redacted(shown) == shown, "twice is \(redacted(shown))")
-            try round.expect(printable(printable(text)) == printable(text), "printable twice")
+            try round.expect(!stands(secret, in: shown), "the text shows the secret: \(shown)")
+            try round.expect(redacted(shown) == shown, "redacted twice it is \(redacted(shown))")
+            try round.expect(printable(printable(text)) == printable(text), "a printable text changes again")
         }
     }
 }
@@ -201,7 +204,7 @@ private struct SlowGlob {
         var members: [ClosedRange<UInt32>] = []
         var end = close
         var at = body.startIndex
-        // A range may include the bracket that looked like the end only if it is not the end: `x-]` has three members.
+        // A bracket that looks like the end may belong to a range only if it is not the end: `x-]` has three members.
         while at < end {
             if at + 2 < pattern.endIndex, pattern[at + 1] == value("-"), pattern[at + 2] != value("]") {
                 if pattern[at] <= pattern[at + 2] { members.append(pattern[at]...pattern[at + 2]) }

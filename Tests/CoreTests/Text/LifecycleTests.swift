@@ -51,7 +51,7 @@ struct LifecycleTests {
         #expect(shown == Self.arrows)
     }
 
-    @Test("its diagram has the same transitions")
+    @Test("the diagram of docs/architecture/lifecycle.md has the same transitions")
     func diagram() throws {
         let diagram = try Self.page().drop { $0 != "stateDiagram-v2" }.prefix { !$0.hasPrefix("```") }
         var shown: [UploadState: [UploadEvent: UploadState]] = [:]
@@ -198,7 +198,7 @@ struct AdmissionTests {
         let verdict = Admission(total: 3).verdict(
             for: Self.remote(pause: Self.paused, health: Self.down), in: Self.inputs(everything: Self.paused))
         guard case .wait(let holds) = verdict else {
-            Issue.record("went")
+            Issue.record("the verdict lets the upload run")
             return
         }
         #expect(holds.map(\.kind) == [.global, .global, .destination])
@@ -329,7 +329,7 @@ struct StoredIdentityTests {
         "the same version is recognised after a remount, and any known difference is another one",
         arguments: [
             (base, true), (with { $0.inode = nil }, true), (with { $0.born = nil }, true),
-            // Copied to a new disk with its times: the same version as far as anybody can tell.
+            // A file copied to a new disk with its times: no known value shows another version.
             (with { ($0.fileSystem, $0.inode) = ("uuid-2", 99) }, true),
             (with { $0.fileSystem = nil }, true),
             (with { $0.size = 11 }, false), (with { $0.modified = 6 }, false), (with { $0.inode = 8 }, false),

@@ -18,7 +18,7 @@ struct PercentCodingTests {
         #expect(PercentCoding.encode("a/b c".utf8, keeping: "/") == "a/b%20c")
     }
 
-    @Test("of a repeated name the first counts")
+    @Test("the first value of a repeated name counts")
     func query() {
         #expect(PercentCoding.query(decoding: "a=1&b=%26&a=2&c&d=x=y") == ["a": "1", "b": "&", "c": "", "d": "x=y"])
         #expect(PercentCoding.query(decoding: "a=%") == nil)

@@ -8,7 +8,7 @@ struct CalendarTests {
     private static let minute: Int64 = 60_000
     private static let year = utc("2026-01-01T00:00:00").milliseconds..<utc("2027-01-01T00:00:00").milliseconds
 
-    /// Somewhere in 2026, more often near a change of the clocks than random times would be.
+    /// A moment in 2026, more often near a change of the clocks than random times would be.
     private static func moment(_ zone: TestZone, _ dice: inout Dice) -> WallTime {
         if let change = zone.changes.randomElement(using: &dice), Bool.random(using: &dice) {
             return WallTime(milliseconds: change.milliseconds + Int64.random(in: -2_000...2_000, using: &dice) * minute)
@@ -150,7 +150,7 @@ struct CalendarTests {
         #expect(always.value(at: utc("2026-11-20T00:00:00"), in: .utc))
         #expect(always.nextChange(after: utc("2026-11-20T00:00:00"), in: .utc) == nil)
         #expect(Timetable(anyOf: []).value(at: utc("2026-11-20T00:00:00"), in: .utc))
-        // Two halves of a day are always open together, and nothing changes where one follows the other.
+        // Two halves of a day are always open together, and there is no change between them.
         let halves = Timetable(anyOf: [Window(from: 0, to: 720), Window(from: 720, to: 1440)])
         #expect(halves.nextChange(after: utc("2026-11-20T00:00:00"), in: .utc) == nil)
     }

@@ -14,7 +14,9 @@ struct NamedTests {
         scene.remote.mediaID = "media-7"
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
-        try await eventually("it has its name") { try await scene.daemon.show(id).upload.remote?.id == "media-7" }
+        try await eventually("the upload has its remote name") {
+            try await scene.daemon.show(id).upload.remote?.id == "media-7"
+        }
         let view = try await scene.daemon.show("media-7").upload
         #expect(view.id == id && view.list == "ongoing" && view.remote?.verifiedBy == nil && view.remote?.url == nil)
         #expect(try await scene.daemon.list(ListQuery()).uploads.first?.remote?.id == "media-7")

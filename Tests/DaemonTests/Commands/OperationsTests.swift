@@ -51,7 +51,7 @@ private struct Scene {
         let scene = try await Scene()
         let running = Task { try await scene.daemon.run() }
         do {
-            try await eventually("it has started", holds: { !scene.daemon.isStarting })
+            try await eventually("the daemon has started", holds: { !scene.daemon.isStarting })
             try await body(scene)
         } catch {
             running.cancel()
@@ -163,7 +163,7 @@ struct OperationsTests {
             let held = try #require(try await scene.add(try scene.file("front/held.bin"), to: ["nas"]).first).id
             let paused = try #require(try await scene.add(try scene.file("back/paused.bin"), to: ["archive"]).first).id
             _ = try await scene.daemon.pause(Selection(ids: [paused]))
-            try await eventually("both wait") { try await ids("waiting") == [paused, held] }
+            try await eventually("both uploads wait") { try await ids("waiting") == [paused, held] }
             #expect(try await ids("paused") == [paused])
             _ = try await scene.daemon.resume(Selection(ids: [paused]))
             #expect(try await ids("paused") == [])

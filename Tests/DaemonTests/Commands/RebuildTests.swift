@@ -272,7 +272,9 @@ struct RebuildTests {
         #expect(row.asset.stagingMode == .export && row.asset.action == .delete)
         let daemon = try await Daemon.start(scene.settings, kinds: [scene.kind], log: .silent)
         let work = Task { try await daemon.run() }
-        try await eventually("it is sent, and the source goes") { try FileStatus.ifPresent(at: source) == nil }
+        try await eventually("the export is uploaded and its source deleted") {
+            try FileStatus.ifPresent(at: source) == nil
+        }
         work.cancel()
         try await work.value
         #expect(scene.remote.contents == [Array(noise(50).prefix(20))])
@@ -287,7 +289,7 @@ struct RebuildTests {
         let daemon = try await Daemon.start(scene.settings, kinds: [scene.kind], log: .silent)
         let work = Task { try await daemon.run() }
         let place = scene.folder.path.appending("staging/recovered/77")
-        try await eventually("the copy is set aside", holds: { try FileStatus.ifPresent(at: place) != nil })
+        try await eventually("the copy has been set aside", holds: { try FileStatus.ifPresent(at: place) != nil })
         work.cancel()
         try await work.value
         #expect(try Files.read(place) == noise(70))

@@ -37,8 +37,8 @@ struct ReceivingTests {
         #expect(try scene.copies.count == 1)
         scene.remote.letGo()
         try await scene.reach(.completed, [made.id])
-        try await eventually("the copy is gone") { try scene.copies.isEmpty }
-        try await eventually("nothing is left to be done") {
+        try await eventually("the staged copy has been deleted") { try scene.copies.isEmpty }
+        try await eventually("the release is done") {
             try await scene.daemon.show(made.id).upload.sourceState == "done"
         }
         try await scene.stop()
@@ -110,9 +110,9 @@ struct ReceivingTests {
             for await _ in gate { break }
             return noise(900_000)
         }
-        try await eventually("it has begun") { try scene.copies.count == 1 }
+        try await eventually("the reception has begun") { try scene.copies.count == 1 }
         let file = try await scene.add("file", size: 200_000)
-        try await eventually("the file waits for room") { await scene.daemon.stager.isShort }
+        try await eventually("the file waits for staging space") { await scene.daemon.stager.isShort }
         #expect(try await scene.state(file) == .staging)
         opener.yield()
         try await scene.reach(.completed, try await reply.uploads.map(\.id) + [file])
@@ -164,7 +164,7 @@ struct ReceivingTests {
         try await scene.isRunning(1)
         _ = try await scene.daemon.cancel(Selection(ids: [made.id]))
         let rescued = scene.folder.path.appending("staging/rescued")
-        try await eventually("the copy is rescued") {
+        try await eventually("the copy has been rescued") {
             try FileStatus.ifPresent(at: rescued) != nil && Files.names(in: rescued).count == 1
         }
         let name = try #require(try Files.names(in: rescued).first)

@@ -49,7 +49,7 @@ struct ReloadTests {
         try await scene.isRunning(1)
         scene.written.edit { $0.destinations[0].values["token"] = .text("another") }
         #expect(try await scene.daemon.reload().changes.map(\.words) == ["destination nas changed (token)"])
-        try await eventually("it began again") { scene.remote.began.count == 2 }
+        try await eventually("the upload has started again") { scene.remote.began.count == 2 }
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
         // The object that the first attempt made, and no second one.

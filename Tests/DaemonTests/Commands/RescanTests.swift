@@ -105,7 +105,7 @@ struct RescanTests {
         let scene = try await scene()
         let waiting = Task { try await scene.daemon.rescan(RescanRequest(wait: true)) }
         waiting.cancel()
-        // Either it was over before, or it ends now; it does not hang.
+        // The wait has ended before, or ends now; it does not hang.
         _ = await waiting.result
         try await scene.stop()
         await #expect(throws: Refusal.self) { try await scene.daemon.rescan(RescanRequest(wait: true)) }

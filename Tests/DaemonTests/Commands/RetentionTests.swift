@@ -57,13 +57,13 @@ struct RetentionTests {
         try await scene.reach(.removed, [failed])
         #expect(try await scene.daemon.show(failed).upload.error?.code == "scripted")
         // Its source exists: the copy is not needed.
-        try await eventually("its copy is gone") { try scene.copies.isEmpty }
-        try await eventually("its source stays") {
+        try await eventually("the staged copy has been deleted") { try scene.copies.isEmpty }
+        try await eventually("the source is kept") {
             try await scene.daemon.show(failed).upload.sourceState == "kept: an upload of it has failed"
         }
         clocks.advance(by: .seconds(35))
         scene.daemon.signals.history.signal()
-        try await eventually("the oldest is forgotten") { try await scene.state(done) == nil }
+        try await eventually("the oldest completed upload has been forgotten") { try await scene.state(done) == nil }
         #expect(try await scene.state(failed) == .removed)
         try await scene.stop()
     }
@@ -81,7 +81,7 @@ struct RetentionTests {
         let selection = Selection(ids: [id])
         _ = try await verb == "remove" ? scene.daemon.remove(selection) : scene.daemon.cancel(selection)
         let shelf = scene.folder.path.appending("staging/rescued")
-        let note = try await eventually("it is told where the copy is") {
+        let note = try await eventually("the source state names the place of the copy") {
             let state = try await scene.daemon.show(id).upload.sourceState
             return state.hasPrefix("kept: it was uploaded to no destination") ? state : nil
         }
@@ -90,7 +90,7 @@ struct RetentionTests {
         let place = shelf.appending(try #require(names.first))
         #expect(note.hasSuffix(place.display))
         #expect(try Files.read(place) == content)
-        // And it is named, for a person who wants it back.
+        // The copy is named, for a person who wants it back.
         if source == "gone" {
             let refusal = await #expect(throws: Refusal.self) { try await scene.daemon.retry(selection) }
             #expect(refusal?.code == .sourceMissing && refusal?.message.contains(place.display) == true)
@@ -105,15 +105,17 @@ struct RetentionTests {
         let shelf = try scene.folder.write("staging/rescued", [])
         try Files.remove(scene.folder.path.appending("cam/clip.mp4"))
         _ = try await scene.daemon.remove(Selection(ids: [id]))
-        try await eventually("it is said") {
+        try await eventually("the source state says that the copy cannot be moved") {
             try await scene.daemon.show(id).upload.sourceState.contains("to a safe place")
         }
         let other = try await scene.add("other.mp4")
         try await scene.reach(.completed, [other])
-        try await eventually("the other is released") {
+        try await eventually("the other source has been deleted") {
             try FileStatus.ifPresent(at: scene.folder.path.appending("cam/other.mp4")) == nil
         }
-        try await eventually("its copy alone is left") { try scene.copies.filter { $0 != "rescued" }.count == 1 }
+        try await eventually("only the copy that cannot be moved is left") {
+            try scene.copies.filter { $0 != "rescued" }.count == 1
+        }
         try Files.remove(shelf)
         try await scene.stop()
     }
@@ -124,7 +126,7 @@ struct RetentionTests {
         let id = try await fail(scene, "clip.mp4")
         _ = try await scene.daemon.remove(Selection(ids: [id]))
         #expect(try await scene.daemon.remove(Selection(ids: [id])).uploads.map(\.list) == ["history"])
-        try await eventually("its copy is gone") { try scene.copies.isEmpty }
+        try await eventually("the staged copy has been deleted") { try scene.copies.isEmpty }
         scene.remote.set(.waitUploading, for: "clip.mp4")
         let path = scene.folder.path.appending("cam/clip.mp4").display
         #expect(try await scene.daemon.retry(Selection(ids: [path])).uploads.map(\.generation) == [2])

@@ -41,14 +41,16 @@ struct EvaluationTests {
         try await scene.stop()
     }
 
-    /// The evaluations of one pass.
+    /// Returns the number of evaluations in one scheduler cycle.
     private func questions(_ scene: DaemonScene) async throws -> Int {
         let (scheduler, signal) = (scene.daemon.scheduler, scene.daemon.signals.scheduling)
-        try await eventually("the dispatcher waits") { signal.isWaiting }
+        try await eventually("the scheduler waits") { signal.isWaiting }
         let before = await scheduler.cycles.evaluations
         let looks = await scheduler.cycles.count
         signal.signal()
-        try await eventually("it has looked again") { await scheduler.cycles.count > looks && signal.isWaiting }
+        try await eventually("the scheduler has run another cycle") {
+            await scheduler.cycles.count > looks && signal.isWaiting
+        }
         return (await scheduler.cycles.evaluations - before) / (await scheduler.cycles.count - looks)
     }
 }

@@ -46,11 +46,11 @@ struct ExportingTests {
         let row = try await row(scene, id)
         #expect(row.upload.size == 700 && row.upload.mediaType == "video/mp4")
         #expect(row.asset.size == 2000 && row.asset.stagedSize == 700)
-        try await eventually("the source is released, and the copy gone") {
+        try await eventually("source and staged copy have been deleted") {
             let isGone = try FileStatus.ifPresent(at: path) == nil
             return try isGone && scene.copies.isEmpty
         }
-        try await eventually("nothing counts as staged") {
+        try await eventually("no bytes count as staged") {
             try await scene.daemon.context.store.read { try $0.staging.totalBytes() } == 0
         }
         try await scene.stop()
@@ -70,7 +70,7 @@ struct ExportingTests {
         try file.close(named: path)
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
-        try await eventually("the release is over") { try await row(scene, id).asset.sourceState == .kept }
+        try await eventually("the release has kept the source") { try await row(scene, id).asset.sourceState == .kept }
         #expect(try FileStatus.ifPresent(at: path) != nil)
         try await scene.stop()
     }
@@ -96,7 +96,7 @@ struct ExportingTests {
     func missing() async throws {
         let scene = try await scene("", program: "no-such-program-anywhere")
         let waits = try await scene.add("clip.mov", size: 2000)
-        try await eventually("it says what is missing") {
+        try await eventually("a hold names the missing program") {
             let holds = try await scene.daemon.show(waits).upload.holds
             return holds.contains { $0.text.contains("no-such-program-anywhere") }
         }
@@ -116,7 +116,7 @@ struct ExportingTests {
         let scene = try await scene("echo $$ > \"$(readlink -f \"$1\").pid\"; echo 40%; exec sleep 600")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
-        try await eventually("its progress is known") {
+        try await eventually("the progress of the export is known") {
             try await scene.daemon.show(id).upload.staging?.fraction == 0.4
         }
         #expect(try await scene.daemon.show(id).upload.staging?.work == "exporting")
@@ -129,8 +129,8 @@ struct ExportingTests {
             String(decoding: try Files.read(FilePath(bytes: path.bytes + Array(".pid".utf8))).dropLast(), as: UTF8.self)
         )
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
-        try await eventually("the command is gone") { kill(try #require(pid), 0) == -1 }
-        try await eventually("nothing is left of it") { try scene.copies.isEmpty }
+        try await eventually("the export command has ended") { kill(try #require(pid), 0) == -1 }
+        try await eventually("no copy is left") { try scene.copies.isEmpty }
         #expect(try await scene.state(id) == .cancelled)
         try await scene.stop()
     }
@@ -140,7 +140,7 @@ struct ExportingTests {
         let scene = try await scene("echo $$ > \"$(readlink -f \"$1\").pid\"; echo 40%; exec sleep 600")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
-        try await eventually("it runs") { try await scene.daemon.show(id).upload.staging?.fraction == 0.4 }
+        try await eventually("the export runs") { try await scene.daemon.show(id).upload.staging?.fraction == 0.4 }
         let pid = Int32(
             String(decoding: try Files.read(FilePath(bytes: path.bytes + Array(".pid".utf8))).dropLast(), as: UTF8.self)
         )
@@ -152,10 +152,10 @@ struct ExportingTests {
     func settingGone() async throws {
         let scene = try await scene("", program: "no-such-program-anywhere")
         let id = try await scene.add("clip.mov", size: 2000)
-        try await eventually("it is held") { try await !scene.daemon.show(id).upload.holds.isEmpty }
+        try await eventually("the upload has a hold") { try await !scene.daemon.show(id).upload.holds.isEmpty }
         scene.written.edit { $0.folders[0].export = nil }
         _ = try await scene.daemon.reload()
-        try await eventually("it says what is missing now") {
+        try await eventually("a hold names the missing `export`") {
             try await scene.daemon.show(id).upload.holds.contains {
                 $0.text.contains("an `export`, which is no longer configured")
             }
@@ -163,7 +163,7 @@ struct ExportingTests {
         #expect(try await scene.state(id) == .staging)
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
         _ = try await scene.daemon.reload()
-        #expect(try await scene.daemon.status().warnings.isEmpty, "nothing waits for it any more")
+        #expect(try await scene.daemon.status().warnings.isEmpty, "no upload waits for the program")
         try await scene.stop()
     }
 }

@@ -53,16 +53,16 @@ struct HindsightTests {
         #expect(try await scene.daemon.status().exceptions?.count == 5)
         _ = try await scene.daemon.resume(Selection(destination: "nas"))
         try await scene.reach(.completed, [ids[0]])
-        try await eventually("what is over is not shown") {
+        try await eventually("exceptions of the completed upload are no longer shown") {
             try await scene.daemon.status().exceptions?.map { $0.name ?? "" }.sorted()
                 == [ids[1], ids[1], "cam"].sorted()
         }
         #expect(try await scene.daemon.why(ids[0]).answers.first?.exceptions?.map(\.scope) == ["folder"])
         _ = try await scene.daemon.cancel(Selection(ids: [ids[1]]))
-        try await eventually("nor is what was cancelled") {
+        try await eventually("exceptions of the cancelled upload are no longer shown") {
             try await scene.daemon.status().exceptions?.map(\.scope) == ["folder"]
         }
-        try await eventually("its source is said to stay") {
+        try await eventually("the source is shown as kept") {
             try await scene.daemon.show(ids[1]).upload.sourceState == "kept"
         }
         try await scene.stop()

@@ -24,7 +24,7 @@ struct InPlaceTests {
 
     /// The id of the first upload of a file that the watcher delivers.
     private func taken(_ scene: DaemonScene, _ path: FilePath) async throws -> String {
-        try await eventually("it is taken") { try await uploads(scene, of: path).first?.upload.id }
+        try await eventually("the file has an upload") { try await uploads(scene, of: path).first?.upload.id }
     }
 
     private func row(_ scene: DaemonScene, _ id: String) async throws -> UploadRow {
@@ -81,10 +81,12 @@ struct InPlaceTests {
         let id = try await taken(scene, path)
         try await scene.reach(.cancelled, [id])
         #expect(try await row(scene, id).failure?.code == "source_changed")
-        try await eventually("the new version is there") {
+        try await eventually("the new version has been uploaded") {
             try await uploads(scene, of: path).last { $0.upload.id != id && $0.upload.state == .completed } != nil
         }
-        try await eventually("what was sent of the old one is gone") { scene.remote.objects.count == 1 }
+        try await eventually("the remote object of the old version has been deleted") {
+            scene.remote.objects.count == 1
+        }
         #expect(scene.remote.contents.last == next)
         let all = try await uploads(scene, of: path).map {
             "\($0.upload.state) \($0.asset.identity) \($0.asset.changed)"
@@ -107,10 +109,12 @@ struct InPlaceTests {
         scene.remote.set(.waitUploading, for: "a.mp4")
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
-        try await eventually("the old one is being sent") { scene.daemon.operations.plan.live[id]?.phase == .uploading }
+        try await eventually("the old version is being uploaded") {
+            scene.daemon.operations.plan.live[id]?.phase == .uploading
+        }
         if isPaused {
             _ = try await scene.daemon.pause(Selection(ids: [id]))
-            try await eventually("it is paused") { try await scene.state(id) == .queued }
+            try await eventually("the upload is paused") { try await scene.state(id) == .queued }
         }
         scene.remote.set(.take, for: "a.mp4")
         let next = noise(700, seed: 77)
@@ -118,11 +122,13 @@ struct InPlaceTests {
         // The old upload cannot continue: it is stopped.
         try await scene.reach(.cancelled, [id])
         #expect(try await row(scene, id).failure?.code == "source_changed")
-        try await eventually("the new version is there, and released") {
+        try await eventually("the new version has been uploaded and released") {
             let last = try await uploads(scene, of: path).last
             return last?.upload.state == .completed && last?.asset.sourceState == .released
         }
-        try await eventually("what was sent of the old one is gone") { scene.remote.objects.count == 1 }
+        try await eventually("the remote object of the old version has been deleted") {
+            scene.remote.objects.count == 1
+        }
         #expect(scene.remote.contents == [next])
         #expect(try await uploads(scene, of: path).count == 2)
         try await scene.stop()
@@ -142,10 +148,10 @@ struct InPlaceTests {
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
         try await scene.reach(isRewritten ? .cancelled : .completed, [id])
-        try await eventually("one version is there") {
+        try await eventually("the last version has been uploaded") {
             try await uploads(scene, of: path).last?.upload.state == .completed
         }
-        try await eventually("and nothing else") { scene.remote.objects.count == 1 }
+        try await eventually("the remote has one object") { scene.remote.objects.count == 1 }
         #expect(scene.remote.contents.last == (try Files.read(path)))
         #expect(try await uploads(scene, of: path).count == (isRewritten ? 2 : 1))
         try await scene.stop()
@@ -197,7 +203,7 @@ struct InPlaceTests {
         try Files.rename(cam, to: elsewhere)
         _ = try await scene.daemon.resume(Selection(all: true))
         // The view with the wait, since the next view may be after another try.
-        let shown = try await eventually("it waits for its source") {
+        let shown = try await eventually("the upload waits for its source") {
             let view = try await scene.daemon.show(id).upload
             return view.holds.contains { $0.kind == "absent" } ? view : nil
         }
@@ -236,7 +242,7 @@ struct InPlaceTests {
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
         try await scene.reach(.cancelled, [id])
         scene.remote.letGo()
-        try await eventually("the asset is dropped") { try await row(scene, id).asset.state == .dropped }
+        try await eventually("the asset has been dropped") { try await row(scene, id).asset.state == .dropped }
         #expect(try Files.read(path) == noise(1000))
         _ = try await scene.daemon.retry(Selection(ids: [id]))
         try await scene.reach(.completed, [id])

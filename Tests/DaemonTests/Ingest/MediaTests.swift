@@ -47,7 +47,7 @@ struct RecordingTests {
         let video = try settled("a.jpg", picture(), scene)
         try await intake.record([try settled("a.xml", [1], scene), video], asUnit: true)
         try await intake.record([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")
-        try await eventually("all are there") { scene.remote.objects.count == 3 }
+        try await eventually("all three objects are at the remote") { scene.remote.objects.count == 3 }
         #expect(scene.remote.objects.map(\.display).sorted() == ["2024/a.jpg", "2024/a.srt", "2024/a.xml"])
         try await scene.stop()
     }

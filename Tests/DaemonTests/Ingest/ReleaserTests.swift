@@ -69,7 +69,7 @@ struct ReleaserTests {
         let running = Task { try await Self.releaser(parts).run() }
         defer { running.cancel() }
         for asset in away {
-            try await eventually("it is put off") {
+            try await eventually("the release has been deferred") {
                 try await parts.store.read { try $0.assets.find(asset) }?.sourceNote != nil
             }
         }
@@ -77,7 +77,7 @@ struct ReleaserTests {
         let new = try await Self.complete(path, of: folder.path.appending("other"), in: parts)
         _ = await parts.store.effort(.runs)
         parts.signals.release.signal()
-        try await eventually("the new one is released") {
+        try await eventually("the new source has been released") {
             try await parts.store.read { try $0.assets.find(new) }?.sourceState == .released
         }
         let reads = await parts.store.effort(.runs).filter { $0.key.hasSuffix("WHERE id = ?1 AND due = 1") }

@@ -44,9 +44,9 @@ struct SourceRetentionTests {
         #expect(try await going(scene).isEmpty)
         clocks.advance(by: .seconds(2))
         scene.daemon.signals.retention.signal()
-        try await eventually("the early one goes") { try !stands("early.mp4", scene) }
+        try await eventually("the source of the early upload has been deleted") { try !stands("early.mp4", scene) }
         #expect(try stands("late.mp4", scene))
-        try await eventually("that is said") {
+        try await eventually("the early upload shows its source as deleted") {
             try await scene.daemon.show(early).upload.sourceState == "done: deleted"
         }
         try await scene.stop()
@@ -75,7 +75,7 @@ struct SourceRetentionTests {
         try await scene.reach(.completed, [other.id])
         clocks.advance(by: .seconds(3601))
         scene.daemon.signals.retention.signal()
-        try await eventually("it goes") { try !stands("a.mp4", scene) }
+        try await eventually("the source has been deleted") { try !stands("a.mp4", scene) }
         try await scene.stop()
     }
 
@@ -90,7 +90,7 @@ struct SourceRetentionTests {
         scene.daemon.signals.retention.signal()
         let store = scene.daemon.context.store
         let asset = try #require(try await store.read { try $0.uploads.find(id) }?.asset)
-        try await eventually("it was looked at") {
+        try await eventually("the changed source has been checked") {
             try await store.read { try $0.assets.find(asset) }?.sourceNote?.contains("changed") ?? false
         }
         #expect(try stands("a.mp4", scene))
@@ -104,19 +104,19 @@ struct SourceRetentionTests {
         let id = try await scene.add("a.mp4")
         try await scene.reach(.completed, [id])
         try await kept(id, scene)
-        try await eventually("the room was looked at") { scene.daemon.signals.retention.isWaiting }
+        try await eventually("the sources have been checked") { scene.daemon.signals.retention.isWaiting }
         clocks.step(by: .seconds(400 * 86_400))
         scene.daemon.signals.retention.signal()
-        try await eventually("the room was looked at") { scene.daemon.signals.retention.isWaiting }
+        try await eventually("the sources have been checked") { scene.daemon.signals.retention.isWaiting }
         clocks.advance(by: .seconds(3000))
         scene.daemon.signals.retention.signal()
-        try await eventually("the room was looked at") { scene.daemon.signals.retention.isWaiting }
+        try await eventually("the sources have been checked") { scene.daemon.signals.retention.isWaiting }
         #expect(
             try await scene.daemon.context.store.read { try $0.keptSources.oldest(in: "cam", limit: 10) }.count == 1)
         #expect(try stands("a.mp4", scene))
         clocks.advance(by: .seconds(700))
         scene.daemon.signals.retention.signal()
-        try await eventually("it goes") { try !stands("a.mp4", scene) }
+        try await eventually("the source has been deleted") { try !stands("a.mp4", scene) }
         try await scene.stop()
     }
 

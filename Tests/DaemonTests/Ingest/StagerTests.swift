@@ -100,27 +100,29 @@ struct StagerTests {
         let running = Task { try await stager.run() }
         defer { running.cancel() }
         for (done, next) in [(first, second), (second, third)] {
-            try await eventually("one is staged, and the next waits") {
+            try await eventually("one file is staged, and the next one waits") {
                 let isStaged = try await scene.state(done.upload) == .queued
                 return isStaged
                     && scene.parts.troubles["staging"]?.text.contains("\(next.path.display), which is next") == true
             }
-            try await eventually("what needs no room went on") { try await scene.state(here.upload) == .queued }
-            // Like the release after the upload has arrived.
+            try await eventually("the file that needs no space is queued") {
+                try await scene.state(here.upload) == .queued
+            }
+            // Does what the release does after the upload has arrived.
             let asset = try #require(try await scene.parts.store.read { try $0.uploads.find(done.upload) }?.asset)
             try scene.parts.staging.remove(FilePath("\(asset)"))
             _ = try await scene.parts.store.write { try $0.transitions.cancel([done.upload]) }
             try await scene.parts.store.write { try $0.releases.finish([(asset, .kept)]) }
             scene.parts.signals.staging.signal()
         }
-        try await eventually("the last one fits") {
+        try await eventually("the last file is staged") {
             try await scene.state(third.upload) == .queued && scene.parts.troubles["staging"] == nil
         }
         let lines = scene.said.content.withLock { $0.filter { $0.contains("staging ") } }
         #expect(lines.count == 2, "\(lines)")
     }
 
-    @Test("of several waiting files only the first is named")
+    @Test("only the first of several waiting files is named")
     func first() async throws {
         let scene = try await Scene(cap: 10_000)
         let first = try await scene.record("first", size: 6_000)
@@ -129,7 +131,7 @@ struct StagerTests {
         let stager = scene.parts.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
-        try await eventually("one is staged") { try await scene.state(first.upload) == .queued }
+        try await eventually("the first file is staged") { try await scene.state(first.upload) == .queued }
         for round in 0..<300 {
             scene.parts.signals.staging.signal()
             try await eventually("all workers are idle") {
@@ -150,12 +152,14 @@ struct StagerTests {
         let stager = scene.parts.stager()
         let running = Task { try await stager.run() }
         defer { running.cancel() }
-        try await eventually("it is short") { scene.parts.troubles["staging"] != nil }
+        try await eventually("the lack of staging space is reported") { scene.parts.troubles["staging"] != nil }
         for number in 0..<100 {
             let here = try await scene.record("here-\(number)", size: 10, stagingMode: .inPlace)
             scene.parts.signals.staging.signal()
             if number % 10 == 9 {
-                try await eventually("it went on") { try await scene.state(here.upload) == .queued }
+                try await eventually("the file that needs no space is queued") {
+                    try await scene.state(here.upload) == .queued
+                }
             }
         }
         let lines = scene.said.content.withLock { $0.filter { $0.contains("staging ") } }

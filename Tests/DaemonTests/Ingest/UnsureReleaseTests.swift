@@ -147,7 +147,7 @@ struct UnsureReleaseTests {
         _ = scene.parts.unsureReleases.clear("cam")
         try Files.remove(scene.path)
         let running = Task { try await scene.parts.releaser(scene.writers).run() }
-        try await eventually("the releaser rests") { scene.parts.signals.release.isWaiting }
+        try await eventually("the releaser waits") { scene.parts.signals.release.isWaiting }
         running.cancel()
         #expect(scene.parts.unsureReleases.all.isEmpty)
     }
@@ -174,7 +174,7 @@ struct UnsureReleaseTests {
 
     // MARK: It is unknown which programs have it open
 
-    @Test("on a local disk it stays for good with the reason, is not uploaded again, and status names the remedy")
+    @Test("a source on a local disk stays for good with the reason, is not uploaded again, and status names the remedy")
     func keeps() async throws {
         let scene = try await Scene(.unknown(.notTold))
         try await scene.release(until: "it is judged") { try await scene.isOver() }
@@ -189,7 +189,7 @@ struct UnsureReleaseTests {
         #expect(said.count == 1 && said[0].contains("folder cam") && said[0].contains("CAP_LEASE"))
     }
 
-    @Test("on a shared file system it is released after ten minutes, unaffected by a restart or a clock change")
+    @Test("a source on a shared file system is released after ten minutes, despite a restart or a clock change")
     func waits() async throws {
         let scene = try await Scene(.unknown(.elsewhere))
         func isWaiting() async throws -> Bool {
@@ -210,7 +210,7 @@ struct UnsureReleaseTests {
         #expect(try !scene.stands)
     }
 
-    @Test("runs that end before that time add up to one wait, as with a timer")
+    @Test("runs of less than ten minutes add up to one wait, as with a timer")
     func once() async throws {
         let scene = try await Scene(.unknown(.elsewhere))
         try await scene.release(until: "it waits") { try await scene.source().note != nil }
@@ -226,7 +226,7 @@ struct UnsureReleaseTests {
         #expect(try !scene.stands)
     }
 
-    @Test("a source that changed in that time is uploaded as a new version, even with the same size and time")
+    @Test("a source that changed in those ten minutes is uploaded as a new version, even with the same size and time")
     func changesInTime() async throws {
         let scene = try await Scene(.unknown(.elsewhere), .after(.seconds(60)))
         try await scene.release(until: "it waits") { try await scene.source().note != nil }
@@ -238,7 +238,9 @@ struct UnsureReleaseTests {
         #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])
     }
 
-    @Test("a folder may configure what happens to it", arguments: [WriterSearch.Doubt.elsewhere, .notTold])
+    @Test(
+        "a folder may configure what happens to a source that may be open",
+        arguments: [WriterSearch.Doubt.elsewhere, .notTold])
     func configured(_ doubt: WriterSearch.Doubt) async throws {
         let deleting = try await Scene(.unknown(doubt), .delete)
         try await deleting.release(until: "it is released") { try await deleting.source().state == .released }
@@ -254,14 +256,14 @@ struct UnsureReleaseTests {
         let releaser = scene.parts.releaser(scene.writers)
         let running = Task { try await releaser.run() }
         defer { running.cancel() }
-        try await eventually("it waits") { try await scene.source().note != nil }
+        try await eventually("the release waits") { try await scene.source().note != nil }
         _ = scene.parts.unsureReleases.set("cam", Hold(.disk, since: scene.clocks.wall(), text: "x"))
         var setup = scene.parts.setup
         setup.settings.folders[0].releaseUnsure = .delete
         scene.parts.context.configuration.replace(setup)
         try await releaser.judgeAnew(["cam"])
         scene.parts.signals.release.signal()
-        try await eventually("it is released") { try await scene.source().state == .released }
+        try await eventually("the source has been released") { try await scene.source().state == .released }
         #expect(scene.parts.unsureReleases.all.isEmpty)
     }
 

@@ -83,7 +83,7 @@ struct MetricsTests {
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000, files: 9)])
         }
         func view() async throws -> MetricsView { try await scene.daemon.metrics() }
-        try await eventually("the ledger is read") {
+        try await eventually("the ledger has been read") {
             number(try await view(), .quotaUsedBytes, "policy", "1 kB a day") == 0
         }
         #expect(number(try await view(), .quotaLimitBytes, "policy", "1 kB a day") == 1000)
@@ -162,12 +162,12 @@ struct MetricsTests {
     func files() async throws {
         let scene = try await DaemonScene()
         let (text, status) = (scene.folder.path.appending("a.prom"), scene.folder.path.appending("s.json"))
-        try await eventually("the writer waits") { scene.daemon.signals.metrics.isWaiting }
+        try await eventually("the writer of the metrics waits") { scene.daemon.signals.metrics.isWaiting }
         scene.written.edit {
             $0.metrics = MetricsSettings(textfile: text, statusFile: status, every: .seconds(3600))
         }
         #expect(try await scene.daemon.reload().changes.map(\.keys) == [["textfile", "status_file", "every"]])
-        try await eventually("both are there") { try FileStatus.ifPresent(at: status) != nil }
+        try await eventually("both files exist") { try FileStatus.ifPresent(at: status) != nil }
         #expect(try String(decoding: Files.read(text), as: UTF8.self).hasPrefix("# HELP sluice_"))
         #expect(try Files.read(status).last == UInt8(ascii: "\n"))
         #expect(try JSON.value(StatusView.self, from: Files.read(status)).pid == getpid())
@@ -175,13 +175,13 @@ struct MetricsTests {
         let before = try FileStatus(at: text).inode
         scene.written.edit { $0.metrics.every = .milliseconds(20) }
         _ = try await scene.daemon.reload()
-        try await eventually("it is written again and again") { try FileStatus(at: text).inode != before }
+        try await eventually("the text file is written repeatedly") { try FileStatus(at: text).inode != before }
         scene.written.edit { $0.metrics = MetricsSettings() }
         _ = try await scene.daemon.reload()
-        try await eventually("it sleeps") { scene.daemon.signals.metrics.isWaiting }
+        try await eventually("the writer of the metrics waits") { scene.daemon.signals.metrics.isWaiting }
         for path in [text, status] { try Files.remove(path) }
         _ = try await scene.daemon.reload()
-        try await eventually("it sleeps") { scene.daemon.signals.metrics.isWaiting }
+        try await eventually("the writer of the metrics waits") { scene.daemon.signals.metrics.isWaiting }
         #expect(try FileStatus.ifPresent(at: text) == nil)
         try await scene.stop()
     }
@@ -192,14 +192,14 @@ struct MetricsTests {
         let text = scene.folder.path.appending("none/a.prom")
         scene.written.edit { $0.metrics = MetricsSettings(textfile: text, every: .milliseconds(20)) }
         _ = try await scene.daemon.reload()
-        try await eventually("it is said") {
+        try await eventually("a warning names the file that cannot be written") {
             try await scene.daemon.status().warnings.contains { $0.hasPrefix("metrics.textfile cannot be written: ") }
         }
         #expect(number(try await scene.daemon.metrics(), .troubles) == 1)
         let id = try await scene.add("a")
         try await scene.reach(.completed, [id])
         try Files.makeFolders(text.parent)
-        try await eventually("it is written, and nothing is said any more") {
+        try await eventually("the file exists and the warning is gone") {
             let isThere = try FileStatus.ifPresent(at: text) != nil
             let warnings = try await scene.daemon.status().warnings
             return isThere && warnings.isEmpty

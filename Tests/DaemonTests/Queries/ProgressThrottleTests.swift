@@ -30,7 +30,7 @@ struct ProgressThrottleTests {
         #expect(throttle.due(Self.running(1, sent: 0), now: Self.at(1_503)) == ["0"])
     }
 
-    @Test("of many simultaneous changes some are reported at a time, and each gets its turn")
+    @Test("many simultaneous changes are reported some at a time, and each gets its turn")
     func many() {
         var throttle = ProgressThrottle()
         var counts: [String: Int] = [:]

@@ -119,7 +119,7 @@ struct UsageTests {
         #expect(try await store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }.map(\.at) == [hour])
         clocks.advance(by: .seconds(50 * 86_400))
         scene.daemon.signals.maintenance.signal()
-        try await eventually("the hour became its day") {
+        try await eventually("the hours have been merged into their day") {
             try await store.read { try $0.ledger.usage(since: WallTime(milliseconds: 0)) }.map(\.at)
                 == [Period.day.interval(around: hour, in: .local).lowerBound]
         }

@@ -33,7 +33,7 @@ struct WhyTests {
         let scene = try await DaemonScene {
             $0.folders[0].watch.path = folder.path.appending("nas/cam")
         }
-        try await eventually("it is known", within: .seconds(50)) {
+        try await eventually("the folder is known to be stuck", within: .seconds(50)) {
             scene.daemon.watcher.states().contains { $0.folder == "cam" && $0.isStuck }
         }
         let report = try await scene.daemon.check(CheckRequest(folder: "cam"))
@@ -60,7 +60,7 @@ struct WhyTests {
     func folder() async throws {
         let scene = try await DaemonScene()
         let path = scene.folder.path.appending("cam")
-        let answer = try await eventually("it is looked through") {
+        let answer = try await eventually("the folder has been scanned") {
             let answer = try await scene.daemon.why(path.display).answers.first
             return answer?.text.hasSuffix("it is watched") == true ? answer : nil
         }
@@ -71,7 +71,7 @@ struct WhyTests {
         let held = try #require(try await scene.daemon.why(path.display + "/").answers.first)
         #expect(held.holds.map(\.text) == ["destination nas is paused", "folder cam is paused"])
         try Files.rename(path, to: scene.folder.path.appending("away"))
-        try await eventually("it is absent") {
+        try await eventually("the folder is absent") {
             try await scene.daemon.why(path.display).answers.first?.text.contains("it is absent: ") == true
         }
         try await scene.stop()
@@ -86,10 +86,12 @@ struct WhyTests {
         scene.remote.standard = .fail(.again(after: nil))
         let id = try await scene.add("a.mp4")
         func holds() async throws -> [HoldView] { try await scene.daemon.why(id).answers.first?.holds ?? [] }
-        let own = try await eventually("it has failed") { try await holds().first { $0.kind == "backoff" } }
+        let own = try await eventually("the upload has failed and waits for its next attempt") {
+            try await holds().first { $0.kind == "backoff" }
+        }
         #expect(own.text.hasSuffix("; the next attempt follows `retry: {first: 1d, max: 4d}`"), "\(own.text)")
         scene.goOn(clocks, to: try Times.local(23).advanced(by: .seconds(36_000)))
-        try await eventually("the window is closed") {
+        try await eventually("the window has closed") {
             let kinds = try await holds().map(\.kind)
             return kinds == ["schedule", "backoff"] ? kinds : nil
         }
@@ -103,17 +105,17 @@ struct WhyTests {
             $0.folders[0].watch.marker = MarkerName("{name}.done")
         }
         let cam = scene.folder.path.appending("cam")
-        // A file that arrives before that was there before.
+        // A file that arrives before the first scan would count as an existing one.
         try await eventually("the folder is watched") {
             try await scene.daemon.why(cam.display).answers.first?.text.hasSuffix("it is watched")
         }
         try Files.replace(cam.appending("a.mp4"), with: [1, 2, 3])
         let path = cam.appending("a.mp4").display
-        try await eventually("it waits for its marker") {
+        try await eventually("the file waits for its marker") {
             try await scene.daemon.why(path).answers.first?.text.contains("marker") == true
         }
         try Files.rename(cam, to: scene.folder.path.appending("away"))
-        let answer = try await eventually("its folder is gone") {
+        let answer = try await eventually("the file waits for its absent folder") {
             let answer = try await scene.daemon.why(path).answers.first
             return answer?.text.contains("absent: ") == true ? answer : nil
         }

@@ -23,7 +23,7 @@ struct WhyWaitsTests {
     }
 
     private func hold(of path: FilePath, _ scene: DaemonScene, _ kind: String) async throws -> HoldView {
-        try await eventually("it waits") {
+        try await eventually("the file waits") {
             try await scene.daemon.why(path.display).answers.first?.holds.first { $0.kind == kind }
         }
     }
@@ -51,7 +51,7 @@ struct WhyWaitsTests {
     func age() async throws {
         let (scene, cam) = try await watching { $0.watch.limits.minAge = .seconds(7200) }
         try Files.replace(cam.appending("a.mp4"), with: [1])
-        let hold = try await eventually("it waits for its age") {
+        let hold = try await eventually("the file waits for its minimum age") {
             let hold = try await scene.daemon.why(cam.appending("a.mp4").display).answers.first?.holds.first
             return hold?.text.contains("min_age") == true ? hold : nil
         }
@@ -64,7 +64,7 @@ struct WhyWaitsTests {
     func marker() async throws {
         let (scene, cam) = try await watching { $0.watch.marker = MarkerName("{name}.done") }
         try Files.replace(cam.appending("a.mp4"), with: [1])
-        let hold = try await eventually("it waits for its marker") {
+        let hold = try await eventually("the file waits for its marker") {
             let hold = try await scene.daemon.why(cam.appending("a.mp4").display).answers.first?.holds.first
             return hold?.text.contains("marker") == true ? hold : nil
         }
@@ -79,7 +79,7 @@ struct WhyWaitsTests {
         let path = cam.appending("a.mp4")
         let file = try Descriptor.open(path, for: .creating)
         try file.write([1, 2, 3], named: path)
-        let hold = try await eventually("it is open", within: .seconds(30)) {
+        let hold = try await eventually("another process has the file open", within: .seconds(30)) {
             let hold = try await scene.daemon.why(path.display).answers.first?.holds.first
             return hold?.text.hasPrefix("another process has it open") == true ? hold : nil
         }
@@ -105,7 +105,7 @@ struct WhyWaitsTests {
             $0.group = GroupRule(wait: .milliseconds(10), sidecars: ["xml", "srt"])
         }
         try Files.replace(place.appending("b.xml"), with: [1])
-        let sidecar = try await eventually("no video comes") {
+        let sidecar = try await eventually("the sidecar waits for its video") {
             let hold = try await other.daemon.why(place.appending("b.xml").display).answers.first?.holds.first
             return hold?.text.contains("sidecar") == true ? hold : nil
         }
@@ -120,7 +120,7 @@ struct WhyWaitsTests {
         _ = try await scene.daemon.pause(Selection(destination: "nas"))
         try await scene.reach(.queued, [try await scene.add("a.mp4", size: 600)])
         let id = try await scene.add("b.mp4", size: 600)
-        let hold = try await eventually("it waits for room") {
+        let hold = try await eventually("the upload waits for staging space") {
             try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == "disk" }
         }
         #expect(hold.text.contains("of at most 1.0 kB (`staging.max_size`)"), "\(hold.text)")
@@ -153,7 +153,7 @@ struct WhyWaitsTests {
             }
             scene.remote.standard = .fail(remedy)
             let id = try await scene.add("a.mp4")
-            let hold = try await eventually("it is held") {
+            let hold = try await eventually("the upload is held") {
                 try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == kind }
             }
             #expect(hold.text.hasSuffix(words), "\(hold.text)")

@@ -24,9 +24,9 @@ struct AfterPartTests {
         let scene = try await DaemonScene()
         scene.remote.standard = .waitParts
         let id = try await scene.add("a.mp4", size: 400)
-        try await eventually("the first part goes") { scene.remote.parts == [0] }
+        try await eventually("the first part is being sent") { scene.remote.parts == [0] }
         scene.remote.step()
-        try await eventually("the second goes") { scene.remote.parts == [0, 1] }
+        try await eventually("the second part is being sent") { scene.remote.parts == [0, 1] }
         return (scene, id)
     }
 
@@ -35,7 +35,9 @@ struct AfterPartTests {
         for _ in 0..<2 {
             let before = await scene.daemon.scheduler.cycles.count
             scene.daemon.signals.scheduling.signal()
-            try await eventually("it has looked") { await scene.daemon.scheduler.cycles.count > before }
+            try await eventually("the scheduler has run another cycle") {
+                await scene.daemon.scheduler.cycles.count > before
+            }
         }
     }
 
@@ -54,7 +56,7 @@ struct AfterPartTests {
         try await status(scene)
         #expect(try await scene.state(id) == .uploading)
         #expect(scene.remote.began == ["a.mp4"] && scene.remote.running == ["a.mp4"])
-        // It is held already, and shown so.
+        // The upload is already held, and is shown so.
         #expect(try await holds(scene, id) == [scope == .one ? "operator" : "global"])
         scene.remote.step()
         try await scene.reach(.queued, [id])
@@ -63,9 +65,9 @@ struct AfterPartTests {
         #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.acked == 200)
         #expect(try await scene.daemon.show(id).upload.state == .waiting)
         _ = try await scene.daemon.resume(Self.selection(scope, id))
-        try await eventually("it goes on behind that") { scene.remote.parts.contains(2) }
+        try await eventually("the third part is being sent") { scene.remote.parts.contains(2) }
         scene.remote.letGo()
-        try await eventually("all has arrived") {
+        try await eventually("the upload has completed") {
             scene.remote.step()
             return try await scene.state(id) == .completed
         }
@@ -74,13 +76,13 @@ struct AfterPartTests {
     }
 
     @Test(
-        "resumed before the part is complete, the attempt continues as if it had not been paused",
+        "an attempt resumed before its part is complete continues as if it had not been paused",
         arguments: Tier.sample(Scope.allCases))
     func resumed(_ scope: Scope) async throws {
         let (scene, id) = try await begun()
         _ = try await scene.daemon.pause(Self.selection(scope, id, afterPart: true))
         _ = try await scene.daemon.resume(Self.selection(scope, id))
-        try await eventually("all has arrived") {
+        try await eventually("the upload has completed") {
             scene.remote.step()
             return try await scene.state(id) == .completed
         }
@@ -130,8 +132,8 @@ struct AfterPartTests {
         var selection = Self.selection(.all, id, afterPart: true)
         selection.duration = 1
         _ = try await scene.daemon.pause(selection)
-        try await eventually("the pause is over") { try await scene.daemon.status().paused.isEmpty }
-        try await eventually("all has arrived") {
+        try await eventually("the pause has ended") { try await scene.daemon.status().paused.isEmpty }
+        try await eventually("the upload has completed") {
             scene.remote.step()
             return try await scene.state(id) == .completed
         }
@@ -148,7 +150,7 @@ struct AfterPartTests {
         #expect(upload.pausedAt != nil && upload.acked == 100 && upload.state == .queued)
     }
 
-    @Test("of bundled files, those not being sent wait, together and alone")
+    @Test("bundled files that are not being sent wait, together and alone")
     func together() async throws {
         let scene = try await DaemonScene()
         scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
@@ -157,11 +159,13 @@ struct AfterPartTests {
         var ids: [String] = []
         try await scene.isRunning(1)
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
-        try await eventually("they go") { scene.remote.bundles.flatMap(\.self).count + scene.remote.began.count >= 4 }
+        try await eventually("all four files are being sent") {
+            scene.remote.bundles.flatMap(\.self).count + scene.remote.began.count >= 4
+        }
         let began = scene.remote.began
         _ = try await scene.daemon.pause(Selection(all: true, afterPart: true))
         scene.remote.letGo()
-        // It is sent in one request: it completes.
+        // The upload is sent in one request, so it completes.
         try await scene.reach(.completed, [long])
         let bundled = Set(scene.remote.bundles.flatMap(\.self).map(\.display))
         let left = try await ids.asyncCompactMap { id in

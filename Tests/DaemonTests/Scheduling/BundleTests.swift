@@ -42,7 +42,7 @@ struct BundleTests {
         try await scene.reach(.completed, ids)
         #expect(scene.remote.objects.count == 50 && Set(scene.remote.objects).count == 50)
         #expect(scene.remote.bundles.allSatisfy { $0.count <= 4 })
-        #expect(scene.remote.began.isEmpty, "none went alone")
+        #expect(scene.remote.began.isEmpty, "no file was uploaded alone")
         #expect(try await scene.daemon.status().counts.completed == 50)
         try await scene.stop()
     }
@@ -120,7 +120,9 @@ struct BundleTests {
         scene.remote.letGo()
         try await scene.reach(.completed, ids.filter { $0 != ids[5] })
         #expect(try await scene.state(ids[5]) == .cancelled)
-        try await eventually("what it left at the remote is removed") { !scene.remote.objects.contains("small 5") }
+        try await eventually("the remote object of the cancelled file has been deleted") {
+            !scene.remote.objects.contains("small 5")
+        }
         #expect(scene.remote.objects.count == 31)
         try await scene.stop()
     }
@@ -134,7 +136,7 @@ struct BundleTests {
         #expect(scene.remote.bundles.isEmpty && scene.remote.began.count == 3)
         scene.remote.standard = .waitUploading
         let small = try await scene.add("begun", size: 10)
-        try await eventually("it runs") { scene.remote.bundles.count == 1 }
+        try await eventually("the upload of the small file runs") { scene.remote.bundles.count == 1 }
         _ = try await scene.daemon.pause(Selection(all: true))
         try await scene.reach(.queued, [small])
         scene.remote.standard = .take

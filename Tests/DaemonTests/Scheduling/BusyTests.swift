@@ -29,7 +29,7 @@ struct BusyBookTests {
         #expect(book.nextCheck(at: at(0)) == nil)
         #expect(book.due([command], at: at(1)) == [command: .seconds(10)])
         #expect(book.isAsking)
-        // It hangs.
+        // The command hangs.
         #expect(book.due([command], at: at(40)).isEmpty)
         #expect(book.nextCheck(at: at(40)) == nil)
         _ = book.heard(.busy, of: command, asked: at(1), at: wall)
@@ -122,7 +122,7 @@ struct BusyBookTests {
         ])
         #expect(book.due([command], at: at(0)) == [command: .seconds(2)])
         book.keep([])
-        // A question that is under way is not started again.
+        // A running query is not started again.
         #expect(book.isAsking)
         _ = book.heard(.busy, of: command, asked: at(0), at: wall)
         #expect(book.nextCheck(at: at(0)) == .seconds(5))
@@ -134,7 +134,7 @@ struct BusyBookTests {
 
 @Suite("`busy` in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct BusyDaemonTests {
-    /// A source that gives a test's answers, and counts the questions.
+    /// A source of `busy` that gives the answers of a test, and counts the queries.
     private final class Camera: Sendable {
         private let state = Mutex((answer: BusyAnswer.Answer.free, asked: 0, most: 0, now: 0))
         var answer: BusyAnswer.Answer {
@@ -142,7 +142,7 @@ struct BusyDaemonTests {
             set { state.withLock { $0.answer = newValue } }
         }
         var asked: Int { state.withLock { $0.asked } }
-        /// The most questions at the same time.
+        /// The largest number of simultaneous queries.
         var most: Int { state.withLock { $0.most } }
         var status: BusyProbe {
             BusyProbe { [self] _, _ in
@@ -190,7 +190,7 @@ struct BusyDaemonTests {
         #expect(try await scene.state(id) == .queued)
         // An unknown state holds uploads as well, and is reported as unknown.
         camera.answer = .unknown(problem: "hangs", remedy: "kick it")
-        try await eventually("it is told") {
+        try await eventually("`why` reports the unknown state of the camera") {
             try await scene.daemon.why(id).answers.first?.text
                 == "`/bin/is-recording` hangs, which counts as busy; kick it: `busy` of folder cam"
         }
@@ -211,7 +211,7 @@ struct BusyDaemonTests {
         let held = try await scene.add("a.mp4", in: "solo")
         let sent = try await scene.add("b.mp4")
         try await scene.reach(.completed, [sent])
-        try await eventually("nothing is scheduled") {
+        try await eventually("the scheduler has scheduled nothing") {
             let isAsking = await scheduler.busy.states.isAsking
             return try await scheduler.nextDeadline() == nil && !isAsking
                 && scene.daemon.signals.scheduling.isWaiting
@@ -219,16 +219,18 @@ struct BusyDaemonTests {
         let asked = camera.asked
         #expect(asked > 0)
         // The earlier answer no longer counts, and is no hold either.
-        try await eventually("its time is over") { await scheduler.snapshot.inputs.busy.isEmpty }
+        try await eventually("the earlier answer no longer counts") { await scheduler.snapshot.inputs.busy.isEmpty }
         #expect(try await scene.daemon.show(held).upload.holds.map(\.kind) == ["schedule"])
         #expect(try await scene.daemon.status().destinations.first?.hold == nil)
         scene.daemon.signals.scheduling.signal()
-        try await eventually("it has looked") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         #expect(camera.asked == asked)
         // When a file arrives, the source is asked first.
         camera.answer = .busy
         let late = try await scene.add("c.mp4")
-        try await eventually("it waits") { try await scene.daemon.show(late).upload.holds.map(\.kind) == ["busy"] }
+        try await eventually("the upload waits for the camera") {
+            try await scene.daemon.show(late).upload.holds.map(\.kind) == ["busy"]
+        }
         #expect(scene.remote.began.count == 1)
         camera.answer = .free
         try await scene.reach(.completed, [late])
@@ -240,7 +242,7 @@ struct BusyDaemonTests {
         let scene = try await scene { $0.destinations[0].policy.rules = PolicyRules(busy: Self.command) }
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
-        try await eventually("it is made") { scene.remote.objects.count == 1 }
+        try await eventually("the remote object has been created") { scene.remote.objects.count == 1 }
         camera.answer = .busy
         try await scene.isRunning(0)
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
@@ -249,7 +251,7 @@ struct BusyDaemonTests {
         try await eventually("the camera is asked for the removal") { camera.asked > asked + 2 }
         #expect(scene.remote.objects.count == 1)
         camera.answer = .free
-        try await eventually("it is removed") { scene.remote.objects.isEmpty }
+        try await eventually("the remote object has been deleted") { scene.remote.objects.isEmpty }
         try await eventually("no check is scheduled") { try await scene.daemon.scheduler.nextDeadline() == nil }
         try await scene.stop()
     }
@@ -260,7 +262,9 @@ struct BusyDaemonTests {
         let mark = folder.path.appending("run/recording")
         let scene = try await DaemonScene { $0.policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
         let scheduler = scene.daemon.scheduler
-        try await eventually("it was looked at") { await scheduler.snapshot.inputs.busy[.file(mark)]?.isFree == true }
+        try await eventually("the file has been checked") {
+            await scheduler.snapshot.inputs.busy[.file(mark)]?.isFree == true
+        }
         #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
@@ -268,7 +272,9 @@ struct BusyDaemonTests {
         try folder.write("run/recording", [])
         try await scene.isRunning(0)
         let text = "`\(mark.display)` exists: `busy` of policy"
-        try await eventually("it is told") { try await scene.daemon.why(id).answers.first?.text == text }
+        try await eventually("`why` names the file that counts as busy") {
+            try await scene.daemon.why(id).answers.first?.text == text
+        }
         #expect(try await scheduler.nextDeadline() == nil)
         scene.remote.letGo()
         try Files.remove(mark)
@@ -287,13 +293,15 @@ struct BusyDaemonTests {
         let id = try await scene.add("a.mp4")
         let other = try await scene.add("b.mp4", in: "solo")
         try await scene.reach(.completed, [other])
-        try await eventually("it is told") {
+        try await eventually("`why` says that the file cannot be checked") {
             try await scene.daemon.why(id).answers.first?.text
                 == "`\(mark.display)` cannot be checked because its disk does not respond, which counts as busy; check the "
                 + "server that it is on: `busy` of folder cam"
         }
         dead.release()
-        try await eventually("it goes", within: .seconds(60)) { try await scene.state(id) == .completed }
+        try await eventually("the upload has completed", within: .seconds(60)) {
+            try await scene.state(id) == .completed
+        }
         try await scene.stop()
     }
 
@@ -313,7 +321,9 @@ struct BusyDaemonTests {
         scene.written.edit { $0.policy.rules.busy = BusyRule(.file(here)) }
         #expect(try await scene.daemon.reload().applied)
         try await scene.isRunning(0)
-        try await eventually("it waits") { try await scene.daemon.show(id).upload.holds.map(\.kind) == ["busy"] }
+        try await eventually("the upload waits because of `busy`") {
+            try await scene.daemon.show(id).upload.holds.map(\.kind) == ["busy"]
+        }
         scene.remote.letGo()
         scene.written.edit { $0.policy.rules.busy = nil }
         #expect(try await scene.daemon.reload().applied)
@@ -327,12 +337,16 @@ struct BusyDaemonTests {
         camera.answer = .busy
         let id = try await scene.add("a.mp4")
         let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
-        try await eventually("it waits") { try await scene.daemon.why(id).answers.first?.text == text }
+        try await eventually("the upload waits for the camera") {
+            try await scene.daemon.why(id).answers.first?.text == text
+        }
         let planned = await scene.daemon.scheduler.planned.inputs
         #expect(planned.busy[Self.command.source]?.answer == .busy)
         camera.answer = .free
         try await scene.reach(.completed, [id])
-        try await eventually("its word is over") { await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty }
+        try await eventually("the answer of the camera no longer counts") {
+            await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty
+        }
         #expect(await scene.daemon.scheduler.planned.inputs.busy[Self.command.source]?.isFree == true)
         try await scene.stop()
     }

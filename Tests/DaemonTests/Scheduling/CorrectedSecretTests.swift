@@ -139,7 +139,7 @@ struct CorrectedSecretTests {
         let scene = try await scene(place, server, file, clocks)
         let id = try await scene.add("a.mp4")
         let isHeld = place.type != "tus" || place.status != 400
-        try await eventually("it is refused") {
+        try await eventually("the wrong secret has been refused") {
             if isHeld { return await scene.daemon.scheduler.hold(of: "nas") != nil }
             return try await scene.state(id) == .failed
         }
@@ -150,12 +150,12 @@ struct CorrectedSecretTests {
         case _ where !isHeld: _ = try await scene.daemon.retry(Selection(ids: [id]))
         case .resume: _ = try await scene.daemon.resume(Selection(destination: "nas"))
         default:
-            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+            try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: .seconds(15 * 60 + 2))
             scene.daemon.signals.scheduling.signal()
         }
-        try await eventually("it is tried again") { server.all.count > before.count }
-        #expect(server.all[before.count], "the first request carries the corrected one: \(server.all)")
+        try await eventually("another request has arrived") { server.all.count > before.count }
+        #expect(server.all[before.count], "the first request carries the corrected secret: \(server.all)")
         try await scene.stop()
     }
 
@@ -175,7 +175,7 @@ struct CorrectedSecretTests {
             ]
         }
         _ = try await scene.add("a.mp4")
-        try await eventually("it is asked several times") { server.seen.count > 3 }
+        try await eventually("several requests have arrived") { server.seen.count > 3 }
         #expect(try Files.read(log, limit: 100) == Array("read\n".utf8))
         try await scene.stop()
     }

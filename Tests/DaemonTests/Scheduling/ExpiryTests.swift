@@ -13,7 +13,7 @@ struct ExpiryTests {
     private static let week = PolicyRules(expiresAfter: .seconds(7 * 86_400))
 
     private func goOn(_ scene: DaemonScene, _ clocks: ManualClocks, by time: Duration) async throws {
-        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         clocks.advance(by: time)
         scene.daemon.signals.scheduling.signal()
     }
@@ -36,11 +36,11 @@ struct ExpiryTests {
         #expect(try await scene.state(id) == .queued)
         try await goOn(scene, clocks, by: .seconds(1))
         try await scene.reach(.cancelled, [id])
-        try await eventually("its copy is gone") { try scene.copies.isEmpty }
+        try await eventually("the staged copy has been deleted") { try scene.copies.isEmpty }
         let view = try await scene.daemon.show(id).upload
         #expect(view.state == .expired && view.list == "cancelled")
         #expect(view.error?.code == "expired")
-        try await eventually("the source is left for good") {
+        try await eventually("the source is kept for good") {
             try await scene.daemon.show(id).upload.sourceState == "kept: an upload of it has expired"
         }
         let why = try #require(try await scene.daemon.why(id).answers.first)
@@ -54,7 +54,7 @@ struct ExpiryTests {
         _ = try await scene.daemon.resume(Selection(all: true))
         _ = try await scene.daemon.retry(Selection(ids: [id]))
         try await scene.reach(.completed, [id])
-        try await eventually("its source goes as it should") { try FileStatus.ifPresent(at: source) == nil }
+        try await eventually("the source has been deleted") { try FileStatus.ifPresent(at: source) == nil }
         #expect(scene.remote.objects == ["a.mp4"])
         try await scene.stop()
     }
@@ -67,7 +67,7 @@ struct ExpiryTests {
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
         try await goOn(scene, clocks, by: .seconds(8 * 86_400))
-        try await eventually("the dispatcher waits again") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits again") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
@@ -91,9 +91,9 @@ struct ExpiryTests {
         try await scene.reach(.completed, [try #require(ids["nas"])])
         try await goOn(scene, clocks, by: .seconds(7 * 86_400))
         try await scene.reach(.cancelled, [try #require(ids["cloud"])])
-        try await eventually("its copy is gone") { try scene.copies.isEmpty }
+        try await eventually("the staged copy has been deleted") { try scene.copies.isEmpty }
         #expect(try FileStatus.ifPresent(at: scene.folder.path.appending("cam/a.mp4")) != nil)
-        try await eventually("that is recorded") {
+        try await eventually("the source is recorded as kept") {
             try await scene.daemon.context.store.read { try $0.assets.find(1) }?.sourceState == .kept
         }
         try await scene.stop()
@@ -108,10 +108,10 @@ struct ExpiryTests {
         try await scene.reach(.queued, [id])
         // The run is old enough, and then the clock is set.
         try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 30))
-        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         clocks.step(by: .seconds(3600))
         try await goOn(scene, clocks, by: .seconds(45))
-        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         #expect(try await scene.state(id) == .queued)
         try await goOn(scene, clocks, by: .seconds(61))
         try await scene.reach(.cancelled, [id])

@@ -56,7 +56,7 @@ struct FailingTests {
         _ scene: DaemonScene, _ clocks: ManualClocks, by step: Duration, until isSo: () async throws -> Bool
     ) async throws {
         while try await !isSo() {
-            try await eventually("the dispatcher waits, and nothing runs") {
+            try await eventually("the scheduler waits, and no upload runs") {
                 guard await scene.isIdle else { return false }
                 return scene.daemon.signals.scheduling.isWaiting
             }
@@ -78,7 +78,7 @@ struct FailingTests {
         let began = clocks.wall()
         let id = try await scene.add("a.mp4")
         try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .failed }
-        // The next try after an hour: 15 minutes apart at most.
+        // The next attempt after an hour; attempts are at most 15 minutes apart.
         let took = clocks.wall().milliseconds - began.milliseconds
         #expect((3_600_000...4_600_000).contains(took), "\(took)")
         let failure = try #require(try await scene.daemon.context.store.read { try $0.failures.of(id) }.last?.failure)
@@ -124,15 +124,15 @@ struct FailingTests {
             text.contains("3.0 MB of this file of 1.5 MB were sent within a day")
                 && text.contains("allow \(id) --metered"),
             "\(text)")
-        // For hours nothing is sent, for any reason that wakes the dispatcher.
+        // For hours nothing is sent, whatever wakes the scheduler.
         for _ in 0..<20 {
-            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+            try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: .seconds(3600))
             scene.daemon.signals.scheduling.signal()
         }
-        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.began.count == 2)
-        // Other uploads are sent all the same.
+        // Other uploads are sent anyway.
         scene.remote.set(.take, for: "b.mp4")
         let other = try await scene.add("b.mp4", size: 10)
         try await goOn(scene, clocks, by: .seconds(1)) { try await scene.state(other) == .completed }
@@ -149,7 +149,7 @@ struct FailingTests {
         try await scene.stop()
     }
 
-    @Test("over an unmetered network it is sent again, each time later by a second for each wasted MB")
+    @Test("over an unmetered network a wasted file is sent again, each time later by a second for each wasted MB")
     func wastes() async throws {
         let clocks = ManualClocks()
         let scene = try await scene(Backoff(first: .milliseconds(100), ceiling: .seconds(10)), clocks: clocks)
@@ -157,7 +157,7 @@ struct FailingTests {
         let id = try await scene.add("a.mp4", size: 3_000_000)
         var waits: [Duration] = []
         for number in 1...5 {
-            try await eventually("attempt \(number) is over") {
+            try await eventually("attempt \(number) has ended") {
                 guard try await scene.daemon.context.store.read({ try $0.failures.of(id) }).count == number else {
                     return false
                 }
@@ -166,7 +166,7 @@ struct FailingTests {
             let until = try #require(
                 try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.backoffUntil)
             waits.append(until.since(clocks.monotonic()))
-            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+            try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: until.since(clocks.monotonic()) + .milliseconds(1))
             scene.daemon.signals.scheduling.signal()
         }
@@ -184,7 +184,7 @@ struct FailingTests {
         try await run(folder, remote) { scene in
             let store = scene.daemon.context.store
             try await scene.reach(.completed, [try await scene.add("a.mp4")])
-            try await eventually("it is kept") {
+            try await eventually("the learned request size is stored") {
                 try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == size
             }
             #expect(try await store.read { try $0.settings.requestSize(to: "nas", at: "there:443") } == nil)
@@ -197,18 +197,18 @@ struct FailingTests {
             // A forgotten size stays forgotten.
             remote.learn(nil)
             try await scene.reach(.completed, [try await scene.add("c.mp4")])
-            try await eventually("it is not kept") {
+            try await eventually("no request size is stored") {
                 try await store.read { try $0.settings.requestSize(to: "nas", at: "here") } == nil
             }
         }
     }
 
-    /// A run of the daemon.
+    /// Runs a daemon while `body` runs.
     private func run(
         _ folder: TemporaryFolder, _ remote: ScriptedRemote, _ body: (DaemonScene) async throws -> Void
     ) async throws {
         // The last run's store releases its lock when it has no owner any more, which is soon.
-        let scene = try await eventually("the state is free") { () -> DaemonScene? in
+        let scene = try await eventually("the lock of the state has been released") { () -> DaemonScene? in
             do { return try await DaemonScene(folder: folder, remote: remote) } catch is StateLocked { return nil }
         }
         try await body(scene)

@@ -13,7 +13,7 @@ struct KeyRefusalSceneTests {
         let scene = try await DaemonScene(retry: .milliseconds(20))
         scene.remote.set(.refuseKey, for: "bad")
         let bad = try await scene.add("bad")
-        try await eventually("it is refused") { scene.remote.began.contains("bad") }
+        try await eventually("the upload has been refused") { scene.remote.began.contains("bad") }
         var others: [String] = []
         for number in 0..<5 {
             // No hold of fifteen minutes delays them.
@@ -21,7 +21,7 @@ struct KeyRefusalSceneTests {
             try await scene.reach(.completed, others)
             let before = scene.remote.began.count { $0 == "bad" }
             _ = try await scene.daemon.retry(Selection(ids: [bad]))
-            try await eventually("it is refused once more") {
+            try await eventually("the upload has been refused again") {
                 scene.remote.began.count { $0 == "bad" } > before
             }
         }
@@ -42,7 +42,7 @@ struct KeyRefusalSceneTests {
         try await scene.reach(.queued, Array(ids.suffix(900)))
         let running = scene.remote.began.count
         scene.remote.refuseAll()
-        try await eventually("the destination is held") {
+        try await eventually("the destination is held because of its key") {
             await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
         }
         // The running uploads are accepted, and after each of them one is tried.
@@ -66,21 +66,21 @@ struct KeyRefusalSceneTests {
         func tried(_ name: FilePath) -> Int { scene.remote.began.count { $0 == name } }
         scene.remote.set(.refuseKey, for: "bad")
         let bad = try await scene.add("bad")
-        try await eventually("it is refused") { tried("bad") == 1 }
-        // The key may have been corrected: it is tried at once after another was accepted.
+        try await eventually("the upload has been refused") { tried("bad") == 1 }
+        // The key may have been corrected: this upload is tried at once after another was accepted.
         try await scene.reach(.completed, [try await scene.add("good")])
-        try await eventually("it is refused for its own sake") { tried("bad") == 2 }
+        try await eventually("the upload has been refused a second time") { tried("bad") == 2 }
         try await scene.reach(.queued, [bad])
         scene.remote.standard = .refuseKey
         for name in ["one", "two"] { _ = try await scene.add(name, in: "solo") }
-        try await eventually("the destination is held") {
+        try await eventually("the destination is held because of its key") {
             guard await scene.isIdle else { return false }
             return await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
         }
         if othersAreHeld { _ = try await scene.daemon.pause(Selection(folder: "solo")) }
         let before = scene.remote.began.count
         while scene.remote.began.count == before {
-            try await eventually("the dispatcher waits") {
+            try await eventually("the scheduler waits") {
                 scene.daemon.signals.scheduling.isWaiting || scene.remote.began.count > before
             }
             clocks.advance(by: .seconds(30))
@@ -101,19 +101,19 @@ struct KeyRefusalSceneTests {
         for name in ["bad", "worse"] {
             scene.remote.set(.refuseKey, for: FilePath(name))
             bad.append(try await scene.add(name))
-            try await eventually("it is refused") { tried(FilePath(name)) == 1 }
+            try await eventually("the upload has been refused") { tried(FilePath(name)) == 1 }
             try await scene.reach(.completed, [try await scene.add("good \(name)")])
-            try await eventually("it is refused again") { tried(FilePath(name)) == 2 }
+            try await eventually("the upload has been refused a second time") { tried(FilePath(name)) == 2 }
             try await scene.reach(.queued, [bad[bad.count - 1]])
-            // Another is accepted after that, so the key is not at fault.
+            // Another upload is accepted after that, so the key is not at fault.
             try await scene.reach(.completed, [try await scene.add("more \(name)")])
         }
-        // With nothing accepted in between: the key may be at fault.
+        // No upload was accepted in between, so the key may be at fault.
         _ = try await scene.daemon.retry(Selection(ids: bad))
-        try await eventually("each is refused again: \(scene.remote.began.map(\.display))") {
+        try await eventually("each upload has been refused again: \(scene.remote.began.map(\.display))") {
             tried("bad") > 2 && tried("worse") > 2 ? await scene.isIdle : false
         }
-        try await eventually("the destination is held") {
+        try await eventually("the destination is held because of its key") {
             await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
         }
         scene.remote.letGo()
@@ -123,7 +123,7 @@ struct KeyRefusalSceneTests {
             return true
         }
         while try await !areThere() {
-            try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+            try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: byHand ? .milliseconds(100) : .seconds(30))
             scene.daemon.signals.scheduling.signal()
         }
@@ -153,7 +153,7 @@ struct KeyRefusalSceneTests {
         let scene = try await DaemonScene()
         scene.remote.standard = .refuseKey
         let held = [try await scene.add("first"), try await scene.add("second")]
-        try await eventually("both are refused") {
+        try await eventually("both uploads have been refused") {
             guard await scene.isIdle, Set(scene.remote.began).count == 2 else { return false }
             return await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
         }

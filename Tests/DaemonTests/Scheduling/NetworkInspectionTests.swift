@@ -39,7 +39,7 @@ struct NetworkInspectionTests {
         switch (inspection.reachability(folder: folder.path, cost), cost) {
         case (.mount(let found, _), let cost?): #expect(found == cost)
         case (.local, nil): break
-        case (let other, _): Issue.record("\(other)")
+        case (let other, _): Issue.record("unexpected reachability and cost: \(other)")
         }
     }
 }

@@ -41,7 +41,7 @@ struct RestartTests {
                 return remote
             }
             // The last run's store releases its lock when it has no owner any more, which is soon.
-            let daemon = try await eventually("the state is free") { () -> Daemon? in
+            let daemon = try await eventually("the lock of the state has been released") { () -> Daemon? in
                 do {
                     return try await Daemon.start(
                         written.settings, kinds: [kind], log: .silent,
@@ -86,14 +86,16 @@ struct RestartTests {
                 } ?? false
             }
             guard isTaken, let daemon else { return }
-            try await eventually("\(name) is taken") {
+            try await eventually("\(name) has an upload") {
                 try await daemon.list(ListQuery()).uploads.contains { $0.path == path.display }
             }
         }
 
         /// Waits until all files have been seen, and all loops are at rest.
         func rest() async throws {
-            try await eventually("at rest", within: .seconds(30)) { await daemon?.isAtRest() ?? false }
+            try await eventually("all loops of the daemon are at rest", within: .seconds(30)) {
+                await daemon?.isAtRest() ?? false
+            }
         }
 
         /// The state as a person would see it.

@@ -54,7 +54,7 @@ struct RoomTests {
         let scene = try await DaemonScene(retry: .seconds(600))
         scene.remote.hideSpace()
         let id = try await scene.add("a.mp4", size: 100)
-        let hold = try await eventually("it waits for its destination") { try await self.hold(scene, id) }
+        let hold = try await eventually("the upload waits for its destination") { try await self.hold(scene, id) }
         #expect(hold.kind == "destination")
         #expect(hold.text.hasPrefix("no server responds there; the next attempt follows `retry: {"), "\(hold.text)")
         #expect(scene.remote.began.isEmpty)
@@ -66,10 +66,10 @@ struct RoomTests {
         let scene = try await scene(RemoteSpace(free: 1000), retry: .milliseconds(1))
         scene.remote.standard = .failAfterWord(.pending(after: .milliseconds(2)))
         _ = try await scene.add("a.mp4", size: 100)
-        try await eventually("it has begun") { scene.remote.began.count > 0 }
+        try await eventually("the upload has begun") { scene.remote.began.count > 0 }
         // Before it began the answer was valid for a millisecond, and a busy machine may need several.
         let looks = scene.remote.looks
-        try await eventually("it is asked about again and again") { scene.remote.began.count > 20 }
+        try await eventually("the upload has been asked about 20 times") { scene.remote.began.count > 20 }
         #expect(scene.remote.looks == looks)
         try await scene.stop()
     }
@@ -78,10 +78,12 @@ struct RoomTests {
     func again() async throws {
         let scene = try await scene(RemoteSpace(free: 10), retry: .milliseconds(10))
         let id = try await scene.add("a.mp4", size: 100)
-        try await eventually("it waits for room") { try await hold(scene, id)?.kind == "quota" }
-        try await eventually("it is asked again and again") { scene.remote.looks > 3 }
+        try await eventually("the upload waits for space at the destination") {
+            try await hold(scene, id)?.kind == "quota"
+        }
+        try await eventually("free space has been queried several times") { scene.remote.looks > 3 }
         #expect(scene.remote.began.isEmpty)
-        #expect(try await scene.daemon.context.store.read { try $0.failures.of(id) }.isEmpty, "nothing has failed")
+        #expect(try await scene.daemon.context.store.read { try $0.failures.of(id) }.isEmpty, "no attempt has failed")
         scene.remote.tell(RemoteSpace(free: 100))
         try await scene.reach(.completed, [id])
         try await scene.stop()
@@ -105,7 +107,9 @@ struct RoomTests {
         let first = try await scene.add("first.mp4", size: 700)
         try await scene.isRunning(1)
         let second = try await scene.add("second.mp4", size: 700)
-        try await eventually("it waits for room") { try await hold(scene, second)?.kind == "quota" }
+        try await eventually("the second upload waits for space at the destination") {
+            try await hold(scene, second)?.kind == "quota"
+        }
         #expect(try await hold(scene, second)?.text.contains("700 B of that for running uploads") == true)
         // Its space had been reserved from the beginning.
         scene.remote.letGo()
@@ -119,12 +123,14 @@ struct RoomTests {
         scene.remote.standard = .fail(.noRoom(after: nil))
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number).mp4")) }
-        try await eventually("it is tried again and again") { scene.remote.began.count > 6 }
+        try await eventually("the uploads have been tried several times") { scene.remote.began.count > 6 }
         let hold = try #require(await scene.daemon.scheduler.hold(of: "nas"))
         #expect(hold.kind == .quota)
         #expect(hold.until != nil)
         for id in ids {
-            try await eventually("it waits for room") { try await self.hold(scene, id)?.kind == "quota" }
+            try await eventually("the upload waits for space at the destination") {
+                try await self.hold(scene, id)?.kind == "quota"
+            }
             #expect(try await scene.daemon.show(id).upload.attempt == 0)
         }
         scene.remote.standard = .take
@@ -139,14 +145,14 @@ struct RoomTests {
         let scene = try await scene(RemoteSpace(free: 1000), retry: .milliseconds(10))
         scene.remote.standard = .fail(.noRoom(after: nil))
         let id = try await scene.add("a.mp4", size: 100)
-        try await eventually("it is refused") { scene.remote.began.count > 0 }
+        try await eventually("the upload has been refused") { scene.remote.began.count > 0 }
         scene.remote.tell(RemoteSpace(free: 10))
-        try await eventually("it says how much is free") {
+        try await eventually("the hold names the free space") {
             await scene.daemon.scheduler.hold(of: "nas")?.text.contains("10 B free at nas") == true
         }
         let tried = scene.remote.began.count
         let looks = scene.remote.looks
-        try await eventually("it is asked and not tried") { scene.remote.looks > looks + 2 }
+        try await eventually("free space has been queried again") { scene.remote.looks > looks + 2 }
         #expect(scene.remote.began.count == tried)
         scene.remote.standard = .take
         scene.remote.tell(RemoteSpace(free: 100))
@@ -159,7 +165,7 @@ struct RoomTests {
         let scene = try await DaemonScene(retry: .milliseconds(10))
         scene.remote.standard = .fail(.noRoom(after: .seconds(7200)))
         let id = try await scene.add("a.mp4")
-        try await eventually("it is held") { try await self.hold(scene, id)?.kind == "quota" }
+        try await eventually("the upload is held for lack of space") { try await self.hold(scene, id)?.kind == "quota" }
         let hold = try #require(await scene.daemon.scheduler.hold(of: "nas"))
         #expect(hold.until == hold.since.advanced(by: .seconds(7200)))
         #expect(scene.remote.began.count == 1)
@@ -171,10 +177,10 @@ struct RoomTests {
         let scene = try await DaemonScene(retry: .milliseconds(10))
         scene.remote.set(.fail(.noRoom(after: nil)), for: "large.mp4")
         let large = try await scene.add("large.mp4")
-        try await eventually("it is refused") { scene.remote.began.contains("large.mp4") }
+        try await eventually("the large upload has been refused") { scene.remote.began.contains("large.mp4") }
         let small = try await scene.add("small.mp4")
         try await scene.reach(.completed, [small])
-        try await eventually("it is refused alone") {
+        try await eventually("only the large upload has been refused") {
             let trouble = await scene.daemon.scheduler.destinations.trouble(of: "nas")
             return scene.remote.began.count { $0 == "large.mp4" } > 1 && trouble == nil
         }

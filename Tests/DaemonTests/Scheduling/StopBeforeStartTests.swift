@@ -42,8 +42,9 @@ struct StopBeforeStartTests {
         } else {
             _ = try await scene.daemon.resume(Selection())
         }
-        // It is claimed and given back again and again: each time the scheduler wakes itself, since no other event comes.
-        try await eventually("it was claimed many times") { stops.load(ordering: .relaxed) > 100 }
+        // The upload is claimed and given back repeatedly: each time the scheduler wakes itself, since no other event
+        // comes.
+        try await eventually("the upload was claimed many times") { stops.load(ordering: .relaxed) > 100 }
         #expect(scene.remote.began.isEmpty)
         #expect(await scheduler.transfers.isEmpty)
         await store.forget(listener)

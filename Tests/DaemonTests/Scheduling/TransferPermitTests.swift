@@ -52,7 +52,7 @@ struct TransferPermitTests {
         let decision = TransferPermit.byHand(
             Admission(total: 1), to: remote, exempting: [], in: inputs, TrafficCounter())
         guard case .failure(let held) = decision else {
-            Issue.record("a permit without a route")
+            Issue.record("a permit was given without a route")
             return
         }
         #expect(held.hold.kind == .offline)
@@ -68,8 +68,8 @@ struct TransferPermitTests {
 
     // MARK: Between claim and start
 
-    /// What policy depends on, as the scheduler keeps it. Uploads are only allowed while an exception waives the window,
-    /// which is never open.
+    /// The inputs of policy, as the scheduler keeps them. Uploads are only allowed while an exception waives the
+    /// window, which is never open.
     private struct State {
         let scene: ComponentScene
         var pauses = PauseSet() { didSet { generation.noteChange() } }

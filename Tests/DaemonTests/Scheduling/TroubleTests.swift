@@ -19,7 +19,9 @@ struct TroubleTests {
         let scene = try await DaemonScene()
         scene.remote.standard = .fail(.refused(after: nil))
         let id = try await scene.add("a.mp4")
-        try await eventually("it has failed twice") { try await told(scene).count { $0 == "attempt_failed" } >= 2 }
+        try await eventually("the upload has failed twice") {
+            try await told(scene).count { $0 == "attempt_failed" } >= 2
+        }
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
         let types = try await told(scene)
@@ -37,7 +39,7 @@ struct TroubleTests {
         let scene = try await DaemonScene()
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a.mp4")
-        try await eventually("it was held") { try await !scene.daemon.show(id).attempts.isEmpty }
+        try await eventually("the upload has been held") { try await !scene.daemon.show(id).attempts.isEmpty }
         scene.remote.letGo()
         _ = try await scene.daemon.resume(Selection())
         try await scene.reach(.completed, [id])
@@ -46,14 +48,14 @@ struct TroubleTests {
         try await scene.stop()
     }
 
-    @Test("bundled files have these events too, each its own")
+    @Test("bundled files have trouble and recovery events too, each its own")
     func together() async throws {
         let scene = try await DaemonScene()
         scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
         scene.remote.standard = .fail(.refused(after: nil))
         var ids: [String] = []
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
-        try await eventually("all have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }
+        try await eventually("all uploads have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }
         scene.remote.letGo()
         try await scene.reach(.completed, ids)
         let events = try await scene.daemon.context.store.read { try $0.events.list(after: 0, limit: 1000) }
@@ -65,7 +67,7 @@ struct TroubleTests {
         try await scene.stop()
     }
 
-    @Test("a pause and its end cause no such event")
+    @Test("a pause and its end cause no trouble or recovery event")
     func paused() async throws {
         let scene = try await DaemonScene()
         scene.remote.standard = .waitUploading

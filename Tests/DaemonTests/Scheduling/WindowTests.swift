@@ -27,7 +27,7 @@ struct WindowTests {
         #expect(view.state == .waiting)
         #expect(view.holds.map(\.kind) == ["schedule"])
         scene.goOn(clocks, to: try Times.local(21, 59, 59))
-        try await eventually("the dispatcher waits again") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits again") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.began.isEmpty)
         scene.goOn(clocks, to: try Times.local(22))
         try await scene.reach(.completed, [id])
@@ -57,7 +57,7 @@ struct WindowTests {
     func closedMeanwhile() async throws {
         let clocks = try Times.clocks(5, 30)
         let scene = try await DaemonScene(clocks: clocks) { $0.policy.rules = Times.night }
-        try await eventually("the dispatcher waits") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
         let before = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(before == .seconds(1800))
         // No loop is signalled.
@@ -81,7 +81,7 @@ struct WindowTests {
         let texts = await scene.daemon.scheduler.holds(folder: "solo", destination: "nas").map(\.text)
         #expect(texts.count == 1 && texts[0].hasPrefix("outside the windows of folder solo: `windows: ["))
         scene.goOn(clocks, to: try Times.local(23))
-        try await eventually("the dispatcher waits again") { scene.daemon.signals.scheduling.isWaiting }
+        try await eventually("the scheduler waits again") { scene.daemon.signals.scheduling.isWaiting }
         let closed = await scene.daemon.scheduler.holds(folder: "solo", destination: "nas").map(\.text)
         #expect(closed.count == 1 && closed[0].hasPrefix("outside the windows of destinations.nas: "))
         let classes = try #require(try await scene.daemon.status().classes)
@@ -104,10 +104,10 @@ struct WindowTests {
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
-        try await eventually("the removal was looked at") { scene.daemon.signals.removal.isWaiting }
+        try await eventually("the scheduled removal waits") { scene.daemon.signals.removal.isWaiting }
         #expect(try await scene.daemon.context.store.read { try $0.remoteDeletions.all() }.count == 1)
         scene.goOn(clocks, to: try Times.local(22))
-        try await eventually("it is removed") {
+        try await eventually("the remains have been removed") {
             try await scene.daemon.context.store.read { try $0.remoteDeletions.all() }.isEmpty
         }
         try await scene.stop()

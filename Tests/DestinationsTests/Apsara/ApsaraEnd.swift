@@ -7,9 +7,9 @@ import Transport
 
 @testable import Destinations
 
-/// ApsaraVideo VOD and its storage, as a stand-in that checks each signature with the vendor's own packages.
+/// ApsaraVideo VOD and its storage: an emulator that checks each signature with the vendor's own packages.
 final class ApsaraEnd: OtherEnd {
-    /// The holder of the right to call VOD.
+    /// The party that may call VOD.
     enum Authorization: String, CaseIterable { case key, service, sts }
 
     let server: OSSServer
@@ -87,7 +87,7 @@ final class ApsaraEnd: OtherEnd {
         try Self.make(Self.values(server.url, way, more), chunk, Self.tools(transport, clocks))
     }
 
-    /// By the names that VOD was told; the second object with a name has a number.
+    /// By the names that VOD was given; the second object with a name has a number.
     var objects: [FilePath: [UInt8]] {
         get async throws {
             var found: [FilePath: [UInt8]] = [:]
@@ -112,7 +112,7 @@ final class ApsaraEnd: OtherEnd {
         /// With the bucket, as the storage lists it.
         var key: String
         var refreshes: Int64
-        /// Requests for a new right to a complete medium, which would overwrite it.
+        /// Requests for a new credential for a complete medium, which would overwrite it.
         var lateRefreshes: Int64
         var said: [String: String]
     }

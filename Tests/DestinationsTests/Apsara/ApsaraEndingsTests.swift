@@ -9,7 +9,7 @@ import Transport
 
 @testable import Destinations
 
-/// Lost answers, and removals or questions long afterwards.
+/// Lost answers, and removals or queries long afterwards.
 @Suite("apsara-vod: ends of uploads", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraEndingsTests {
     @Test(
@@ -140,7 +140,7 @@ struct ApsaraEndingsTests {
             try await end.server.control("expire", "{}")
             #expect(try await end.destination.discard(checkpoint) == true)
             #expect(try await end.server.unfinished() == [])
-            // Also long after, and when there is nothing left.
+            // Also long afterwards, and when nothing is left.
             checkpoint["grant_until"] = "1"
             #expect(try await end.again().discard(checkpoint) == true)
         }
@@ -183,12 +183,12 @@ struct ApsaraVerifyTests {
             #expect(logbook.sent.isEmpty)
             let checkpoint = try #require(logbook.last)
             #expect(checkpoint["grant_secret"] == nil, "no unneeded grant is kept")
-            #expect(try await end.destination.discard(checkpoint) == false, "VOD offers no removal of what is whole")
+            #expect(try await end.destination.discard(checkpoint) == false, "VOD cannot remove a complete medium")
             try await end.server.control("settings", #"{"media_status": null}"#)
             let object = try await parcel.send(to: end, logbook)
             #expect(object.verifiedBy == "playable" && object.warnings.isEmpty)
             #expect(try await end.media().map(\.refreshes) == [0])
-            // Where the source stays, the storage's confirmation is enough.
+            // If the source stays, the storage's confirmation is enough.
             try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
             let other = try Parcel(100, id: "02", name: FilePath("b" + name), seed: 2)
             #expect(try await other.send(to: end, Logbook()).verifiedBy != "playable")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// The right that is given for a file, and its duration.
+/// The credential that is given for a file, and its duration.
 @Suite("apsara-vod: addresses and credentials")
 struct ApsaraGrantTests {
     static let address =
@@ -92,7 +92,7 @@ struct ApsaraGrantTests {
             for try await reading in group { #expect(reading == 1) }
         }
         #expect(asked.withLock { $0 } == 2)
-        // A right that is over cannot be used.
+        // An expired credential cannot be used.
         broken.withLock { $0 = true }
         clocks.advance(by: .seconds(3001))
         await #expect(throws: UploadError.self) { try await keys.current() }
@@ -109,7 +109,7 @@ struct ApsaraGrantTests {
         #expect(life(3600) == .seconds(3000))
         #expect(life(600) == .seconds(600))
         #expect(life(7800, ahead: .seconds(7200)) == .seconds(600))
-        // The clock of this machine was never set, so it tells nothing.
+        // The clock of this machine was never set, so its time proves nothing.
         #expect(life(-100_000) == .seconds(3000))
     }
 }

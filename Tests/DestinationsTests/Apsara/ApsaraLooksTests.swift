@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// Questions about media whose bytes have all arrived.
+/// Queries for media whose bytes have all arrived.
 @Suite("apsara-vod: checks of arrived files", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraLooksTests {
     @Test("a check without an answer holds nothing, and `verify_timeout` continues over it")
@@ -41,7 +41,7 @@ struct ApsaraLooksTests {
             #expect(try await end.destination.discard(checkpoint) == false)
             let isThere = try await end.objects.values.contains(parcel.content)
             #expect(isThere)
-            // Long after, when the right has ended.
+            // Long afterwards, when the credential has expired.
             checkpoint["grant_until"] = "1"
             #expect(try await end.again().discard(checkpoint) == false)
         }

@@ -92,7 +92,7 @@ struct ApsaraMediaTests {
             clocks.advance(by: .seconds(5))
         }
         let count = asked.withLock { $0 }
-        #expect((2...6).contains(count), "\(count) questions in five minutes")
+        #expect((2...6).contains(count), "\(count) requests in five minutes")
     }
 
     // MARK: Pictures

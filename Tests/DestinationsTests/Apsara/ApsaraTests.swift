@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// The destination against a stand-in that checks each signature with the vendor's own packages.
+/// The destination against an emulator that checks each signature with the vendor's own packages.
 @Suite("apsara-vod", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraTests {
     static let part = 128 << 10
@@ -63,7 +63,7 @@ struct ApsaraTests {
                 let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
-                #expect(note < 40, "it never ends")
+                #expect(note < 40, "the upload does not end")
             }
             let (media, count) = (try await end.media(), try await end.objects.count)
             #expect(media.count == count)
@@ -165,7 +165,7 @@ struct ApsaraTests {
             #expect(isWhole)
             #expect(try await end.media().count == 1)
             #expect(logbook.left.count == 1)
-            // The right to the old address has ended with it.
+            // The credential for the old address has ended with the address.
             #expect(try await end.destination.discard(#require(logbook.left.first)) == false)
         }
     }
@@ -185,7 +185,7 @@ struct ApsaraTests {
             #expect(object?.verifiedBy == "crc64")
             let isWhole = try await end.objects.values.contains(parcel.content)
             #expect(isWhole)
-            // One replacement, and no more; a person is told of the empty one.
+            // The medium is replaced once only; a person is told of the empty one.
             #expect(try await end.media().count == 2)
             #expect(
                 object?.warnings.filter { $0.contains("1 medium is left empty") }.count == 1,
@@ -210,7 +210,7 @@ struct ApsaraTests {
                 #expect(reporter.hasHappened && object.warnings.isEmpty)
                 let media = try await end.media()
                 #expect(media.count == 1)
-                // For comparison: a video's right is renewed by then.
+                // For comparison: a video's credential has been renewed by then.
                 #expect(media.first?.refreshes == (name == "a.mp4" ? 1 : 0))
             }
         }
@@ -252,7 +252,7 @@ struct ApsaraTests {
                 #expect(object.verifiedBy == "crc64")
                 let isWhole = try await end.objects.values.contains(parcel.content)
                 #expect(isWhole)
-                // A picture has no reference by which it could be found again.
+                // A picture has no reference with which it could be found again.
                 #expect(try await end.media().count == (name == "a.png" ? 2 : 1), "\(way) \(name)")
             }
         }
@@ -322,7 +322,7 @@ struct ApsaraTests {
             let (first, second) = (try Parcel(2 * Self.part, id: "1"), try Parcel(2 * Self.part, id: "2"))
             let (running, logbook) = (Logbook(), Logbook())
             async let object = first.send(to: end, running)
-            try await eventually("the first goes", within: .seconds(10), every: .milliseconds(10)) {
+            try await eventually("the first upload has been opened", within: .seconds(10), every: .milliseconds(10)) {
                 try await end.server.operations().contains("InitiateMultipartUpload")
             }
             let error = try await second.failure(to: end, logbook)
@@ -357,7 +357,7 @@ struct ApsaraTests {
                         if error.failure.code == "outcome_unknown" { #expect(error.remedy == .giveUp) }
                     }
                 }
-                // With a key VOD can be asked; without one the upload reports that, and sends nothing twice.
+                // With a key VOD can be queried; without one the upload reports that, and sends nothing twice.
                 #expect(way == .key ? object?.verifiedBy == "held" : codes.last == "outcome_unknown", "\(codes)")
                 #expect(try await end.partsTaken().count == 6)
             }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// Information for others: the server learns of a cancel, a person of progress, and secrets are never shown.
+/// Information for others: the server learns of a cancel, people see progress, and secrets are never shown.
 extension ChunkedFormDefectTests {
     @Test("D21: the server is told of a cancel if it has a request for it, and no success is claimed otherwise")
     func cancelled() async throws {

@@ -53,7 +53,7 @@ struct ChunkedFormDefectTests {
         let parcel = try Parcel(8 << 20)
         let logbook = Logbook()
         let sending = Task { try await parcel.send(to: scene, logbook) }
-        try await eventually("it is on its way") { !logbook.sent.isEmpty }
+        try await eventually("the transfer has sent bytes") { !logbook.sent.isEmpty }
         let clock = ContinuousClock()
         let took = await clock.measure {
             sending.cancel()
@@ -126,7 +126,7 @@ struct ChunkedFormDefectTests {
         #expect(error.failure.code == "not_confirmed" && error.remedy == .giveUp)
         #expect(error.failure.message.contains("did not confirm"))
         #expect(scene.server.requests == ["open", "block 1", "block 2", "block 2"])
-        // When a person tries it again, the server is asked again.
+        // When a person retries it, the server is asked again.
         let logbook = Logbook()
         _ = try await parcel.failure(to: scene, logbook)
         scene.server.set { $0.omitsURL = false }
@@ -203,7 +203,7 @@ struct ChunkedFormDefectTests {
         let parcel = try Parcel(3 * Self.block)
         let logbook = Logbook()
         logbook.stop { pages in
-            // Of the same size, so that only its identity differs.
+            // The file has the same size, so that only its identity differs.
             if pages.accepted == FormScene.block { try? parcel.restage(noise(3 * Self.block, seed: 9)) }
             return false
         }
@@ -272,7 +272,9 @@ struct ChunkedFormDefectTests {
         worse.server.set { $0.forgets = (after: 2, times: .max) }
         let (object, errors) = try await worse.deliver(parcel, attempts: 20)
         #expect(object == nil && errors.first?.remedy == .pending(after: .seconds(60)))
-        #expect(errors.last?.remedy == .pending(after: .seconds(3600)), "not the file's fault, and no last attempt")
+        #expect(
+            errors.last?.remedy == .pending(after: .seconds(3600)), "the server is at fault, and no attempt is the last"
+        )
         #expect(worse.server.requests.count { $0 == "open" } == 40)
     }
 

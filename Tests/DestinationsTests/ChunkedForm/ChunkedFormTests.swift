@@ -62,7 +62,7 @@ struct ChunkedFormTests {
         #expect(object != nil)
         #expect(errors.count == 1)
         let held = try Array(scene.objects.values)
-        // After its last block a server that appends may have completed a file already, which no protocol tells.
+        // After its last block an appending server may have completed a file already, which no protocol reports.
         let mayBeTwice = block == 3 && (preset == "plupload" || preset == "blueimp")
         #expect(
             held.allSatisfy { $0 == parcel.content } && held.count == (mayBeTwice ? 2 : 1), "\(preset): \(held.count)")
@@ -86,7 +86,7 @@ struct ChunkedFormTests {
 
     @Test("the block list of a server is trusted")
     func listed() async throws {
-        // No preset has such a list, so a server of its own is asked.
+        // No preset has such a list, so the test has its own server.
         let list = try FakeServer { exchange in
             if exchange.method == "GET" {
                 exchange.reply(200, [], #"{"data":{"uploaded":[1,3]}}"#)
@@ -106,7 +106,7 @@ struct ChunkedFormTests {
         try await parcel.sendStopped(to: scene, logbook, accepting: 3 * Self.block)
         let before = list.seen.count
         _ = try await parcel.send(to: scene, logbook)
-        // It has lost the second block and has the third: the missing ones are sent.
+        // The server has lost the second block and has the third: the missing ones are sent.
         #expect(list.seen.dropFirst(before).map { $0.prefix(4) } == ["GET ", "POST", "POST"])
         try await scene.close()
     }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Destinations
 
-/// A cancel at every point of an upload: either nothing is left at the server, or a warning says that something may be.
+/// A cancel at every point of an upload: either nothing is left at the server, or a warning says that remains are
+/// possible.
 @Suite("Cancelled chunked forms", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormAbortTests {
     private static let block = Int(FormScene.block)
@@ -37,7 +38,7 @@ struct FormAbortTests {
         case .blockUnderWay, .blocksSideBySide:
             scene.server.set { $0.readPause = 200_000 }
             let sending = Task { try await parcel.send(to: scene, logbook) }
-            try await eventually("a block is on its way") { !logbook.sent.isEmpty }
+            try await eventually("a block is in flight") { !logbook.sent.isEmpty }
             sending.cancel()
             await #expect(throws: CancellationError.self) { try await sending.value }
             scene.server.set { $0.readPause = 0 }
@@ -83,8 +84,8 @@ struct FormAbortTests {
         scene.server.set { $0.newID = "the-servers-own" }
         let logbook = Logbook()
         try await Parcel(9 * Self.block).sendStopped(to: scene, logbook, accepting: 2 * Self.block)
-        // Otherwise a block in flight would be stored after the removal.
-        try await eventually("nothing is on its way any more") { scene.server.underWay == 0 }
+        // Otherwise the block in flight would be stored after the removal.
+        try await eventually("no block is in flight") { scene.server.underWay == 0 }
         #expect(scene.server.ids == ["the-servers-own"])
         #expect(try await scene.destination.discard(try #require(logbook.last)))
         #expect(scene.server.unfinished == 0)

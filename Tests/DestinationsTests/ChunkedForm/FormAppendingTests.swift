@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// Servers that append blocks in the order of arrival: a repeated block makes another file of it.
+/// Servers that append blocks in the order of arrival: a repeated block changes the file.
 @Suite("Chunked forms with appending servers", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormAppendingTests {
     /// The answer to a block, given once.
@@ -148,7 +148,7 @@ struct FormAppendingTests {
     }
 
     @Test(
-        "without such an answer each block is appended once, without a warning",
+        "with normal answers each block is appended once, without a warning",
         arguments: ["blueimp", "plupload"])
     func control(_ preset: String) async throws {
         let appender = Appender(3, [])
@@ -167,7 +167,7 @@ struct FormAppendingTests {
         let (parcel, logbook) = (try Parcel(3000), Logbook())
         let (object, errors) = try await attempts(destination, parcel, logbook)
         if errors.last?.remedy == .giveUp {
-            // A person tries it again.
+            // A person retries the upload.
             let again = try await attempts(destination, parcel, logbook, generation: 2)
             #expect(again.object != nil)
         } else {
@@ -185,7 +185,7 @@ struct FormAppendingTests {
             #expect(object?.warnings == [] && errors.count == 1 && appender.files == [[1, 2, 3]], "\(appender.files)")
             server.stop()
         }
-        // A server that says that it has it starts again like one that says nothing.
+        // A server that reports the block as stored gets it again, like one that reports nothing.
         let appender = Appender(2, [.status(429)], header: "0-1999")
         let server = try appender.server()
         let (object, _) = try await attempts(try destination(server, "blueimp"), try Parcel(3000), Logbook())

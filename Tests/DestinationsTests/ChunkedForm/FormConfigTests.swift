@@ -115,7 +115,7 @@ struct FormConfigTests {
         #expect(["probe.list": .text("/l"), "probe.query": mine].over(preset)["probe.query"] == mine)
         #expect(["probe.list": .text("/l")].over(preset)["probe.query"] == nil)
         guard case .map(let both)? = ["probe.query": mine].over(preset)["probe.query"] else {
-            Issue.record("no query")
+            Issue.record("the values contain no query")
             return
         }
         #expect(both["id"] == .literal("{id}") && both["resumableChunkNumber"] == .literal("{index1}"))

@@ -183,7 +183,7 @@ struct FormCountedEndTests {
         #expect(first.errors.map(\.failure.code) == ["refused_at_end"] && blocks.posts(3) == 3)
         let second = try await attempts(destination, parcel, logbook, generation: 2)
         #expect(second.object != nil && blocks.posts(1) == 2 && blocks.state.withLock { $0.tokens } == 2)
-        #expect(warns(second.object), "it may have kept what it refused")
+        #expect(warns(second.object), "the server may have stored the refused file")
     }
 
     @Test(

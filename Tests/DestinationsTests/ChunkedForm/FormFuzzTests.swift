@@ -35,14 +35,14 @@ struct FormFuzzTests {
             body.appendFile(Array("block".utf8), filename: round.input, contentType: Array("a/b".utf8))
             body.close()
             let read = try MultipartForm(body.head + [1, 2, 3] + body.tail, contentType: body.contentType)
-            try round.expect(body.boundary.filter { $0 != "-" }.count >= 24, "its boundary may stand in a file")
+            try round.expect(body.boundary.filter { $0 != "-" }.count >= 24, "a file may contain the boundary")
             try round.expect(read.file?.body == [1, 2, 3], "the frame is broken")
         }
     }
 
     private static let canary = "canary-that-nobody-may-see"
 
-    /// A server's answer with each preset when all is well.
+    /// The answers of a correct server with each preset.
     private static func answers(_ preset: String) -> [String] {
         let bodies: [String] =
             switch preset {
@@ -143,18 +143,18 @@ struct FormFuzzTests {
                 order.checkpoint = logbook.last
                 do {
                     let object = try await destination.upload(order, reporter: logbook)
-                    try round.expect(logbook.accepted == 2500, "done with \(logbook.accepted) B acknowledged")
-                    try round.expect(object.url.map { printable($0) == $0 } ?? true, "an address that cannot be shown")
+                    try round.expect(logbook.accepted == 2500, "completed with \(logbook.accepted) B acknowledged")
+                    try round.expect(object.url.map { printable($0) == $0 } ?? true, "the address is not printable")
                     break
                 } catch let error as UploadError {
                     let message = error.failure.message
-                    try round.expect(!stands(Self.canary, in: message), "shows the secret: \(message)")
+                    try round.expect(!stands(Self.canary, in: message), "the message shows the secret: \(message)")
                     try round.expect(printable(message) == message && message.utf8.count < 1500, message)
                     if case .restage = error.remedy { throw round.flaw("stages again because of a server: \(message)") }
                     if case .giveUp = error.remedy { break }
                 }
             }
-            try round.expect(!stands(Self.canary, in: logbook.everything), "writes the secret down")
+            try round.expect(!stands(Self.canary, in: logbook.everything), "a record contains the secret")
             let requests = lies.withLock { $0.requests }
             try round.expect(requests < 100, "\(requests) requests")
         }

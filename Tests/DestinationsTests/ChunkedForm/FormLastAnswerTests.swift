@@ -102,7 +102,7 @@ struct FormLastAnswerTests {
         #expect(errors.last?.failure.code == "refused_at_end")
         #expect(errors.last?.failure.message.contains("virus found") == true)
         #expect(logbook.last?["refused_status"] == "\(http)")
-        // A person tries it again: from the first block on, without a question about the old upload.
+        // A person retries the upload: it is sent from the first block on, and the old upload is not queried.
         let before = blocks.asked.count
         let old = try #require(logbook.last?["id"])
         _ = try await attempts(try destination(server.url), parcel, logbook, generation: 2)
@@ -194,7 +194,7 @@ struct FormLastAnswerTests {
         order.checkpoint = logbook.last
         let object = try await destination.upload(order, reporter: logbook)
         #expect(logbook.last?["id"] != first)
-        // It is left there, with a warning.
+        // The old upload is left there, with a warning.
         #expect(logbook.left.isEmpty && object.warnings.contains { $0.contains("another writer") })
     }
 
@@ -210,7 +210,7 @@ struct FormLastAnswerTests {
         let (parcel, logbook) = (try Parcel(16 << 20), Logbook())
         let destination = try destination(server.url, ["block.size": .bytes(32 << 20)])
         let task = Task { try await destination.upload(parcel.order, reporter: logbook) }
-        try await eventually("bytes are under way") { isHanging.withLock { $0 ? true : nil } }
+        try await eventually("the body is in flight") { isHanging.withLock { $0 ? true : nil } }
         #expect(logbook.last?["final_sent"] == "1")
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }

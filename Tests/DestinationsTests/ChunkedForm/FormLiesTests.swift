@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// Servers that say yes to everything, and impossible numbers.
+/// Servers that accept everything, and impossible numbers.
 @Suite("Chunked forms: meaningless answers", .timeLimit(.minutes(Patience.minutes(2))))
 struct FormLiesTests {
     private func destination(
@@ -39,7 +39,7 @@ struct FormLiesTests {
         }
         #expect(
             error.map { if case .giveUp = $0.remedy { false } else { true } } == true,
-            "it waits: \(String(describing: error))")
+            "the upload waits: \(String(describing: error))")
     }
 
     @Test(
@@ -158,7 +158,7 @@ struct FormLiesTests {
         client.remember([secret])
         let answer = try await client.ask(Request("GET", server.url + "/"))
         let message = client.refused("a question", answer.response, .giveUp).failure.message
-        // Base64 in lower case is not the secret: a test in which everything is covered would find it covered too.
+        // Base64 in lower case is not the secret: a redaction of everything would hide this too.
         let expected = told == told.lowercased() ? told : "***"
         #expect(message.contains("{\"sent\": \"\(expected)\"} &amp; 5%"), "\(message)")
     }

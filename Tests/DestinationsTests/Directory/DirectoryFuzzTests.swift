@@ -57,18 +57,19 @@ struct DirectoryFuzzTests {
                 try round.expect(object.verifiedBy == "digest", "\(object)")
             } catch let error as UploadError {
                 let message = error.failure.message
-                try round.expect(message.split(separator: " ").count > 3, "says \(error)")
-                try round.expect(printable(message) == message, "acts on a terminal: \(printable(message))")
+                try round.expect(message.split(separator: " ").count > 3, "the message is too short: \(error)")
+                try round.expect(
+                    printable(message) == message, "the message has control characters: \(printable(message))")
             }
             let objects = try end.objects
             for (name, content) in Self.precious {
-                try round.expect(objects[name] == content, "\(name) is not what it was")
+                try round.expect(objects[name] == content, "\(name) has changed")
             }
             try round.expect(
                 objects["front/clip (2).mp4"] == (hasArrived ? parcel.content : nil)
                     && objects.count == Self.precious.count + (hasArrived ? 1 : 0),
                 "holds \(objects.mapValues(\.count)), and should \(hasArrived ? "" : "not ")have the file")
-            try round.expect(try Files.names(in: end.folder.parent) == ["in"], "leads out of the folder")
+            try round.expect(try Files.names(in: end.folder.parent) == ["in"], "a file was created outside the folder")
         }
     }
 }

@@ -37,7 +37,7 @@ struct DirectoryTests {
         let object = try await parcel.send(to: end, logbook)
         #expect(object.verifiedBy == "held")
         #expect(object.url == end.folder.appending("clip (2).mp4").display)
-        #expect(logbook.last == nil, "nothing to remove if it is cancelled")
+        #expect(logbook.last == nil, "a cancel has nothing to remove")
         #expect(try end.objects.count == 2)
     }
 
@@ -201,7 +201,7 @@ struct DirectoryTests {
         let length = try FileStatus(at: end.folder.appending(part)).size
         try put([UInt8](repeating: 0, count: Int(length)), end, part)
         #expect(try await parcel.send(to: end, logbook).verifiedBy == "digest")
-        #expect(logbook.sent.contains { $0 <= Int64(TestedRemote.chunk) }, "from the beginning")
+        #expect(logbook.sent.contains { $0 <= Int64(TestedRemote.chunk) }, "the file was sent from its beginning")
         #expect(try end.objects == ["front/clip.mp4": parcel.content])
     }
 
@@ -265,7 +265,7 @@ struct DirectoryTests {
         #expect(try await end.destination.find(parcel.order) == .absent)
         _ = try await parcel.send(to: end, Logbook())
         guard case .held(let object) = try await end.destination.find(parcel.order) else {
-            Issue.record("not found")
+            Issue.record("the file was not found")
             return
         }
         #expect(object.url == end.folder.appending("front/clip (2).mp4").display)
@@ -289,7 +289,7 @@ struct DirectoryTests {
         try file.write(parcel.content, named: "clip.mp4")
         try file.close(named: "clip.mp4")
         guard case .held = try await Directory(target, taken: .suffix).find(parcel.order) else {
-            Issue.record("not found")
+            Issue.record("the file was not found")
             return
         }
         try await disk.cutPower()

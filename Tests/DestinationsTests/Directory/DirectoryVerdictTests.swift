@@ -67,7 +67,8 @@ struct DirectoryVerdictTests {
             }
         }
         #expect(
-            DirectoryVerdict(ENOTDIR, about: .target).advice.contains("not a folder"), "nothing to mount or to make")
+            DirectoryVerdict(ENOTDIR, about: .target).advice.contains("not a folder"),
+            "the advice names no mount and no folder to create")
     }
 
     @Test("no disk or mount error is final for a file")

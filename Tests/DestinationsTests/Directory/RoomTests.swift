@@ -33,7 +33,7 @@ struct RoomTests {
             let journey = try Journey(server.url + "/files")
             let error = try await journey.failedAttempt()
             #expect(error.remedy == .noRoom(after: wait.map { .seconds($0) }), "\(verb)")
-            // It waits for space like any other, where nothing was begun.
+            // The upload waits for space like any other, without a start at the server.
             #expect((journey.ledger.last?.fields.isEmpty == true) == (verb == "POST"))
             #expect(error.failure.kind == .quota)
             #expect(error.failure.retryable)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Destinations
 
-/// A remote that knows names, and damages a given number of files.
+/// A remote that stores names, and damages a given number of files.
 private final class DamagingPlace: WholeDialect, WholePlace {
     struct State {
         var damages: Int
@@ -64,11 +64,11 @@ struct WholeEngineTests {
         let logbook = Logbook()
         #expect(try await upload(place, logbook).verifiedBy == "digest")
         #expect(place.state.withLock { $0.starts } == [0, 0])
-        // Each time it was read back, which costs as much as sending it.
+        // Each file was read back, which costs as much as sending it.
         #expect(logbook.readBack.withLock { $0 } == 20)
     }
 
-    @Test("the second time in a row the destination is held, the file gets no name, and the next attempt starts at 0")
+    @Test("a second wrong read in a row holds the destination, the file gets no name, and the next attempt starts at 0")
     func twice() async throws {
         let place = DamagingPlace(damages: 2)
         let logbook = Logbook()

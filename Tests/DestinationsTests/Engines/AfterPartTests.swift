@@ -48,7 +48,7 @@ struct AfterPartTests {
     ) async throws -> Task<RemoteObject, any Error> {
         remote.holds(at: gate)
         let sending = Task { try await send(parcel, to: remote, logbook) }
-        try await eventually("three parts are on their way") { gate.waiting == 3 }
+        try await eventually("three parts are in flight") { gate.waiting == 3 }
         return sending
     }
 
@@ -85,7 +85,7 @@ struct AfterPartTests {
             return true
         }
         gate.letOneGo()
-        try await eventually("it was asked behind the first") { asked.withLock { $0 } > 0 }
+        try await eventually("the pause was checked after the first part") { asked.withLock { $0 } > 0 }
         #expect(gate.waiting == 2)
         logbook.pause { _ in false }
         gate.open()

@@ -66,9 +66,9 @@ struct ContentRangeTests {
 
     enum Maker: CaseIterable, Sendable {
         /// gcp-storage-emulator. It reports one byte when there is none, which the service does not, and forgets a
-        /// session when it is complete; so no question is sent here before the first piece.
+        /// session when it is complete; so no query is sent here before the first piece.
         case emulator
-        /// fake-gcs-server. A question for the offset ends the upload there; so no question is sent here at all.
+        /// fake-gcs-server. A query for the offset ends the upload there; so no query is sent here at all.
         case fake
     }
 
@@ -95,7 +95,7 @@ struct ContentRangeTests {
             let child = try Child(
                 program, ["-scheme", "http", "-host", "127.0.0.1", "-port", "\(port)", "-backend", "memory"],
                 output: temporary.path.appending("out"), errors: temporary.path.appending("err"))
-            try await eventually("it takes a bucket", within: .seconds(20), every: .milliseconds(50)) {
+            try await eventually("the server has created a bucket", within: .seconds(20), every: .milliseconds(50)) {
                 let made = try? await Transport().send(
                     Request(
                         "POST", url + "/storage/v1/b?project=x", headers: [("Content-Type", "application/json")],
@@ -260,7 +260,7 @@ struct ContentRangeTests {
         }
         #expect(error?.failure.code == "refused_at_end" && error?.failure.http == status)
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
-        // Tried again by a person: a new session, without a question about the old one.
+        // Retried by a person: a new session, without a query for the old one.
         let before = server.seen.count
         var again = parcel.order
         (again.checkpoint, again.generation) = (logbook.last, 2)

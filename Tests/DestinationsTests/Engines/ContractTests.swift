@@ -16,7 +16,7 @@ struct ContractTests {
     func startsEmpty(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let finding = try await end.destination.find(try Parcel(10).order)
-            if case .held(let object) = finding { Issue.record("it says that it holds \(object)") }
+            if case .held(let object) = finding { Issue.record("the destination reports \(object) before its upload") }
             #expect(try await end.objects.isEmpty)
             #expect(try await end.remains.isEmpty)
         }
@@ -88,7 +88,7 @@ struct ContractTests {
             let logbook = Logbook()
             try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.chunk)
             let accepted = logbook.accepted
-            #expect(try await end.objects.isEmpty, "a file is not seen before it is whole")
+            #expect(try await end.objects.isEmpty, "an incomplete file is not visible")
             _ = try await parcel.send(to: end, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= accepted }, "\(logbook.sent) and \(accepted)")
             #expect(try await end.objects == ["front/clip.mp4": parcel.content])
@@ -106,7 +106,7 @@ struct ContractTests {
             await #expect(throws: CancellationError.self) { try await parcel.send(to: end, logbook) }
             let (accepted, sent) = (logbook.accepted, logbook.sent)
             #expect(accepted > 0 && accepted < parcel.content.count)
-            #expect(sent.allSatisfy { $0 <= accepted }, "all that left has arrived: \(sent) and \(accepted)")
+            #expect(sent.allSatisfy { $0 <= accepted }, "all sent bytes are acknowledged: \(sent) and \(accepted)")
             #expect(try await end.objects.isEmpty)
             logbook.pause { _ in false }
             _ = try await parcel.send(to: end, logbook)
@@ -160,11 +160,11 @@ struct ContractTests {
             let parcel = try Parcel(2 * Self.chunk)
             let logbook = Logbook()
             _ = try await parcel.send(to: end, logbook)
-            // As after a crash before *completed* was stored; or with the store lost as well.
+            // As after a crash before *completed* was stored, or after the loss of the store.
             let second = remembers ? logbook : Logbook()
             _ = try await parcel.send(to: end, second)
-            // Where blocks are only counted, those with this name may be another upload's, which was refused: the last
-            // one is sent.
+            // At a server that only counts blocks, the blocks with this name may belong to another upload, which was
+            // refused. The last block is sent.
             let isCounted = !remembers && end is FormScene
             #expect(second.sent.isEmpty || isCounted && second.sent.first == Int64(Self.chunk))
             #expect(try await end.objects == ["front/clip.mp4": parcel.content])
@@ -253,7 +253,7 @@ struct ContractTests {
         }
     }
 
-    @Test("its check reports whether uploads would work", arguments: TestedRemote.all)
+    @Test("the check of a destination reports whether uploads would work", arguments: TestedRemote.all)
     func checks(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let there = await end.destination.check()

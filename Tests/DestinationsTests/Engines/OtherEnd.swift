@@ -46,7 +46,7 @@ struct TestedRemote: CustomTestStringConvertible, Sendable {
         [
             TestedRemote(testDescription: "tus") { try await TusEnd() },
             TestedRemote(testDescription: "directory") { try DirectoryEnd() },
-            // The preset whose server has names with folders, and can be asked for its blocks.
+            // The preset whose server has names with folders, and can be queried for its blocks.
             TestedRemote(testDescription: "chunked-form") {
                 try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
             },

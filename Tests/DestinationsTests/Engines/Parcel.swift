@@ -54,7 +54,7 @@ final class Parcel: Sendable {
     ) async throws -> Bool {
         logbook.stop(when: isMeant)
         defer { logbook.stop { _ in false } }
-        // A task of its own, since a cancelled one stays cancelled.
+        // A separate task, because a cancelled one stays cancelled.
         do {
             _ = try await Task { try await self.send(to: end, logbook) }.value
             return false
@@ -90,7 +90,7 @@ extension PartDigests {
     }
 }
 
-/// Takes notes like the daemon, and checks that they come in time.
+/// Records reports like the daemon, and checks that they come in time.
 final class Logbook: UploadReporter {
     struct Pages {
         var checkpoints: [Checkpoint] = []
@@ -141,7 +141,7 @@ final class Logbook: UploadReporter {
         pages.withLock { $0.checkpoints.map { $0.fields.values.reduce(0) { $0 + $1.utf8.count } } }
     }
     var left: [Checkpoint] { pages.withLock { $0.left } }
-    /// The reported names of the remote's object, and the renewed rights.
+    /// The reported names of the remote's object, and the renewed credentials.
     var names: [String] { pages.withLock { $0.names } }
     var addresses: [String?] { pages.withLock { $0.addresses } }
     var credentials: [CredentialRenewal] { pages.withLock { $0.credentials } }

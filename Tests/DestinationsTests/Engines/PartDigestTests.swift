@@ -35,7 +35,7 @@ struct PartDigestTests {
                 .crc32: crc(content[..<1000]), .crc32Upper: crc(content[..<1000]).uppercased(),
                 .crc32Decimal: "\(UInt32(crc(content[..<1000]), radix: 16) ?? 0)",
             ])
-        // The present content would have another digest: so it was not read.
+        // The present content would have another digest, so the block was not read.
         try Self.rot(path, at: 5)
         #expect(try known.digests([.crc32], of: .path(path), 0..<1000) == first)
         // Another block, or another digest of it, is read.
@@ -63,7 +63,7 @@ struct PartDigestTests {
         }
         #expect(along.digest(of: plan.size) == Hasher.digest(.sha256, of: content))
         #expect(along.digest(of: plan.size - 1) == nil)
-        #expect(!along.extend(to: plan[1].end), "it was read already")
+        #expect(!along.extend(to: plan[1].end), "the part has been read already")
         along.forget(from: plan.size)
         #expect(along.digest(of: plan.size) != nil)
         along.forget(from: plan[3].offset)
@@ -106,7 +106,7 @@ struct PartDigestTests {
         let logbook = Logbook()
         scene.server.set { $0.lostAnswers = [4] }
         guard case .holdDestination = try await parcel.failure(to: scene, logbook).remedy else {
-            Issue.record("the answer was not lost")
+            Issue.record("the failure was not a lost answer")
             return
         }
         try Self.rot(parcel.order.file.path, at: 3500)
@@ -138,7 +138,7 @@ struct PartDigestTests {
             _ = try await watched.upload(parcel.order, reporter: Logbook())
         }
         #expect(error?.remedy == .restage, "\(String(describing: error))")
-        #expect(blocks.next() == 5, "the first one twice, and not the last")
+        #expect(blocks.next() == 5, "the first block is sent twice, and the last one never")
         #expect(!scene.server.requests.contains("block 4"))
         try await scene.close()
     }

@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// The engine with a remote of the test's own: numbered parts with tags, a list of them, an explicit completion.
+/// The engine with a test remote: numbered parts with tags, a list of them, an explicit completion.
 @Suite("Engine for parts", .timeLimit(.minutes(Patience.minutes(2))))
 struct PartsEngineTests {
     private static let part = 100
@@ -194,7 +194,7 @@ struct PartsEngineTests {
         let engine = PartsEngine(dialect: remote, parallel: 1, gone: .hold)
         #expect(logbook.left.count == 1)
         for old in logbook.left { #expect(try await engine.discard(PartsCheckpoint(old))) }
-        #expect(remote.open.isEmpty, "what was begun with the other content is removed")
+        #expect(remote.open.isEmpty, "parts begun with the other content are removed")
     }
 
     @Test("progress is acknowledged bytes and bytes in flight, and never more than the file")

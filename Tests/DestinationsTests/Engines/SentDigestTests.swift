@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// The digest of bytes as they leave.
+/// The digest of bytes while they are sent.
 @Suite("Digest of sent bytes")
 struct SentDigestTests {
     private let temporary = TemporaryFolder()

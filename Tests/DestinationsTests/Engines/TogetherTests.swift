@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// Properties that the daemon relies on, for destinations that take small files together; the others take none.
+/// Properties that the daemon relies on, for destinations that take small files together; other destinations take none.
 @Suite("Bundles at every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct TogetherTests {
     private func parcels(_ names: [FilePath], size: Int = 700) throws -> [Parcel] {
@@ -50,11 +50,11 @@ struct TogetherTests {
                 try await end.objects
                     == Dictionary(uniqueKeysWithValues: parcels.map { (end.place(of: $0.order.name), $0.content) }))
             #expect(try await end.remains.isEmpty)
-            #expect(!reporter.wasEarly, "nothing is sent before it is written down where it goes")
+            #expect(!reporter.wasEarly, "no byte is sent before its place is recorded")
         }
     }
 
-    @Test("of draining files, those not being sent yet are left out", arguments: TestedRemote.all)
+    @Test("draining files that are not being sent yet are left out", arguments: TestedRemote.all)
     func paused(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             guard end.destination.bundling != nil else { return }

@@ -24,9 +24,9 @@ private struct DeclaredType: Sendable, CustomTestStringConvertible {
 
 private protocol AnyField: Sendable {
     var name: String { get }
-    /// Reads the value, and sets the same value.
+    /// Reads the value, and sets it again.
     func rewrite(_ checkpoint: inout Checkpoint)
-    /// Sets what an empty checkpoint has.
+    /// Sets the value of an empty checkpoint.
     func reset(_ checkpoint: inout Checkpoint)
 }
 
@@ -139,13 +139,13 @@ struct TypedCheckpointTests {
             for (name, text) in stored.fields {
                 seen.insert(name)
                 let fields = try #require(known[name], "no type declares \(name)")
-                // Several types may give different meanings to a name. One of them at least has read this text.
+                // Several types may give different meanings to a name. At least one of them has read this text.
                 let isKept = fields.contains { field in
                     var checkpoint = stored
                     field.rewrite(&checkpoint)
                     return checkpoint == stored
                 }
-                // A file that was written by hand has a few values that no program writes.
+                // A handwritten file has a few values that no program writes.
                 let isForeign = name == "flow" && text == "ticket" || name == "asked_by" && text == "1"
                 #expect(isKept || isForeign, "\(name): \(text)")
             }

@@ -59,7 +59,7 @@ struct UncutPieceTests {
         #expect(short.uncutPiece(ofSize: 11 * Self.mib) == UncutPiece(bytes: 4 * Self.mib, keys: ["block.size"]))
     }
 
-    @Test("none, if a request may end anywhere")
+    @Test("a destination whose requests may end anywhere has no indivisible piece")
     func offset() throws {
         let tus = try Self.make("tus", ["url": .text("http://127.0.0.1:9/files")])
         #expect(tus.uncutPiece(ofSize: 100 * Self.mib) == nil && tus.uncutPiece(ofSize: nil) == nil)

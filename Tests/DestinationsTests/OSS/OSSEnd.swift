@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// A bucket at the stand-in for OSS, which checks every signature with the vendor's own packages.
+/// A bucket at the OSS emulator, which checks every signature with the vendor's own packages.
 final class OSSEnd: OtherEnd {
     let server: OSSServer
     let destination: any Destination

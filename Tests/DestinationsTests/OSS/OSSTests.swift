@@ -8,7 +8,7 @@ import Testing
 
 @testable import Destinations
 
-/// The destination against a stand-in that judges each signature with the maker's own packages.
+/// The destination against an emulator that checks each signature with the vendor's own packages.
 @Suite("oss", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct OSSTests {
     private static let part = 128 << 10
@@ -30,7 +30,7 @@ struct OSSTests {
                 #expect(isWhole, "\(size) bytes")
                 #expect(!logbook.everything.contains(OSSServer.secretKey))
                 guard case .held = try await end.destination.find(parcel.order) else {
-                    Issue.record("it is not found again")
+                    Issue.record("the file is not found again")
                     continue
                 }
                 #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "held")
@@ -58,7 +58,7 @@ struct OSSTests {
                 let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
-                #expect(note < 40, "it never ends")
+                #expect(note < 40, "the upload does not end")
             }
             #expect(try await end.server.unfinished() == [])
             let operations = try await end.server.operations()
@@ -139,7 +139,7 @@ struct OSSTests {
                 (#"[{"do": "drop_part", "match": {"operation": "UploadPart", "part": 1}}]"#, nil),
                 (#"[{"do": "callback_failed", "match": {"operation": "CompleteMultipartUpload"}}]"#, nil),
                 (#"[{"do": "error", "status": 500, "match": {"operation": "UploadPart"}}]"#, nil),
-                // The whole object differs: it is not taken for the file.
+                // The whole object differs, so it does not count as the file.
                 (
                     #"[{"do": "wrong_crc", "times": 0, "match": {"operation": "CompleteMultipartUpload"}}]"#,
                     "object_damaged"
@@ -220,7 +220,7 @@ struct OSSTests {
             let logbook = Logbook()
             let wasStopped = try await large.sendStopped(to: end, logbook) { $0.accepted >= Self.part }
             try #require(wasStopped)
-            // Another writer, meanwhile.
+            // Another writer creates the object meanwhile.
             let other = try Parcel(50_000, id: "4", name: "large.mp4", seed: 4)
             _ = try await end.destination().upload(other.order, reporter: Logbook())
             #expect(try await large.send(to: end, logbook).id == "large (2).mp4")
@@ -287,7 +287,7 @@ struct OSSTests {
         }
     }
 
-    @Test("the stand-in accepts the vendor's clients, and refuses violations")
+    @Test("the test server accepts the vendor's clients, and refuses violations")
     func standIn() async throws {
         let (ending, words) = try await OSSServer.prove()
         #expect(ending == .status(0), "\(words.suffix(3000))")

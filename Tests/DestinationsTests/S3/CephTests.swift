@@ -138,7 +138,7 @@ struct CephTests {
         logbook.stop { $0.accepted >= Self.part }
         do {
             _ = try await Task { try await attempt(parcel, destination, logbook) }.value
-            Issue.record("it was done before it was stopped")
+            Issue.record("the upload ended before it was stopped")
         } catch is CancellationError {}
         logbook.stop { _ in false }
         return logbook
@@ -208,10 +208,10 @@ struct CephTests {
         try await open { scene in
             try scene.keep(try await scene.lend(), telling: false)
             let destination = try scene.destination()
-            #expect(await destination.check().verdict == .ok, "the key is read")
+            #expect(await destination.check().verdict == .ok, "the key has been read")
             try scene.gateway.setClock(ahead: 2)
             try scene.keep(try await scene.lend(ahead: 2), telling: false)
-            // It begins with the question whether the name is free.
+            // The upload begins with the query whether the name is free.
             let parcel = try Parcel(Self.part + 1)
             _ = try await attempt(parcel, destination, Logbook())
             let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
@@ -245,12 +245,12 @@ struct CephTests {
             try scene.keep(try await scene.lend(), telling: true)
             let destination = try scene.destination()
             #expect(await destination.check().verdict == .ok)
-            // The key that is there now would be refused.
+            // The key in the file would be refused now.
             try Files.replace(scene.keyFile, with: Array("{}".utf8))
             clocks.advance(by: .seconds(9 * 60))
-            #expect(await destination.check().verdict == .ok, "it is not asked for yet")
+            #expect(await destination.check().verdict == .ok, "the key is not read again yet")
             clocks.advance(by: .seconds(2 * 60))
-            #expect(await destination.check().verdict == .failed, "it was asked for")
+            #expect(await destination.check().verdict == .failed, "the key has been read again")
             try scene.keep(try await scene.lend(), telling: true)
             #expect(await destination.check().verdict == .ok)
         }
@@ -270,10 +270,12 @@ struct CephTests {
             let parcel = try Parcel(2 * Self.part + 1)
             let clean: @Sendable () async throws -> Void = {
                 try #require(try await end.ask("PUT", nil, [("lifecycle", "")], Self.cleaning).status == 200)
-                try await eventually("the rule was followed", within: .seconds(60), every: .milliseconds(100)) {
+                try await eventually(
+                    "the bucket has removed the parts by its rule", within: .seconds(60), every: .milliseconds(100)
+                ) {
                     try await end.unfinished() == 0
                 }
-                // Otherwise it would remove the next one too.
+                // Otherwise the rule would remove the next upload too.
                 try #require(try await end.ask("DELETE", nil, [("lifecycle", "")]).status == 204)
             }
             let logbook = isMeanwhile ? Logbook() : try await begun(parcel, end.destination)

@@ -48,7 +48,7 @@ struct CorrectedKeyTests {
         }
     }
 
-    @Test("S3 servers do the same", arguments: S3Maker.here.filter(\.judgesKeys))
+    @Test("S3 servers accept the corrected key as well", arguments: S3Maker.here.filter(\.judgesKeys))
     func s3(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
             let file = try put(Self.mistyped(S3Server.secretKey))
@@ -58,7 +58,7 @@ struct CorrectedKeyTests {
         }
     }
 
-    @Test("VOD and its storage do the same")
+    @Test("VOD and its storage accept the corrected key as well")
     func vod() async throws {
         let file = try put(Self.mistyped(OSSServer.secretKey))
         try await ApsaraEnd.open(.key, ["secret_key": .secret(.file(file))]) { end in
@@ -84,7 +84,7 @@ struct CorrectedKeyTests {
             at: emulator, without: ["credentials"])
         let parcel = try Parcel(900)
         #expect(try await parcel.failure(to: scene).failure.code == "AccessDenied")
-        #expect(emulator.requests.count { $0 == "put" } == 1, "nothing else stands there: it does not go again")
+        #expect(emulator.requests.count { $0 == "put" } == 1, "no other key exists, so no second try")
         _ = try put("AKRIGHT")
         emulator.change { $0.requests = [] }
         #expect(try await parcel.send(to: scene, Logbook()).verifiedBy != "held")

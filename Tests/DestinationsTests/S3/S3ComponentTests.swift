@@ -77,22 +77,22 @@ struct S3ComponentTests {
         let etag = "\"\(hexadecimal(md5))\""
         let known = S3ObjectComparison(api: try api("aws"), isSingle: true)
         guard case .same = known.evidence(of: etag, isHidden: false, against: md5) else {
-            Issue.record("not the same")
+            Issue.record("the ETag does not count as the same")
             return
         }
         guard case .other = known.evidence(of: etag, isHidden: false, against: Array(md5.reversed())) else {
-            Issue.record("not another")
+            Issue.record("the ETag does not count as another")
             return
         }
         let unknown = S3ObjectComparison(api: try api("other"), isSingle: true)
         guard case .unclear = unknown.evidence(of: etag, isHidden: false, against: Array(md5.reversed())) else {
-            Issue.record("not unclear")
+            Issue.record("the ETag does not count as unclear")
             return
         }
         let opaque = S3ObjectComparison(api: try api("r2"), isSingle: true)
         for (comparison, isHidden) in [(opaque, false), (known, true)] {
             guard case .absent = comparison.evidence(of: etag, isHidden: isHidden, against: md5) else {
-                Issue.record("it proves something")
+                Issue.record("the ETag counts as a proof")
                 return
             }
         }

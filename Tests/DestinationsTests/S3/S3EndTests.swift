@@ -35,7 +35,7 @@ struct S3EndTests {
         #expect(server.seen.count == 3)
     }
 
-    @Test("so does one that gives each page an ETag, after a few names")
+    @Test("a portal that gives each page an ETag holds the destination after a few names")
     func portalWithTags() async throws {
         let server = try portal("ETag: \"5f3a\"\r\n")
         defer { server.stop() }
@@ -77,7 +77,7 @@ struct S3EndTests {
         let checkpoint = try #require(logbook.last)
         #expect(try await scene.destination.discard(checkpoint) == false)
         #expect(scene.holds(parcel))
-        // Where the key may not ask, nothing is reported.
+        // If the key has no permission for the query, nothing is reported.
         scene.emulator.change { $0.judge = { $0.method == "HEAD" ? (403, "AccessDenied", "no") : nil } }
         let error = await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
         #expect(error?.failure.code == Failure.removalUnknown)

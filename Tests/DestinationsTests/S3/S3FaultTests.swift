@@ -91,7 +91,7 @@ struct S3FaultTests {
             object.warnings == [
                 "1 creation(s) got no answer: the upload that the last one began was found, and continued"
             ])
-        #expect(logbook.names == [try #require(object.id)], "its key is known from then on")
+        #expect(logbook.names == [try #require(object.id)], "its key is known from the list")
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 
@@ -133,10 +133,10 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.token = "token-1" }
-        #expect(await scene.destination.check().verdict == .ok, "the key is read")
+        #expect(await scene.destination.check().verdict == .ok, "the key has been read")
         scene.emulator.change { $0.token = "token-2" }
         let parcel = try Parcel(Self.size)
-        // It begins with HEAD.
+        // The upload begins with HEAD.
         #expect(try await parcel.failure(to: scene).remedy == .authenticate)
         try Files.replace(scene.keyFile, with: Array(Scene.document("token-2").utf8))
         try await scene.bring(parcel, attempts: 1)
@@ -236,7 +236,7 @@ struct S3FaultTests {
         #expect(error.remedy == .restage)
         for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
         #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
-        // Staged once more, it is sent.
+        // The file is staged once more, and sent.
         try parcel.restage(parcel.content)
         try await scene.bring(parcel, logbook)
         #expect(scene.holds(parcel))
@@ -251,7 +251,7 @@ struct S3FaultTests {
         scene.emulator.change { $0.hasConditions = false }
         let first = try Parcel(size, id: "first", seed: 1), second = try Parcel(size, id: "second", seed: 2)
         let logbook = Logbook()
-        // Recorded as begun, and nothing has left.
+        // The upload is recorded as begun, and no byte was sent.
         #expect(try await first.sendStopped(to: scene, logbook) { $0.checkpoints.last?["begun"] != nil })
         try await scene.bring(second)
         try await scene.bring(first, logbook)

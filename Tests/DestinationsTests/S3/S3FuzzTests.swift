@@ -37,15 +37,21 @@ struct S3FuzzTests {
             }
             let rest = given.url.dropFirst("https://".count)
             let authority = rest.prefix { !"/?#\\".contains($0) }
-            try round.expect(given.url.lowercased().hasPrefix("https://"), "another scheme: \(given.url)")
+            try round.expect(
+                given.url.lowercased().hasPrefix("https://"), "the address has another scheme: \(given.url)")
             let isInHost = authority.lowercased() == "bucket.s3.example:9000"
-            try round.expect(isInHost || authority.lowercased() == "s3.example:9000", "another place: \(given.url)")
+            try round.expect(
+                isInHost || authority.lowercased() == "s3.example:9000",
+                "the address leads to another host: \(given.url)")
             let parts = rest.dropFirst(authority.count).prefix { $0 != "#" }.split(separator: "?", maxSplits: 1)
             try round.expect(
                 parts.first.flatMap { PercentCoding.text(decoding: $0) }
-                    == (isInHost ? "" : "/bucket") + "/front/clip.mp4", "another object: \(given.url)")
+                    == (isInHost ? "" : "/bucket") + "/front/clip.mp4",
+                "the address leads to another object: \(given.url)")
             let query = PercentCoding.query(decoding: parts.count > 1 ? parts[1] : "") ?? [:]
-            try round.expect(query["partNumber"] == "3" && query["uploadId"] == "2~a/b", "another part: \(given.url)")
+            try round.expect(
+                query["partNumber"] == "3" && query["uploadId"] == "2~a/b",
+                "the address leads to another part: \(given.url)")
         }
     }
 
@@ -69,10 +75,11 @@ struct S3FuzzTests {
             do {
                 let given = try S3Given(json, for: wanted, at: hosts, now: WallTime(milliseconds: 0))
                 let names = given.headers.map { $0.0.lowercased() }
-                try round.expect(!names.contains("host") && !names.contains("authorization"), "sets \(names)")
-                if let life = given.life { try round.expect(life >= .zero, "lives \(life)") }
+                try round.expect(
+                    !names.contains("host") && !names.contains("authorization"), "the signer sets the headers \(names)")
+                if let life = given.life { try round.expect(life >= .zero, "the lifetime is \(life)") }
             } catch S3Given.Problem.wrong(let words) {
-                try round.expect(words.count > 10, "refused without a word")
+                try round.expect(words.count > 10, "the refusal has no message")
             } catch S3Given.Problem.refused {}
         }
     }

@@ -57,8 +57,8 @@ struct S3GivenTests {
         },
     ]
 
-    /// When the signer lies: at which question, for which file size, and the requests that the bucket has received by
-    /// then.
+    /// The moment at which the signer lies: the request, the file size, and the requests that the bucket has received
+    /// by then.
     struct Moment: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let question: Int
@@ -73,7 +73,7 @@ struct S3GivenTests {
     ]
 
     @Test(
-        "such an address is refused before a byte of the file is sent, and reported without its signature",
+        "an address signed for something else is refused before any byte, and reported without its signature",
         arguments: Tier.sample(lies, 5), moments)
     func refused(_ lie: Lie, _ moment: Moment) async throws {
         let scene = try Scene()

@@ -66,7 +66,7 @@ struct S3InvalidPartTests {
         }
         var errors: [UploadError] = []
         while errors.last?.remedy != .giveUp, errors.count < 9, let error = await next() {
-            // Without the right to list parts, an upload that continues waits for that right.
+            // Without the permission to list parts, a resumed upload waits for that permission.
             if list == "unlisted" { scene.emulator.change { $0.faults[.parts] = nil } }
             errors.append(error)
         }
@@ -76,7 +76,7 @@ struct S3InvalidPartTests {
         let parts = requests.filter { $0.hasPrefix("part ") }.count
         #expect(requests.filter { $0.hasPrefix("complete") }.count == 3, "\(requests)")
         #expect(parts == (list == "listed" ? 5 : 6), "\(requests)")
-        // A person tries it again: another upload.
+        // A person retries it: another upload begins.
         scene.emulator.change { $0.faults[.complete] = nil }
         var order = parcel.order
         order.checkpoint = logbook.last

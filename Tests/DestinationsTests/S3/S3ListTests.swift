@@ -29,8 +29,8 @@ struct S3ListTests {
                 let answer = try await end.ask("PUT", FilePath(name), [], [1])
                 try #require(answer.status == 200, "\(String(decoding: answer.body, as: UTF8.self))")
             }
-            // Where keys are paths, the first makes the folder: some servers fail when two requests would make it at
-            // once.
+            // If keys are paths, the first upload creates the folder: some servers fail when two requests would create
+            // it at once.
             try await put(names[0])
             try await times(names.count - 1) { number in try await put(names[number + 1]) }
             var (found, mark): ([String], String?) = ([], nil)

@@ -114,7 +114,7 @@ struct S3MetadataTests {
         scene.clocks.advance(by: .seconds(3000))
         try await scene.bring(2)
         #expect(scene.metadata.takeRequests() == [.token, .roles, .key])
-        // Four minutes before its end, and there is no newer one yet.
+        // Four minutes before its end, and no newer key exists yet.
         scene.clocks.advance(by: .seconds(360))
         for number in 3...5 { try await scene.bring(number) }
         #expect(scene.metadata.takeRequests() == [.roles, .key])

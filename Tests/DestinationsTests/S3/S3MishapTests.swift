@@ -36,7 +36,7 @@ struct S3MishapTests {
         #expect(try await end.unfinished() == 0)
     }
 
-    /// An upload of two parts and a bit. Its first part is accepted.
+    /// An upload of two parts and some bytes. Its first part is accepted.
     private func begun(at end: S3End) async throws -> (Parcel, Logbook) {
         let parcel = try Parcel(2 * Self.part + 1)
         let logbook = Logbook()
@@ -70,7 +70,7 @@ struct S3MishapTests {
     }
 
     @Test(
-        "an upload ended there between two attempts starts again, and is there once",
+        "an upload ended by the server between two attempts starts again, and is there once",
         arguments: Tier.sample(S3Maker.here))
     func ended(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
@@ -82,7 +82,7 @@ struct S3MishapTests {
     }
 
     @Test(
-        "an upload ended there during its parts starts again, and is there once",
+        "an upload ended by the server during its parts starts again, and is there once",
         arguments: Tier.sample(S3Maker.here))
     func endedMeanwhile(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
@@ -120,7 +120,7 @@ struct S3MishapTests {
             #expect(try await end.destination.discard(other.checkpoint))
             #expect(try await end.destination().unfinished()?.map(\.name) == ["front/clip.mp4"])
             try await bring(parcel, to: end, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "the other was left alone")
+            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "the other upload was left alone")
             try await holds(parcel, end)
         }
     }

@@ -70,7 +70,7 @@ final class S3Scene: OtherEnd {
 }
 
 extension OtherEnd {
-    /// Attempts until it is complete or refused; remains are removed like by the daemon.
+    /// Attempts until it is complete or refused; remains are removed as by the daemon.
     @discardableResult
     func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 6) async throws -> RemoteObject {
         var last: (any Error)?

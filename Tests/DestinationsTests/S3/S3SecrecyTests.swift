@@ -177,7 +177,7 @@ struct S3SecrecyTests {
         }
         let scene = try Scene(["endpoint": .text(bucket.url)])
         let first = Task { try await Parcel(900, id: "first", name: "first.mp4").failure(to: scene) }
-        try await eventually("it is under way") { bucket.seen.contains { $0.hasPrefix("PUT") } }
+        try await eventually("the first request is in flight") { bucket.seen.contains { $0.hasPrefix("PUT") } }
         for number in 0..<50 {
             _ = try await Parcel(900, id: "\(number)", name: FilePath("\(number).mp4")).failure(to: scene)
         }

@@ -28,7 +28,7 @@ struct S3ServersTests {
             #expect(try await end.unfinished() == 0)
             #expect(!logbook.everything.contains(S3Server.secretKey))
             guard case .held = try await end.destination.find(parcel.order) else {
-                Issue.record("it is not found again")
+                Issue.record("the file is not found again")
                 return
             }
             // The same file once more needs no upload.
@@ -53,10 +53,10 @@ struct S3ServersTests {
                 let isWhole = try await end.content(name) == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
-                #expect(note < 40, "it never ends")
+                #expect(note < 40, "the upload does not end")
             }
             #expect(parcel.content.count > 0)
-            // Where the answer to the creation was lost, the upload is found in a list.
+            // If the answer to the creation was lost, the upload is found in a list.
             #expect(try await end.unfinished() == 0)
         }
     }
@@ -136,7 +136,7 @@ struct S3ServersTests {
         try await S3End.open(maker, ["preset": .text(maker == .ceph ? "ceph" : "minio")]) { end in
             let first = try Parcel(1000, seed: 1)
             _ = try await first.send(to: end, Logbook())
-            // The first answer was lost, as far as this upload knows: it is the same file.
+            // For this upload the first answer was lost: it is the same file.
             #expect(try await first.send(to: end, Logbook()).verifiedBy == "held")
             let object = try await Parcel(1000, id: "2", seed: 2).send(to: end, Logbook())
             #expect(object.id == "front/clip (2).mp4")
@@ -165,7 +165,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("a wrong key is reported, and holds", arguments: S3Maker.here.filter(\.judgesKeys))
+    @Test("a wrong key is reported, and holds the destination", arguments: S3Maker.here.filter(\.judgesKeys))
     func wrongKey(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part)
@@ -221,8 +221,8 @@ struct S3ServersTests {
             let last = try #require(logbook.last)
             #expect(try await end.destination.discard(last))
             #expect(try await end.unfinished() == 0)
-            #expect(try await end.destination.discard(last), "not there is done")
-            // When it continues nevertheless, it starts again.
+            #expect(try await end.destination.discard(last), "a missing upload counts as discarded")
+            // When it is resumed anyway, it starts again.
             _ = try await parcel.send(to: end, logbook)
             let isWhole = try await end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Destinations
 
-/// The evidence of ETags, questions where they give none, and uploads that wait for a name.
+/// The evidence of ETags, queries where they give none, and uploads that wait for a name.
 @Suite("s3: tags of accepted bytes", .timeLimit(.minutes(Patience.minutes(2))))
 struct S3TagTests {
     private static let small = 900
@@ -220,7 +220,7 @@ struct S3TagTests {
         let (parcel, logbook) = (try Parcel(Self.small), Logbook())
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.remedy == .holdDestination(after: nil), "\(error)")
-        #expect(logbook.last?["final_sent"] == "1", "it is not known that the file may be there")
+        #expect(logbook.last?["final_sent"] == "1", "the checkpoint does not say that the file may exist")
         #expect(scene.emulator.requests == ["head", "put", "head", "head"])
         let object = try await scene.bring(parcel, logbook, attempts: 1)
         #expect(object.verifiedBy == "held" && scene.holds(parcel))
@@ -240,7 +240,7 @@ struct S3TagTests {
         let piece = PartsPiece(order: parcel.order, plan: plan, checkpoint: checkpoint)
         let sending = await dialect.send(plan[0], piece) { _ in }
         guard case .failed = sending.answer else {
-            Issue.record("it ended otherwise: \(sending)")
+            Issue.record("the sending did not fail: \(sending)")
             return
         }
         #expect(scene.emulator.requests == ["put", "head"])
@@ -254,12 +254,12 @@ struct S3TagTests {
         scene.emulator.script(.put, .silence)
         let (first, second) = (try Parcel(Self.small, id: "1"), try Parcel(Self.small, id: "2", seed: 2))
         let other = Task { try await first.send(to: scene, Logbook()) }
-        try await eventually("the other is on its way") { scene.emulator.requests == ["head", "put"] }
+        try await eventually("the other upload is in flight") { scene.emulator.requests == ["head", "put"] }
         let error = try await second.failure(to: scene)
         #expect(error.remedy == .pending(after: .seconds(30)))
         #expect(error.failure.code == "name_in_use" && error.failure.retryable)
         #expect(error.failure.message.contains("/bucket/front/clip.mp4 is the target of another running upload"))
-        #expect(scene.emulator.requests == ["head", "put"], "it has asked for nothing")
+        #expect(scene.emulator.requests == ["head", "put"], "the waiting upload sent no request")
         other.cancel()
         await #expect(throws: CancellationError.self) { try await other.value }
         try await scene.bring(second, attempts: 1)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Destinations
 
-/// A key that may create objects and unfinished uploads, and ask nothing: 403 without a body to `HEAD`, and to each
+/// A key that may create objects and unfinished uploads, and query nothing: 403 without a body to `HEAD`, and to each
 /// list.
 @Suite("s3 with a write-only key", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3WriteOnlyTests {
@@ -36,7 +36,7 @@ struct S3WriteOnlyTests {
         }
     }
 
-    /// Attempts until it is complete; remains about which the key may not ask are skipped, like by the daemon.
+    /// Attempts until it is complete; remains that the key may not query are skipped, as by the daemon.
     private func finish(_ parcel: Parcel, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
         let logbook = Logbook()
         var object: RemoteObject?
@@ -72,7 +72,9 @@ struct S3WriteOnlyTests {
             let other = try Parcel(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
             try await scene.bring(other, attempts: 1)
             #expect(scene.emulator.objects[name]?.bytes == other.content && scene.emulator.uploads.isEmpty)
-            #expect(!scene.emulator.requests.contains("head"), "it is known: \(scene.emulator.requests)")
+            #expect(
+                !scene.emulator.requests.contains("head"), "the missing permission is known: \(scene.emulator.requests)"
+            )
         }
         let messageCount = scene.logged.count { $0.contains("the key may not read objects (s3:GetObject)") }
         #expect(messageCount == (size == 900 ? 0 : 1), "\(scene.logged)")
@@ -214,7 +216,7 @@ struct S3WriteOnlyTests {
         #expect(scene.holds(parcel))
     }
 
-    @Test("`taken` applies here too", arguments: sizes)
+    @Test("`taken` applies with a write-only key too", arguments: sizes)
     func rules(_ size: Int) async throws {
         let scene = try scene(["taken": .text("fail")])
         defer { scene.emulator.stop() }
@@ -248,7 +250,7 @@ struct S3WriteOnlyTests {
         #expect(check.verdict == .warning && check.detail.contains("names_unseen"), "\(check)")
     }
 
-    @Test("a key without any permission holds like a wrong one", arguments: sizes, ["minio", "other"])
+    @Test("a key without any permission holds the destination like a wrong one", arguments: sizes, ["minio", "other"])
     func nothing(_ size: Int, _ preset: String) async throws {
         let scene = try scene(preset: preset)
         defer { scene.emulator.stop() }

@@ -9,7 +9,7 @@ import Transport
 
 @testable import Destinations
 
-/// Forwards requests to a server, and compresses its answers, whether that was requested or not.
+/// Forwards requests to a server, and compresses its answers, requested or not.
 final class CompressingRelay: Sendable {
     /// The coding of an answer.
     enum Coding: String, Sendable, CaseIterable { case gzip, deflate, rawDeflate }

@@ -7,7 +7,7 @@ import Transport
 
 @testable import Destinations
 
-/// The question whether a server holds a file, with damaged answers: a file counts as held only if the server said so.
+/// The query whether a server holds a file, with damaged answers: a file counts as held only if the server said so.
 @Suite("Fuzz: answers to a lookup", .timeLimit(.minutes(Fuzz.minutes)))
 struct LookupFuzzTests {
     private static let announces = [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation"), ("Sluice-Lookup", "1")]
@@ -50,17 +50,20 @@ struct LookupFuzzTests {
                 switch try await journey.destination.find(journey.order) {
                 case .held:
                     held += 1
-                    try round.expect(Self.says(round.input, "200", "held"), "held, and the server did not say so")
+                    try round.expect(
+                        Self.says(round.input, "200", "held"), "the file counts as held without the server's mark")
                 case .absent:
                     absent += 1
-                    try round.expect(Self.says(round.input, "404", "absent"), "absent, and the server did not say so")
+                    try round.expect(
+                        Self.says(round.input, "404", "absent"), "the file counts as absent without the server's mark")
                 case .unknown(let why): throw round.flaw("unknown, after it was announced: \(why)")
                 }
             } catch {
                 guard let error = error as? UploadError else { throw error }
                 let message = error.failure.message
-                try round.expect(message.split(separator: " ").count > 3, "says too little: \(message)")
-                try round.expect(printable(message) == message, "acts on a terminal: \(printable(message))")
+                try round.expect(message.split(separator: " ").count > 3, "the message is too short: \(message)")
+                try round.expect(
+                    printable(message) == message, "the message has control characters: \(printable(message))")
             }
         }
         await transport.stop()

@@ -81,9 +81,9 @@ struct ReplyFuzzTests {
                 do {
                     let object = try await journey.attempt()
                     completed += 1
-                    try round.expect(home.hasConfirmed, "complete, and the server said:\n\(home.lies)")
+                    try round.expect(home.hasConfirmed, "the upload completed after the answers:\n\(home.lies)")
                     try round.expect(
-                        home.held.count != Self.size || home.held == journey.content, "the server holds another content"
+                        home.held.count != Self.size || home.held == journey.content, "the server has other content"
                     )
                     try round.expect(Self.isClean("\(object)"), "\(object)")
                     break
@@ -110,7 +110,7 @@ struct ReplyFuzzTests {
         values["headers"] = .map(["X-Key": .literal(canary)])
         values["checksum"] = .text(["none", "sha1", "sha256"].randomElement(using: &dice) ?? "none")
         values["gone"] = .text(["reupload", "hold"].randomElement(using: &dice) ?? "hold")
-        // No liar here is silent on purpose; one that is silent by accident must not cost the test a minute.
+        // No server here is silent on purpose; one that is silent by accident must not cost the test a minute.
         values["stall_timeout"] = .duration(.seconds(5))
         values["reply_timeout"] = .duration(.seconds(5))
         return values
@@ -118,9 +118,9 @@ struct ReplyFuzzTests {
 
     private static func check(_ error: UploadError, _ round: Fuzz.Round) throws {
         let message = error.failure.message
-        try round.expect(isClean(message), "shows what it must not: \(printable(message))")
+        try round.expect(isClean(message), "the message shows a secret or control characters: \(printable(message))")
         try round.expect(message.utf8.count < 1500, "\(message.utf8.count) bytes of message")
-        try round.expect(message.split(separator: " ").count > 3, "says too little: \(message)")
+        try round.expect(message.split(separator: " ").count > 3, "the message is too short: \(message)")
         try round.expect(!error.failure.code.isEmpty && error.failure.code.allSatisfy(\.isASCII), error.failure.code)
         switch error.remedy {
         case .noRoom(let wait):

@@ -13,7 +13,7 @@ struct SchemeTests {
     func plain() async throws {
         let server = try FakeServer { $0.reply(204, [("Tus-Version", "1.0.0")]) }
         let journey = try Journey(server.url.replacing("http://", with: "https://"))
-        // The error stays, also when the server only closes.
+        // The error stays the same if the server only closes.
         let first = await journey.destination.check()
         let found = await journey.destination.check()
         #expect(first.verdict == .failed && first.detail.contains("does not speak TLS"), "\(first.detail)")

@@ -8,7 +8,7 @@ import Transport
 
 @testable import Destinations
 
-/// Services that name the host for the bytes themselves: it is one of theirs, or nothing is sent to it.
+/// Services that name the host for the bytes themselves: the host must be one of theirs, or nothing is sent to it.
 @Suite("Hosts named by a service", .timeLimit(.minutes(Patience.minutes(3))))
 struct ServiceOriginTests {
     private func check(_ error: UploadError, _ line: String) {

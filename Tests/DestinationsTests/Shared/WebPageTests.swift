@@ -68,7 +68,7 @@ struct WebPageTests {
             }
             #expect(error?.failure.code == "web_page")
         }
-        // A caller that asks a question notices the missing JSON.
+        // A caller that sends a query notices the missing JSON.
         #expect(try await api.ask("GET", "/videos/1", nil, "it", .open).json == nil)
     }
 }

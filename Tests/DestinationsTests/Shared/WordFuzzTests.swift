@@ -23,15 +23,15 @@ struct WordFuzzTests {
             let headers = Headers([("Retry-After", text), ("Date", seeds[Int.random(in: 1...3, using: &round.dice)])])
             for now in [Int64.min, 0, Int64.max] {
                 guard let wait = retryAfter(headers, now: WallTime(milliseconds: now)) else { continue }
-                try round.expect(wait >= .seconds(1) && wait <= .seconds(3600), "waits \(wait)")
+                try round.expect(wait >= .seconds(1) && wait <= .seconds(3600), "the wait is \(wait)")
             }
             // Without a Date this machine's clock counts, with any value.
             for now in [Int64.min, Int64.max] {
                 _ = retryAfter(Headers([("Retry-After", text)]), now: WallTime(milliseconds: now))
             }
-            if let number = plainInteger(text) { try round.expect(number >= 0, "is \(number)") }
+            if let number = plainInteger(text) { try round.expect(number >= 0, "the number is \(number)") }
             if let date = httpDate(text) {
-                try round.expect((1970...10_000).contains(date.utc.year), "is \(date)")
+                try round.expect((1970...10_000).contains(date.utc.year), "the date is \(date)")
             }
         }
     }
@@ -56,15 +56,17 @@ struct WordFuzzTests {
             try round.expect(WebAddress(address.description).origin == address.origin, "\(address) has another origin")
             let resolved: TusLocation
             do throws(TusLocation.Refused) { resolved = try TusLocation(text, base: base, allowed: allowed) } catch {
-                return try round.expect(error.reason.count > 10, "refused without a word")
+                return try round.expect(error.reason.count > 10, "the refusal has no message")
             }
             if !resolved.isAllowed { return }
             let url = Array(resolved.url.utf8)
-            try round.expect(url.starts(with: "https://".utf8), "leads to \(resolved.url)")
+            try round.expect(url.starts(with: "https://".utf8), "the address leads to \(resolved.url)")
             // Read by bytes like in libcurl: the authority ends at the first of these.
             let authority = url.dropFirst(8).prefix { !"/?#\\".utf8.contains($0) }
-            try round.expect(!authority.contains(UInt8(ascii: "@")), "has a user: \(resolved.url)")
-            try round.expect(authority.elementsEqual("nas.example:8443".utf8), "passes for home: \(resolved.url)")
+            try round.expect(!authority.contains(UInt8(ascii: "@")), "the address has a user: \(resolved.url)")
+            try round.expect(
+                authority.elementsEqual("nas.example:8443".utf8),
+                "the address counts as the own server: \(resolved.url)")
         }
     }
 
@@ -76,11 +78,12 @@ struct WordFuzzTests {
         try Fuzz("metadata", rounds: 1500).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
             if let bytes = bytes(base64: text) {
-                try round.expect(Core.bytes(base64: base64(bytes)) == bytes, "another round trip")
-                try round.expect(decodeBase64(text) == bytes, "others read \(decodeBase64(text) as Any)")
+                try round.expect(Core.bytes(base64: base64(bytes)) == bytes, "the round trip gives other bytes")
+                try round.expect(decodeBase64(text) == bytes, "Foundation decodes \(decodeBase64(text) as Any)")
             }
             try round.expect(
-                base64(round.input) == (decodeBase64(base64(round.input)).map { base64($0) }), "written wrong")
+                base64(round.input) == (decodeBase64(base64(round.input)).map { base64($0) }),
+                "Foundation decodes the text differently")
             let values = TusMetadata.values(text)
             try round.expect(values.count <= text.utf8.count + 1, "\(values.count) pairs")
             if let announced = TusAnnounced(
@@ -124,11 +127,13 @@ struct WordFuzzTests {
             }
             do {
                 let object = try await journey.destination.upload(journey.order, reporter: journey.ledger)
-                // An acknowledgement that the last run recorded is trusted; everything else has to be there.
+                // An acknowledgement that the last run recorded is trusted; all other bytes must exist at the server.
                 let isKnown = checkpoint["offset"].flatMap { Int64($0) } == 1000
-                try round.expect(isKnown || script.held == journey.content, "complete without the bytes: \(object)")
+                try round.expect(
+                    isKnown || script.held == journey.content, "the upload completed without its bytes: \(object)")
             } catch let error as UploadError {
-                try round.expect(error.failure.message.split(separator: " ").count > 3, "says \(error)")
+                try round.expect(
+                    error.failure.message.split(separator: " ").count > 3, "the message is too short: \(error)")
             }
         }
         await transport.stop()

@@ -163,7 +163,7 @@ struct TusMetadataTests {
         let header = header(order("a/b.mp4", ["title": ""]))
         #expect(!header.contains(", "))
         #expect(header.hasPrefix("filename \(base64(Array("b.mp4".utf8))),filetype "))
-        #expect(header.hasSuffix(",title"), "an empty value is its key alone")
+        #expect(header.hasSuffix(",title"), "an empty value is written as its key alone")
         #expect(text(header, "sluiceId") == "01J.2")
         #expect(text(header, "sha256") == "abcd")
         #expect(text(header, "relativePath") == "a/b.mp4")
@@ -239,7 +239,7 @@ struct ChunkSizeTests {
     }
 
     @Test(
-        "a size of which no bytes were kept is not tried again for a long time, longer after each failure"
+        "a size at which no bytes were kept is not tried again for a long time, longer after each failure"
     )
     func keptNothing() {
         let chunks = ChunkSize(32 << 20)

@@ -19,7 +19,7 @@ struct TusEndToEndTests {
         let object = try await journey.attempt()
         #expect(object.verifiedBy == "offset")
         #expect(object.warnings.isEmpty)
-        #expect(object.url == nil, "an upload's address is a capability")
+        #expect(object.url == nil, "the address of an upload is a capability")
         #expect(try server.held == [journey.content])
         let patches = stride(from: 0, to: size, by: 1000).map { "PATCH \($0)" }
         #expect(try server.requests == ["POST"] + patches + ["HEAD"])
@@ -237,7 +237,7 @@ struct TusEndToEndTests {
         _ = try await journey.failedAttempt()
         let checkpoint = try #require(journey.ledger.last)
         #expect(try await journey.destination.discard(checkpoint))
-        #expect(try await journey.destination.discard(checkpoint), "not there is success")
+        #expect(try await journey.destination.discard(checkpoint), "a missing upload counts as discarded")
         #expect(try server.held.isEmpty)
         #expect(try server.requests.suffix(2) == ["DELETE", "DELETE"])
         #expect(try await journey.destination.discard(Checkpoint()))

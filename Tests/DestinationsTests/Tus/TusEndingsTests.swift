@@ -23,7 +23,7 @@ struct TusEndingsTests {
         let done = server.folder.path.appending("done")
         let names = try Files.names(in: done)
         #expect(try names.contains { try FileStatus(at: done.appending($0)).size == 2500 })
-        // The attempt after a crash right after the last acknowledgement finds nothing, and knows why.
+        // The attempt after a crash right after the last acknowledgement finds no upload, and knows why.
         let again = try await journey.attempt()
         #expect(again.verifiedBy == "acknowledgement")
     }
@@ -133,7 +133,7 @@ struct TusEndingsTests {
         }
         let journey = try Journey(server.url + "/files", size: 32 << 20)
         let task = Task { try await journey.attempt() }
-        try await eventually("bytes are under way") { script.held.count >= 1 << 20 ? true : nil }
+        try await eventually("the body is in flight") { script.held.count >= 1 << 20 ? true : nil }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         _ = try await journey.attempt()
@@ -163,7 +163,7 @@ struct TusEndingsTests {
         #expect(error.remedy == .restage)
         #expect(error.failure.code == "staged_changed", "\(error)")
         #expect(script.held.count < size)
-        // Staged once more it starts again: the server's bytes are of no use.
+        // Staged once more, the file starts again: the server's bytes are of no use.
         try journey.folder.write("staged", journey.content)
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
@@ -184,7 +184,7 @@ struct TusEndingsTests {
         try journey.folder.write("staged", rotten)
         let error = try await journey.failedAttempt()
         #expect(error.failure.code == "staged_changed", "\(error)")
-        // The last byte is not there, nor the bytes of another upload of it.
+        // The server has neither the last byte nor any byte of another upload of the file.
         #expect(script.held.count < 2500)
         try journey.folder.write("staged", journey.content)
         _ = try await journey.attempt()

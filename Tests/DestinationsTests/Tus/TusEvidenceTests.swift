@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import Transport
 
-/// The bytes that may have left decide about an upload that is gone, and about an offset that is too high.
+/// The bytes that may have been sent decide about an upload that is gone, and about an offset that is too high.
 @Suite("tus: bytes that may have been sent", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEvidenceTests {
     let script = Script()
@@ -46,7 +46,7 @@ struct TusEvidenceTests {
         }
         let journey = try Journey(server.url + "/files", size: 24 << 20, values: ["gone": .text(policy)])
         let task = Task { try await journey.attempt() }
-        try await eventually("bytes are under way") {
+        try await eventually("the body is in flight") {
             script.state.withLock { $0.exists } ? nil : server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil
         }
         task.cancel()
@@ -116,7 +116,7 @@ struct TusEvidenceTests {
         let journey = try Journey(server.url + "/files", size: size)
         let task = Task { try await journey.attempt() }
         if isStopped {
-            try await eventually("bytes are under way") { isHeld.withLock { $0 ? true : nil } }
+            try await eventually("the body is in flight") { isHeld.withLock { $0 ? true : nil } }
             task.cancel()
         }
         await #expect(throws: (any Error).self) { try await task.value }
@@ -193,7 +193,7 @@ struct TusEvidenceTests {
         if gone == "hold" {
             let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
             #expect(error.failure.code == "outcome_unknown")
-            // A person has it sent again, and it may exist twice.
+            // A person retries it, and it may exist twice.
             var again = journey
             again.order.generation = 2
             #expect(try await again.arrive().object.warnings.contains { $0.contains("sent twice") })

@@ -8,7 +8,7 @@ import TestKit
 import Testing
 import Transport
 
-/// Faults that no package shows: each test is one server with a fault of its own.
+/// Faults that no available server has: each test is one server with its own fault.
 @Suite("tus with incorrect servers", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusFakeTests {
     let script = Script()
@@ -284,7 +284,7 @@ struct TusFakeTests {
 
     @Test("a HEAD with a wrong end does not cause an endless loop")
     func lyingEnd() async throws {
-        // Acknowledges everything, and always reports 0 when asked.
+        // Acknowledges everything, and always reports 0 to a query.
         let server = try FakeServer { [script] exchange in
             if exchange.method == "HEAD" {
                 return exchange.reply(200, [("Upload-Offset", "0"), ("Upload-Length", "1000")])

@@ -250,7 +250,7 @@ struct TusLastAnswerTests {
         let object = try await journey.attempt()
         #expect(object.verifiedBy == "offset" && object.warnings.count == 1)
         #expect(object.warnings.first?.contains("refused it at its end (422): it may hold the file already") == true)
-        // It has the address of the old one here, and so is asked whether it is new.
+        // The new upload has the address of the old one here, and so the server is asked whether it is new.
         #expect(Array(verbs(server).dropFirst(before).prefix(3)) == ["POST", "HEAD", "PATCH"])
         #expect(script.held == journey.content)
     }

@@ -59,7 +59,7 @@ struct TusOriginTests {
             check(error, silent)
             #expect(error.failure.message.contains("another origin than \(server.url)"), "\(error)")
         }
-        #expect(verbs(server) == ["POST"], "one creation, and no byte anywhere")
+        #expect(verbs(server) == ["POST"], "one creation, and no byte elsewhere")
         #expect(journey.ledger.last?["url"] == address)
         #expect(journey.ledger.last?["creating"] == nil)
         #expect(journey.ledger.last?["may_be_whole"] == nil && journey.ledger.last?["reach"] == "0")
@@ -112,11 +112,11 @@ struct TusOriginTests {
         let server = try front { address.withLock { $0 } }
         address.withLock { $0 = server.url.replacing("http://", with: "https://") + "/u" }
         let journey = try journey(server.url + "/files")
-        // It has no TLS, and closes.
+        // The server has no TLS, and closes.
         let error = try await journey.failedAttempt()
         #expect(error.failure.code != "other_origin", "\(error)")
         #expect(server.connectionCount >= 2)
-        #expect(script.held.isEmpty, "nothing went there unencrypted")
+        #expect(script.held.isEmpty, "no byte was sent unencrypted")
     }
 
     @Test("a user name in an address is refused, as before", arguments: ["me@", "me:pw@", "127.0.0.1:80@"])
@@ -143,7 +143,7 @@ struct TusOriginTests {
         #expect(!silent.hasCaller && verbs(server).isEmpty)
     }
 
-    @Test("so does one whose last byte was accepted before the setting was removed")
+    @Test("an upload whose last byte was accepted before the setting was removed waits as well")
     func shortened() async throws {
         let silent = try SilentPort()
         let checkpoint = Checkpoint([
@@ -211,7 +211,7 @@ struct TusOriginTests {
         #expect(!silent.hasCaller)
     }
 
-    @Test("a removal redirected elsewhere is not made there")
+    @Test("a removal that is redirected elsewhere is not repeated there")
     func removed() async throws {
         let silent = try SilentPort()
         let server = try FakeServer { $0.reply(307, [("Location", silent.url + "/hunter2")]) }

@@ -71,7 +71,7 @@ struct TusPathTests {
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
         _ = try await journey.attempt()
         #expect(script.held == journey.content && bodies.all == [1000, 1000])
-        // The same at a creation.
+        // The same for a creation.
         let closed = try FakeServer { exchange in exchange.reply(exchange.method == "POST" ? status : 404) }
         #expect(try await Journey(closed.url + "/files").failedAttempt().remedy == .holdDestination(after: nil))
     }

@@ -145,7 +145,7 @@ struct TusWrongLookTests {
         let server = try server(stale: size / 4, times: .max, status, words: "no")
         let journey = try Journey(server.url + "/files", size: size)
         let errors = try await attempts(journey, 40)
-        #expect(bytesAgain <= 3 * size + 40 * (64 << 10), "\(bytesAgain) bytes went again")
+        #expect(bytesAgain <= 3 * size + 40 * (64 << 10), "\(bytesAgain) bytes were sent again")
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
         let waits = errors.map { wait(of: $0) ?? .zero }
         #expect(waits == waits.sorted() && waits.last == .seconds(3600), "\(waits)")
@@ -155,7 +155,7 @@ struct TusWrongLookTests {
             #expect(last.failure.message.contains(words), "\(last.failure.message)")
         }
         #expect(errors.prefix(5).allSatisfy { $0.failure.code != "server_contradicts" })
-        // It recovers.
+        // The upload recovers.
         script.state.withLock { $0.times["HEAD"] = nil }
         let healed = try self.server(stale: 0, times: 0, 409)
         var checkpoint = try #require(journey.ledger.last)
@@ -188,7 +188,7 @@ struct TusWrongLookTests {
             exchange.reply(204, [("Upload-Offset", "0")])
         }
         let errors = try await attempts(try Journey(server.url + "/files", size: size), 20)
-        #expect(bytesAgain <= 3 * size + 60 * (64 << 10), "\(bytesAgain) bytes went")
+        #expect(bytesAgain <= 3 * size + 60 * (64 << 10), "\(bytesAgain) bytes were sent")
         #expect(errors[19].failure.code == "server_contradicts" && wait(of: errors[19]) == .seconds(3600))
     }
 
@@ -202,7 +202,7 @@ struct TusWrongLookTests {
             exchange.reply(423, [], "ERR_UPLOAD_LOCKED")
         }
         let errors = try await attempts(try Journey(server.url + "/files", size: size, chunk: 1 << 19), 20)
-        #expect(bytesAgain <= 3 * size + 20 * (64 << 10), "\(bytesAgain) bytes went")
+        #expect(bytesAgain <= 3 * size + 20 * (64 << 10), "\(bytesAgain) bytes were sent")
         #expect(errors[0].remedy == .again(after: .seconds(2)) && wait(of: errors[19]) == .seconds(3600))
         #expect(errors[19].failure.message.contains("423") && errors[19].failure.message.contains("20 times in a row"))
     }

@@ -53,7 +53,7 @@ final class VimeoEnd: OtherEnd {
             } catch let error as UploadError {
                 if error.remedy == .giveUp { throw error }
                 last = error
-                // Like the daemon's wait: the time that was requested is over.
+                // Like the daemon's wait: the requested time has passed.
                 pass(.seconds(1000))
             }
         }

@@ -29,7 +29,7 @@ struct VimeoEndingsTests {
         let object = try await parcel.send(to: end, logbook)
         #expect(object.verifiedBy == "playable")
         #expect(end.server.state.withLock { $0.received } == 1500)
-        #expect(logbook.sent.isEmpty, "asking sends nothing")
+        #expect(logbook.sent.isEmpty, "a query sends no bytes of the file")
     }
 
     @Test("a wrong offset is queried again while the service says that bytes are missing, and they are sent")
@@ -46,7 +46,8 @@ struct VimeoEndingsTests {
         #expect(end.server.state.withLock { $0.uploads.count } == 1)
     }
 
-    @Test("otherwise the upload completes when the service has accepted it, whatever the transcode result")
+    @Test(
+        "an upload that need not be playable completes when the service has accepted it, whatever the transcode result")
     func transfer() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding"] }
@@ -78,7 +79,7 @@ struct VimeoEndingsTests {
         #expect(end.contents == [parcel.content])
     }
 
-    @Test("without a known reset of such a late quota, the next attempt waits a day")
+    @Test("after a late quota without a known reset, the next attempt waits a day")
     func lateQuotaOfNoDay() async throws {
         let end = try VimeoEnd()
         end.server.change {
@@ -167,7 +168,7 @@ struct VimeoEndingsTests {
         #expect(try await parcel.failure(to: third, journal).remedy == .refused(after: .seconds(60)))
         third.server.change { $0.behaviour.states = ["available"] }
         _ = try await third.bring(parcel, journal)
-        // A service that never keeps it does not get it for ever.
+        // A service that never keeps the bytes does not get them for ever.
         let fourth = try VimeoEnd()
         fourth.server.change { $0.behaviour.states = ["uploading_error"] }
         let hopeless = Logbook()
@@ -195,7 +196,7 @@ struct VimeoEndingsTests {
         #expect(try await end.destination.space()?.unit == .files)
         #expect(try await Parcel(1).failure(to: end).failure.code == "vimeo_4104")
         end.server.change { $0.account.quota = nil }
-        #expect(try await end.destination.space() == nil, "missing is unknown")
+        #expect(try await end.destination.space() == nil, "a missing quota means unknown space")
         end.server.change { $0.account.largest = 1000 }
         let tooLarge = try await Parcel(1500).failure(to: end)
         #expect(tooLarge.remedy == .giveUp)
@@ -217,7 +218,7 @@ struct VimeoEndingsTests {
         let before = end.server.requests.count
         let again = try await parcel.failure(to: end)
         guard case .rateLimit = again.remedy else { throw again }
-        #expect(end.server.requests.count == before, "nothing is asked before")
+        #expect(end.server.requests.count == before, "no request is sent before that time")
         clocks.advance(by: .seconds(seconds + 1))
         _ = try await parcel.send(to: end, Logbook())
         #expect(end.contents == [parcel.content])
@@ -239,7 +240,7 @@ struct VimeoEndingsTests {
         end.server.change { $0.account.hasUser = false }
         let count = end.server.requests.count
         #expect(try await Parcel(10, id: "3").failure(to: end).remedy == .authenticate)
-        #expect(end.server.requests.count == count + 1, "8002 is no matter of an old token")
+        #expect(end.server.requests.count == count + 1, "8002 is not caused by an old token")
     }
 
     @Test(

@@ -89,7 +89,7 @@ struct VimeoFlowTests {
         end.server.script(.complete, .slow(slow))
         let logbook = Logbook()
         let task = Task { try await parcel.send(to: end, logbook) }
-        try await eventually("its end is asked for") { end.server.requests.contains("complete") }
+        try await eventually("the completion has been requested") { end.server.requests.contains("complete") }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         return try #require(logbook.last)
@@ -102,7 +102,7 @@ struct VimeoFlowTests {
         let end = try VimeoEnd(.fourStep)
         let checkpoint = try await stoppedInEnd(end, try Parcel(1500), slow: slow)
         #expect((checkpoint["video"] == nil) == (slow == 2500))
-        try await eventually("there is a video") { !end.server.videos.isEmpty }
+        try await eventually("the server has a video") { !end.server.videos.isEmpty }
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.contents.isEmpty)
     }
@@ -119,7 +119,7 @@ struct VimeoFlowTests {
         end.server.change { $0.behaviour.ahead = 61_000 }
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.contents.isEmpty)
-        // If the request for its end never arrived, there is no video, which is known once it would have appeared.
+        // If the request for its end never arrived, there is no video; this is known once a video would have appeared.
         let other = try VimeoEnd(.fourStep)
         other.server.script(.complete, .answer(503))
         let logbook = Logbook()
@@ -194,8 +194,8 @@ struct VimeoFlowTests {
         let object = try await end.bring(parcel, logbook)
         #expect(object.id == "/videos/5")
         #expect(end.server.videos.count == 5)
-        #expect(!object.warnings.isEmpty, "the result of the first one is unknown")
-        // Another upload of ours has it, which an earlier process began.
+        #expect(!object.warnings.isEmpty, "the result of the first creation is unknown")
+        // The video belongs to another upload of ours, which an earlier process began.
         let taken = try VimeoEnd()
         taken.server.script(.create, .garbled(.html))
         let owned = Logbook()

@@ -13,7 +13,7 @@ struct VimeoOtherWriterTests {
     private func sent(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook, others count: Int) async throws {
         end.server.script(.create, .slow(1500))
         let task = Task { try await parcel.send(to: end, logbook) }
-        try await eventually("the video is made") { end.server.state.withLock { !$0.uploads.isEmpty } }
+        try await eventually("the server has the video") { end.server.state.withLock { !$0.uploads.isEmpty } }
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: count) }
         do { _ = try await task.value } catch is UploadError {}
     }
@@ -42,12 +42,12 @@ struct VimeoOtherWriterTests {
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2400) }
         #expect(try await end.destination.discard(checkpoint) == false)
         #expect(end.server.videos.count == 1)
-        // Neither is a complete one, whose address has ended for that reason.
+        // A complete video, whose address has ended for that reason, is not removed either.
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2500) }
         end.server.script(.head, .answer(404))
         #expect(try await end.destination.discard(checkpoint) == false)
         end.server.change { $0.uploads[0].bytes.removeLast(100) }
-        // A video with only our bytes is.
+        // A video with only our bytes is removed.
         end.server.change { $0.uploads[0].bytes.removeLast(1400) }
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.server.videos.isEmpty)
@@ -57,7 +57,7 @@ struct VimeoOtherWriterTests {
     func otherBox() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())
-        // Lost before it was carried out.
+        // The request was lost before it was carried out.
         end.server.script(.create, .answer(502))
         _ = try await parcel.failure(to: end, logbook)
         end.server.change { state in
@@ -66,7 +66,7 @@ struct VimeoOtherWriterTests {
                     number: 1, flow: .tus, size: 1500, isVideo: true, fields: ["name": "clip"], created: state.now))
         }
         guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
-            throw Parcel.Unexpected(what: "no second look")
+            throw Parcel.Unexpected(what: "no second query")
         }
         let others = [UInt8](repeating: 7, count: 1000)
         end.server.change { $0.uploads[0].bytes = others }
@@ -102,9 +102,11 @@ struct VimeoOtherWriterTests {
         end.server.script(.create, .answer(502), .slow(1500))
         _ = try await one.failure(to: end, first)
         let task = Task { try await two.send(to: other, second) }
-        try await eventually("the other's is made") { end.server.state.withLock { !$0.uploads.isEmpty } }
+        try await eventually("the server has the video of the other destination") {
+            end.server.state.withLock { !$0.uploads.isEmpty }
+        }
         guard case .pending = try await one.failure(to: end, first).remedy else {
-            throw Parcel.Unexpected(what: "it did not wait")
+            throw Parcel.Unexpected(what: "the upload did not wait")
         }
         _ = try await task.value
         _ = try await end.bring(one, first)
@@ -131,7 +133,7 @@ struct VimeoOtherWriterTests {
         #expect(try await end.destination.discard(checkpoint))
     }
 
-    @Test("if it is not identifiable the removal is unknown, and nothing is removed")
+    @Test("if the empty video is not identifiable the removal is unknown, and nothing is removed")
     func unknownCreation() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .garbled(.empty))
@@ -161,7 +163,7 @@ struct VimeoOtherWriterTests {
         end.server.script(.video, Self.gone, Self.gone, Self.gone)
         for _ in 0..<2 { _ = try await parcel.failure(to: end, logbook) }
         #expect(try await parcel.failure(to: end, logbook).failure.code == "video_deleted")
-        #expect(logbook.last?["video"] == "/videos/1", "what it was is still told")
+        #expect(logbook.last?["video"] == "/videos/1", "the lost video is still recorded")
     }
 
     private func again(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook) async throws -> RemoteObject {
@@ -182,7 +184,7 @@ struct VimeoOtherWriterTests {
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
 
-    @Test("if it is still missing the file is sent once more, with a warning of a possible duplicate")
+    @Test("if the video is still missing the file is sent once more, with a warning of a possible duplicate")
     func sentTwice() async throws {
         let end = try VimeoEnd()
         let (parcel, logbook) = (try Parcel(1500), Logbook())
@@ -201,7 +203,7 @@ struct VimeoOtherWriterTests {
         for _ in 0..<6 {
             end.server.script(.video, .answer(404, [("Content-Type", "text/html")], "<html>who are you?</html>"))
             guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
-                throw Parcel.Unexpected(what: "it did not wait")
+                throw Parcel.Unexpected(what: "the upload did not wait")
             }
         }
         end.server.script(.removal, .answer(404, [], "<html>"))

@@ -77,8 +77,8 @@ struct VimeoPictureTests {
             }
             try await scene.end.bring(scene.image, scene.logbook)
             let isShown = scene.shown == [scene.image.content]
-            #expect(isShown, "after \(deaths) deaths")
-            #expect(scene.end.server.pictures.count == 1, "after \(deaths) deaths")
+            #expect(isShown, "after \(deaths) kills")
+            #expect(scene.end.server.pictures.count == 1, "after \(deaths) kills")
         }
     }
 

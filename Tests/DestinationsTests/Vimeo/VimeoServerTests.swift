@@ -118,7 +118,9 @@ struct VimeoServerTests {
             #expect(json?["invalid_parameters"]?.items.first?["error_code"]?.whole == inner)
         }
         if row.status == 401, row.code == 8003 { #expect(response.headers["WWW-Authenticate"]?.isEmpty == false) }
-        if row.status >= 400 { #expect(server.state.withLock { $0.uploads.isEmpty }, "what is refused makes nothing") }
+        if row.status >= 400 {
+            #expect(server.state.withLock { $0.uploads.isEmpty }, "a refused request creates nothing")
+        }
         if row.status == 429 { #expect(response.headers["X-RateLimit-Reset"].flatMap { WallTime(rfc3339: $0) } != nil) }
         if row.name == "no bytes" { #expect(json?["upload"] == .object([:])) }
     }
@@ -170,7 +172,9 @@ struct VimeoServerTests {
             server, Row(name: "", path: "/me/videos?fields=uri,upload.upload_link", body: Self.tus, status: 201))
         let json = JSONValue.read(made.body)
         #expect(json?["link"] == nil && json?["uri"]?.text == "/videos/1")
-        guard case .object(let upload)? = json?["upload"] else { return #expect(Bool(false), "no upload") }
+        guard case .object(let upload)? = json?["upload"] else {
+            return #expect(Bool(false), "the answer has no upload")
+        }
         #expect(upload.keys.sorted() == ["upload_link"])
         let head = Request("HEAD", server.link(1), headers: [("Tus-Resumable", "1.0.0")])
         #expect(try await Transport().send(head).status == 200)
@@ -183,7 +187,7 @@ struct VimeoServerTests {
         #expect(try await Self.ask(server, ticket).status == 201)
         let path = "/users/1/uploads/2?video_file_id=1002&signature=c2"
         let end = Row(name: "", method: "DELETE", path: path, status: 400)
-        #expect(try await Self.ask(server, end).status == 400, "no byte is there yet")
+        #expect(try await Self.ask(server, end).status == 400, "the upload has no bytes yet")
         let put = Request(
             "PUT", server.link(2), headers: [("Content-Range", "bytes 0-1/2")], body: .bytes([1, 2]))
         #expect(try await Transport().send(put).status == 200)

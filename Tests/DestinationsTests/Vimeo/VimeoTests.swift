@@ -24,8 +24,8 @@ struct VimeoTests {
         #expect(object.id == "/videos/1")
         #expect(object.url == "https://vimeo.example/1")
         #expect(object.warnings.isEmpty)
-        #expect(!logbook.wasEarly, "the checkpoint is there before the first byte")
-        #expect(end.server.state.withLock { $0.tokensAtBytes } == 0, "the token goes to the API alone")
+        #expect(!logbook.wasEarly, "the checkpoint is recorded before the first byte")
+        #expect(end.server.state.withLock { $0.tokensAtBytes } == 0, "only the API gets the token")
         #expect(!logbook.everything.contains("vimeo-token-1"))
     }
 
@@ -64,12 +64,13 @@ struct VimeoTests {
             let accepted = logbook.accepted
             _ = try await end.bring(parcel, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= accepted })
-            // Stopped between the creation and its record, an empty one may be left without a record.
+            // If the upload is stopped between the creation and its record, an empty video may be left without a
+            // record.
             #expect(end.contents.filter { $0 == parcel.content }.count == 1, "stopped at note \(note)")
             #expect(end.contents.allSatisfy { $0 == parcel.content || $0.isEmpty })
             if !wasStopped { return }
         }
-        Issue.record("it was stopped at every note")
+        Issue.record("the upload was stopped at every note")
     }
 
     enum Trouble: CaseIterable, Sendable {
@@ -137,7 +138,7 @@ struct VimeoTests {
         let object = try await end.bring(parcel)
         #expect(end.contents == [parcel.content])
         #expect(object.warnings.isEmpty)
-        // Where the token may not look for it, another is made, and that is reported.
+        // If the token may not search for it, another video is created, and that is reported.
         let blind = try VimeoEnd(flow)
         blind.server.change { $0.account.scopes = ["upload"] }
         blind.server.script(.create, .loseReply)
@@ -200,7 +201,7 @@ struct VimeoTests {
             if checkpoint["url"] != nil { #expect(end.contents.isEmpty, "removed after note \(note)") }
             if !wasStopped { return }
         }
-        Issue.record("it was stopped at every note")
+        Issue.record("the upload was stopped at every note")
     }
 
     @Test("a temporarily refused removal is an error, and one without the token's permission is not")
@@ -224,7 +225,7 @@ struct VimeoTests {
         let parcel = try Parcel(100)
         let logbook = Logbook()
         let task = Task { try await parcel.send(to: end, logbook) }
-        try await eventually("it is being created") { end.server.requests.contains("create") }
+        try await eventually("the creation has been requested") { end.server.requests.contains("create") }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         let checkpoint = try #require(logbook.last)
@@ -257,9 +258,9 @@ struct VimeoTests {
             } catch let error as UploadError {
                 try round.expect(
                     printable(error.failure.message) == error.failure.message,
-                    "shows \(printable(error.failure.message))")
-                try round.expect(!error.failure.message.contains("vimeo-token-1"), "shows the token")
-                try round.expect(error.remedy != .restage, "stages again because of a server")
+                    "the message has control characters: \(printable(error.failure.message))")
+                try round.expect(!error.failure.message.contains("vimeo-token-1"), "the message shows the token")
+                try round.expect(error.remedy != .restage, "a server's answer causes another staging")
             }
             _ = await end.destination.check()
             try await end.close()

@@ -95,7 +95,7 @@ struct VimeoVerifyTests {
         }
     }
 
-    /// The API's answer to a question, in place of the emulator's.
+    /// The API's answer to a query, in place of the emulator's.
     private static func state(_ words: String, uri: String = "/videos/1") -> VimeoServer.Fault {
         .answer(
             200, [("Content-Type", "application/json")], "{\"uri\": \"\(uri)\"\(words.isEmpty ? "" : ", " + words)}")

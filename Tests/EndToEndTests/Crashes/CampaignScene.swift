@@ -41,7 +41,7 @@ enum CampaignKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
                 // are left out as well.
             ] + (self == .tuspyserver ? [] : ["cut"]) + (self == .vimeo ? [] : ["lost-begin"])
         case .s3?:
-            // VOD's right to send is one for the account: with 403 all uploads wait until the next check.
+            // VOD's permission to send belongs to the account: after a 403 all uploads wait until the next check.
             [
                 "none", self == .vod ? "refuse-file" : "refuse", "gateway", "lost", "page", "forget", "look-page",
                 "cut", "drop",
@@ -212,7 +212,7 @@ struct CampaignScene {
                     place.appending("tus.db").display,
                 ], output: output, errors: errors)
             self.child = child
-            try await eventually("the tus server takes connections", within: .seconds(60), every: .milliseconds(50)) {
+            try await eventually("the tus server accepts connections", within: .seconds(60), every: .milliseconds(50)) {
                 try child.mustRun()
                 return Loopback.answers(port)
             }

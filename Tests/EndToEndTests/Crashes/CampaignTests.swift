@@ -84,7 +84,7 @@ private struct Campaign {
     }
 
     mutating func kill() async throws {
-        // The moment is random on purpose: long enough for a file to be in any state.
+        // The time is random on purpose, so that the kill meets files in any state.
         try await Task.sleep(for: .milliseconds(Int.random(in: 50...1200, using: &dice)))
         scene.fixture.killDaemon()
         kills.append(now)
@@ -97,7 +97,7 @@ private struct Campaign {
     func settle() async throws {
         let (fixture, count) = (scene.fixture, scene.camera.clips.count)
         do {
-            try await eventually("\(count) files have ended", within: .seconds(120), every: .milliseconds(200)) {
+            try await eventually("\(count) uploads have ended", within: .seconds(120), every: .milliseconds(200)) {
                 try fixture.daemon?.mustRun()
                 guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0,
                     status.counts.completed + status.counts.failed >= count
@@ -115,7 +115,8 @@ private struct Campaign {
     }
 
     private func uploads() async throws -> [CampaignList.Upload] {
-        let text = try await eventually("the list", within: .seconds(20), every: .milliseconds(100)) {
+        let text = try await eventually("the daemon lists its uploads", within: .seconds(20), every: .milliseconds(100))
+        {
             try await scene.fixture.ask("list", ["--json", "--limit", "1000"])
         }
         let decoder = JSONDecoder()

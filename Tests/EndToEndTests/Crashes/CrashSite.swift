@@ -8,7 +8,7 @@ import Testing
 protocol CrashSite {
     var fixture: DaemonFixture { get }
     var camera: Camera { get }
-    /// Checks the content of the remote when everything is over.
+    /// Checks the content of the remote after all uploads have ended.
     func expectAll() async throws
 }
 
@@ -17,10 +17,10 @@ extension CrashSite {
         try camera.drop(Clip(number: number, size: size, relative: FilePath("clip \(number).\(ending)")))
     }
 
-    /// Waits until nothing of the clips is left here, and checks the remote.
+    /// Waits until no file of the clips is left on this side, and checks the remote.
     func settle() async throws {
         let count = camera.clips.count
-        try await eventually("\(count) uploads", within: .seconds(120), every: .milliseconds(50)) {
+        try await eventually("\(count) uploads have completed", within: .seconds(120), every: .milliseconds(50)) {
             try fixture.daemon?.mustRun()
             guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0 else {
                 return false
@@ -51,7 +51,7 @@ extension CrashSite {
                 for number in 0..<3 {
                     try drop(3 * round + number, size: number == 0 ? large : Int.random(in: others, using: &dice))
                 }
-                // The moment is random on purpose: long enough for a file to be in any state.
+                // The time is random on purpose, so that the kill meets files in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
                 fixture.killDaemon()
                 try fixture.startDaemon()

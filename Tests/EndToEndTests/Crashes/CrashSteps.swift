@@ -31,7 +31,7 @@ enum CrashSteps {
     static let parts = ["part-answered", "parts-completed"]
     /// Only where bytes are handed over: `ReceivingTests`.
     static let receiving = ["receiving", "received", "taken"]
-    /// Of `sluice rebuild`: `RebuildTests`.
+    /// Steps of `sluice rebuild`: `RebuildTests`.
     static let rebuild = [
         "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
     ]

@@ -38,7 +38,7 @@ struct CrashTests {
         do {
             for _ in 0..<max(1, Setting.kills * variant.share / 50) {
                 try camera.drop(8)
-                // The moment is random on purpose: long enough for a file to be in any state.
+                // The time is random on purpose, so that the kill meets files in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...900, using: &dice)))
                 try await kill(variant.victim, of: fixture, dice: &dice)
             }
@@ -46,7 +46,7 @@ struct CrashTests {
             let outcome = Outcome(fixture: fixture, clips: camera.clips)
             try await outcome.wait()
             try await outcome.check()
-            // Once more from the start, with all remaining sources in sight: nothing is sent again.
+            // One more start, which sees all remaining sources: it must send nothing again.
             #expect(try await fixture.stopDaemon()?.ending == .status(0))
             #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
             try fixture.startDaemon()

@@ -89,7 +89,7 @@ struct CutTests {
         }
     }
 
-    /// Its disk loses power alone, the daemon's disks alone, or all of them.
+    /// The disk of the destination loses power alone, the daemon's disks alone, or all of them.
     @Test(
         "after each durable step, every file is in the folder once and complete, and no source was released too early",
         .timeLimit(.minutes(Patience.minutes(30))),
@@ -201,14 +201,14 @@ struct CutTests {
             try await scene.start(after: .all)
             for _ in 0..<max(1, Setting.cuts / variants) {
                 try scene.camera.drop(8)
-                // The moment is random on purpose: long enough for a file to be in any state.
+                // The time is random on purpose, so that the kill meets files in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...1200, using: &dice)))
                 let power = scene.powers.randomElement(using: &dice) ?? .all
                 try await scene.cut(power)
                 try await scene.start(after: power)
             }
             try await scene.drain()
-            // Once more, with all remaining sources in sight: nothing is sent again.
+            // One more start, which sees all remaining sources: it must send nothing again.
             #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
             #expect(try Ledger.integrity(of: scene.fixture.state) == ["ok"])
             try scene.fixture.startDaemon()

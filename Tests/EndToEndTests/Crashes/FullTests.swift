@@ -21,7 +21,8 @@ struct FullTests {
     /// Waits until `status` contains all of `words`, and returns its output.
     @discardableResult
     private func says(_ words: [String], _ fixture: DaemonFixture, _ verb: String = "status") async throws -> String {
-        try await eventually("\(verb) says \(words)", within: .seconds(60), every: .milliseconds(100)) {
+        try await eventually("the output of \(verb) contains \(words)", within: .seconds(60), every: .milliseconds(100))
+        {
             guard let text = try await fixture.ask(verb, ["--json"]) else { return nil }
             return words.allSatisfy { text.contains($0) } ? text : nil
         }
@@ -47,15 +48,15 @@ struct FullTests {
         for number in 1..<10 {
             try others.drop(Clip(number: number, size: 60_000, relative: FilePath("clip \(number).mp4")))
         }
-        try await eventually("the small ones have arrived", within: .seconds(40), every: .milliseconds(100)) {
+        try await eventually("the small files have been received", within: .seconds(40), every: .milliseconds(100)) {
             try Outcome.files(in: fixture.received, hidden: false).count == 9
         }
         #expect(try await fixture.ask("status", ["--json"])?.contains("staging folder does not work") == false)
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("large.mp4"))?.size == 30_000_000)
-        // Without the limit it is uploaded as well.
+        // Without the limit the file is uploaded as well.
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         try fixture.startDaemon()
-        try await eventually("it arrives", within: .seconds(40), every: .milliseconds(100)) {
+        try await eventually("the large file has been received", within: .seconds(40), every: .milliseconds(100)) {
             try FileStatus.ifPresent(at: fixture.received.appending("large.mp4"))?.size == 30_000_000
         }
     }
@@ -94,7 +95,9 @@ struct FullTests {
             // More than the database can store in its own file and log.
             try drop(150, size: 10, camera)
             // Space that was freed by a change that was undone is used again too.
-            try await eventually("nothing is left", within: .seconds(60), every: .milliseconds(100)) {
+            try await eventually(
+                "the daemon reports that the state cannot be written", within: .seconds(60), every: .milliseconds(100)
+            ) {
                 try filler.fill()
                 return try await fixture.ask("status", ["--json"])?.contains("cannot be written") == true
             }
@@ -102,7 +105,9 @@ struct FullTests {
                 ["\(fixture.state) cannot be written", "bytes free", "needed"], fixture)
             #expect(text.contains("\"counts\""))
             // A small commit may still find space at this moment, and clears the hold for a moment.
-            try await eventually("what waits says why", within: .seconds(60), every: .milliseconds(100)) {
+            try await eventually(
+                "each waiting upload names the full disk", within: .seconds(60), every: .milliseconds(100)
+            ) {
                 try filler.fill()
                 let waiting = try await fixture.ask("list", ["--list", "ongoing", "--json"])
                 return waiting?.contains("\"uploads\":[]") == true || waiting?.contains("\"disk\"") == true
@@ -155,7 +160,7 @@ struct FullTests {
         let complaints = try #require(fixture.daemon).complained().split(separator: "\n")
         #expect(
             complaints.filter { $0.contains("not enough disk space to start") }.count == 2,
-            "once a start: \(complaints)")
+            "one line for each start: \(complaints)")
         #expect(complaints.contains { $0.contains("there is enough disk space") }, "\(complaints)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
@@ -165,12 +170,16 @@ struct FullTests {
     ///
     /// - Parameter times: The number of starts that the log reports.
     private func waits(_ fixture: DaemonFixture, times: Int) async throws {
-        try await eventually("the log says so", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually(
+            "the log reports that the start waits for disk space", within: .seconds(30), every: .milliseconds(50)
+        ) {
             let lines = try fixture.daemon?.complained().split(separator: "\n") ?? []
             return lines.filter { $0.contains("not enough disk space to start") }.count == times
         }
         // The log comes first.
-        let said = try await eventually("it answers", within: .seconds(30), every: .milliseconds(50)) {
+        let said = try await eventually(
+            "the waiting daemon refuses `status`", within: .seconds(30), every: .milliseconds(50)
+        ) {
             let asking = try Child(
                 fixture.binary, ["status", "--config", fixture.config.display],
                 output: fixture.folder.path.appending("asked.out"), errors: fixture.folder.path.appending("asked.err"))
@@ -190,7 +199,7 @@ struct FullTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try drop(3, size: 24 << 20, camera)
-        try await eventually("the receiver has bytes of it", within: .seconds(30)) {
+        try await eventually("the receiver has bytes of a large file", within: .seconds(30)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
                 try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 1 << 20 } ?? false
             }
@@ -199,7 +208,9 @@ struct FullTests {
         try filler.fill()
         // Files that fit into the log as it is continue; the rest waits for space.
         try drop(100, size: 10, camera)
-        try await eventually("the disk is in the way", within: .seconds(60), every: .milliseconds(50)) {
+        try await eventually(
+            "the daemon reports that the state cannot be written", within: .seconds(60), every: .milliseconds(50)
+        ) {
             try filler.fill()
             return try await fixture.ask("status", ["--json"])?.contains("cannot be written") == true
         }
@@ -228,7 +239,7 @@ struct FullTests {
 
     @Test("staging without inodes for a second file: files are staged one after another")
     func names() async throws {
-        // The root, the folder, one copy.
+        // Inodes for the root, the folder and one copy.
         let disk = try SmallDisk(size: 4 << 20, files: 3)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["staging": disk.path])
         fixture.stagingKeys = ", keep_free: 0 B"

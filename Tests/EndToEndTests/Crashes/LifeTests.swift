@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The daemon in the life of its machine: told to stop, started again, started again much later.
+/// Stops and starts of the daemon: by a signal, at once, and much later.
 @Suite("Life cycle of the daemon")
 struct LifeTests {
     @Test(
@@ -41,14 +41,15 @@ struct LifeTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try camera.drop(Clip(number: 1, size: 48 << 20, relative: "large.mp4"))
-        try await eventually("the receiver has bytes of it", within: .seconds(30)) {
+        try await eventually("the receiver has bytes of the large file", within: .seconds(30)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
                 try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 0 } ?? false
             }
         }
         let (ending, took) = try #require(try await fixture.stopDaemon())
         #expect(ending == .status(0), "\(fixture.lastWords())")
-        // It allows itself 1.5 s. On a loaded machine that can take several; a daemon that hangs takes for ever.
+        // The daemon allows itself 1.5 s for a stop. On a loaded machine that can take several; a daemon that hangs
+        // never ends.
         #expect(took < .seconds(15))
         try fixture.startDaemon()
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
@@ -74,8 +75,8 @@ struct LifeTests {
         let daemon = try Child(
             fixture.binary, ["run", "--config", fixture.config.display],
             output: fixture.folder.path.appending("out"), errors: log)
-        // It has reached its first line, and cannot write it.
-        try await eventually("it waits for the reader") {
+        // The daemon blocks in the write of its first log line.
+        try await eventually("the daemon blocks in its write to the log") {
             try Files.names(in: FilePath("/proc/\(daemon.pid)/task")).contains { thread in
                 // A thread may end during the inspection.
                 let call = try? Files.read(FilePath("/proc/\(daemon.pid)/task/\(thread.display)/syscall"), limit: 256)

@@ -89,7 +89,7 @@ struct ModelTests {
         }
         daemon.send(SIGCONT)
         do {
-            try await eventually("the loss is noticed") {
+            try await eventually("the daemon has noticed the loss of events") {
                 try await (fixture.status()?.overflows ?? 0) > status.overflows
             }
         } catch let overdue as Overdue {
@@ -107,7 +107,7 @@ struct ModelTests {
         var missing: [(path: FilePath, digest: String)] = expected
         var staged: [Ledger.Asset] = []
         do {
-            try await eventually("everything is staged", within: .seconds(60), every: .milliseconds(100)) {
+            try await eventually("all finished files are staged", within: .seconds(60), every: .milliseconds(100)) {
                 try fixture.daemon?.mustRun()
                 staged = try Ledger.assets(of: fixture.state).filter { $0.digest != nil }
                 let there = Set(staged.map { "\($0.digest ?? "") \(hexadecimal($0.relative.bytes))" })

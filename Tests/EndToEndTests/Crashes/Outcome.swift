@@ -12,17 +12,18 @@ struct Outcome {
     private var target: FilePath { isFolder ? fixture.archive : fixture.received }
     private var isFolder: Bool { fixture.uploadTo == ["archive"] }
 
-    /// Cheap, for a loop: as many files received as dropped, nothing staged, no source left that should be gone.
+    /// A cheap check for a loop: as many files are received as dropped, none is staged, and no source is left that
+    /// should be gone.
     func looksDone() throws -> Bool {
         try Self.files(in: target, hidden: false).count >= clips.count
             && Self.files(in: fixture.staging, hidden: true).isEmpty
             && Self.files(in: fixture.drop, hidden: true).count == (fixture.source == .keep ? clips.count : 0)
     }
 
-    /// Waits until it looks done and the daemon reports that no upload is under way.
+    /// Waits until ``looksDone()`` is true and the daemon reports no upload in progress.
     func wait(within limit: Duration = .seconds(120)) async throws {
         do {
-            try await eventually("every file is delivered", within: limit, every: .milliseconds(100)) {
+            try await eventually("every file has been delivered", within: limit, every: .milliseconds(100)) {
                 try fixture.daemon?.mustRun()
                 guard try looksDone() else { return false }
                 guard let status = try await fixture.status() else { return false }
@@ -34,7 +35,7 @@ struct Outcome {
         }
     }
 
-    /// Every promise that is broken, in words. Empty when all is well.
+    /// Describes every broken promise; empty if there is none.
     func problems() throws -> [String] {
         // A folder contains nothing hidden once all is done; the receiver keeps its records.
         var problems = try compare(target, with: clips, "received", hidden: isFolder)
@@ -44,7 +45,7 @@ struct Outcome {
         return problems
     }
 
-    /// The same, and the daemon's own report.
+    /// Checks all promises and the daemon's own report.
     func check() async throws {
         var problems = try problems()
         if let counts = try await fixture.status()?.counts {

@@ -34,7 +34,7 @@ struct RebuildTests {
         let rebuilt = try await scene.fixture.verb("rebuild", ["--yes"])
         #expect(rebuilt.status == 0, "\(rebuilt)")
         try await scene.expectAllOnce()
-        // The old one is kept, if there was one.
+        // The old database is kept, if there was one.
         let kept = try Files.names(in: scene.fixture.state).contains { $0.text?.contains("damaged") == true }
         #expect(kept == (row.loss != .deleted))
     }
@@ -51,7 +51,7 @@ struct RebuildTests {
         try await scene.fixture.startReceiver()
         let first = try await scene.fixture.verb("rebuild", ["--yes"], environment: ["SLUICE_TEST_CRASH": step])
         try #require(first.ending == .signal(SIGKILL), "\(step) was not reached: \(first)")
-        // Either the old one, refused, or the new one, complete.
+        // The database is either the old one, which is refused, or the new one, which is complete.
         if step != "rebuild-done:1" {
             try await scene.expectRefusal()
             let second = try await scene.fixture.verb("rebuild", ["--yes"])
@@ -93,7 +93,7 @@ struct RebuildTests {
         try await scene.expectRefusal()
         #expect(try await scene.fixture.verb("rebuild", ["--yes"]).status == 0)
         try scene.fixture.startDaemon()
-        try await eventually("it arrives", within: .seconds(60)) {
+        try await eventually("the file has been received", within: .seconds(60)) {
             let path = scene.fixture.received.appending(lost.relative)
             return try FileStatus.ifPresent(at: path) != nil && Files.read(path, limit: 64 << 20) == lost.content
         }
@@ -111,7 +111,7 @@ struct RebuildTests {
         try await scene.fixture.startReceiver()
         try scene.fixture.startDaemon()
         let all = scene.camera.clips.count
-        try await eventually("all of them wait", within: .seconds(30)) {
+        try await eventually("all uploads wait for a decision", within: .seconds(30)) {
             try await scene.fixture.status()?.counts.failed == all
         }
         #expect(try Outcome.files(in: scene.fixture.received, hidden: false).count == scene.sent.count)
@@ -125,20 +125,21 @@ struct RebuildTests {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("it answers") { try await fixture.status()?.starting == false }
+        try await eventually("the daemon has started") { try await fixture.status()?.starting == false }
         let busy = try await fixture.verb("rebuild", ["--yes"])
         #expect(busy.status == 75, "\(busy)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         let well = try await fixture.verb("rebuild", ["--yes"])
         #expect(well.status == 65, "\(well)")
         #expect(well.complained.contains("is intact"), "\(well)")
-        // It left nothing that would stop the daemon.
+        // The refused rebuild left nothing that would stop the daemon.
         try fixture.startDaemon()
-        try await eventually("it answers again") { try await fixture.status()?.starting == false }
+        try await eventually("the daemon has started again") { try await fixture.status()?.starting == false }
     }
 }
 
-/// Fifty-odd clips: some delivered, the others staged while the receiver was away, and a daemon that was killed then.
+/// About fifty clips: some are delivered, the others were staged while the receiver was away, and the daemon was killed
+/// then.
 private final class Scene {
     let fixture: DaemonFixture
     let camera: Camera
@@ -159,7 +160,7 @@ private final class Scene {
         let large = Clip(number: 90, size: 48 << 20, relative: "large.mp4")
         try camera.drop(large)
         let received = fixture.received
-        try await eventually("the receiver has bytes of the large one", within: .seconds(30)) {
+        try await eventually("the receiver has bytes of the large file", within: .seconds(30)) {
             try Outcome.files(in: received, hidden: true).contains {
                 try FileStatus.ifPresent(at: received.appending($0)).map { $0.size > 1 << 20 } ?? false
             }
@@ -170,7 +171,7 @@ private final class Scene {
         }
         waiting = camera.clips.filter { $0.number >= 30 && $0.number != 90 }
         let (staging, count) = (fixture.staging, waiting.count)
-        try await eventually("the others are staged", within: .seconds(30)) {
+        try await eventually("the other files are staged", within: .seconds(30)) {
             try Files.names(in: staging).filter { $0.fileExtension != "part" }.count >= count
         }
         fixture.killDaemon()

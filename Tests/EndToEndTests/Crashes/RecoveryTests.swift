@@ -21,17 +21,17 @@ struct RecoveryTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 4_000_000, relative: "clip.mp4"))
-        try await eventually("some of it is there") {
+        try await eventually("the clip is being uploaded") {
             try await fixture.ask("list", ["--state", "uploading"])?.contains("clip.mp4") == true
         }
         fixture.killReceiver()
-        try await eventually("an attempt behind it is told", within: .seconds(30)) {
+        try await eventually("a failed attempt has been reported", within: .seconds(30)) {
             try scene.told().contains { $0.type == "attempt" }
         }
         fixture.killDaemon()
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("its end is told", within: .seconds(60)) {
+        try await eventually("the completion has been reported", within: .seconds(60)) {
             try scene.told().contains { $0.type == "completed" }
         }
         var told = try scene.told()

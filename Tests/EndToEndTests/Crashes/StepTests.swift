@@ -100,7 +100,7 @@ struct StepTests {
         let second = Clip(number: 2, size: 100_000, relative: "clip.mp4")
         try camera.drop(first)
         try fixture.startDaemon(environment: kill.map { ["SLUICE_TEST_CRASH": "\($0.step):1"] } ?? [:])
-        try await eventually("the copy is staged", every: .milliseconds(50)) {
+        try await eventually("the copy is staged and waits", every: .milliseconds(50)) {
             try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
         }
         let path = fixture.drop.appending("clip.mp4")
@@ -117,7 +117,7 @@ struct StepTests {
         }
         try await expect([first, second], in: [fixture.received], hidden: false, of: fixture)
         try await expect([], in: [fixture.drop, fixture.staging], hidden: true, of: fixture)
-        try await eventually("both are said to be completed") {
+        try await eventually("both uploads count as completed") {
             try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 2, failed: 0, cancelled: 0)
         }
     }
@@ -153,14 +153,14 @@ struct StepTests {
         fixture.killReceiver()
         try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
         try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "cancelled"])
-        try await eventually("the copy is staged", every: .milliseconds(50)) {
+        try await eventually("the copy is staged and waits", every: .milliseconds(50)) {
             try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
         }
         _ = try await fixture.ask("cancel", [fixture.drop.appending("clip.mp4").display])
         #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("the copy is gone", every: .milliseconds(50)) {
+        try await eventually("the staged copy has been deleted", every: .milliseconds(50)) {
             try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 0, failed: 0, cancelled: 1)
                 && Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
@@ -179,20 +179,20 @@ struct StepTests {
         let clip = Clip(number: 0, size: 100_000, relative: "clip.mp4")
         try camera.drop(clip)
         try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
-        try await eventually("the copy is staged", every: .milliseconds(50)) {
+        try await eventually("the copy is staged and waits", every: .milliseconds(50)) {
             try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
         }
         let path = fixture.drop.appending("clip.mp4")
         try Files.remove(path)
         _ = try await fixture.ask("cancel", [path.display])
         if step == "dismissed" {
-            try await eventually("it is cancelled") { try await fixture.status()?.counts.cancelled == 1 }
+            try await eventually("the upload is cancelled") { try await fixture.status()?.counts.cancelled == 1 }
             _ = try await fixture.ask("remove", [path.display])
         }
         #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        let shown = try await eventually("it is told where the copy is", every: .milliseconds(50)) {
+        let shown = try await eventually("`show` names the place of the copy", every: .milliseconds(50)) {
             try await fixture.ask("show", [path.display]).flatMap { $0.contains("/rescued/") ? $0 : nil }
         }
         let rescued = fixture.staging.appending("rescued")
@@ -219,7 +219,9 @@ struct StepTests {
         let names = folders.map { $0.name.display }.joined(separator: " and ")
         var seen: [FilePath] = []
         do {
-            try await eventually("\(names): \(clips.count) files", within: .seconds(60), every: .milliseconds(50)) {
+            try await eventually(
+                "\(names) have the expected \(clips.count) files", within: .seconds(60), every: .milliseconds(50)
+            ) {
                 seen = try folders.flatMap { folder in
                     try Outcome.files(in: folder, hidden: hidden).map { folder.appending($0) }
                 }

@@ -34,12 +34,12 @@ struct VimeoCrashTests {
         }
 
         func allIsDone(_ count: Int) async throws {
-            try await eventually("all are complete", within: .seconds(90), every: .milliseconds(100)) {
+            try await eventually("all uploads are complete", within: .seconds(90), every: .milliseconds(100)) {
                 try fixture.daemon?.mustRun()
                 guard let counts = try await fixture.status()?.counts else { return nil }
                 return counts.completed == count && counts.ongoing == 0
             }
-            try await eventually("the sources went", every: .milliseconds(50)) {
+            try await eventually("the sources have been deleted", every: .milliseconds(50)) {
                 try Outcome.files(in: fixture.drop, hidden: true).isEmpty
             }
         }
@@ -50,7 +50,7 @@ struct VimeoCrashTests {
             let videos = server.videos.map(\.bytes)
             let whole = videos.filter { !$0.isEmpty }
             #expect(Set(whole) == wanted)
-            #expect(whole.count == wanted.count, "one is there twice")
+            #expect(whole.count == wanted.count, "no video exists twice")
             #expect(videos.count - whole.count <= orphans)
             #expect(server.state.withLock { $0.tokensAtBytes } == 0)
             #expect(try Outcome.files(in: fixture.staging, hidden: true).isEmpty)
@@ -85,8 +85,8 @@ struct VimeoCrashTests {
         try #require(ending == .signal(SIGKILL), "\(kill) was not reached: \(scene.fixture.lastWords())")
         try scene.fixture.startDaemon()
         try await scene.allIsDone(2)
-        // Two are in flight at once: the other one may have asked for its video, and the answer was lost with the
-        // program.
+        // Two uploads are in flight at once: the other one may have requested its video, and lost the answer in the
+        // kill.
         try scene.check(orphans: 1)
     }
 
@@ -101,7 +101,7 @@ struct VimeoCrashTests {
         try scene.fixture.startDaemon()
         for round in 0..<kills {
             try scene.drop(3, size: 200_000 + round, from: round * 3)
-            // The moment is random on purpose: long enough for a file to be in any state.
+            // The time is random on purpose, so that the kill meets files in any state.
             try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
             scene.fixture.killDaemon()
             try scene.fixture.startDaemon()
@@ -117,12 +117,14 @@ struct VimeoCrashTests {
         let scene = try Scene("tus", ", bandwidth: 100 kB/s")
         try scene.drop(1, size: 600_000)
         try scene.fixture.startDaemon()
-        try await eventually("it goes") { scene.server.videos.first.map { $0.bytes.count > 60_000 } }
+        try await eventually("the video is being uploaded") {
+            scene.server.videos.first.map { $0.bytes.count > 60_000 }
+        }
         scene.server.script(.removal, .answer(503))
         _ = try await scene.fixture.ask("cancel", [scene.fixture.drop.appending("clip 0.mp4").display])
         scene.fixture.killDaemon()
         try scene.fixture.startDaemon()
-        try await eventually("the video is gone", within: .seconds(30), every: .milliseconds(100)) {
+        try await eventually("the video has been deleted", within: .seconds(30), every: .milliseconds(100)) {
             scene.server.videos.isEmpty
         }
         #expect(try Outcome.files(in: scene.fixture.drop, hidden: true) == ["clip 0.mp4"])
@@ -135,12 +137,12 @@ struct VimeoCrashTests {
         try scene.drop(1, size: 1000)
         try scene.fixture.startDaemon()
         let source = scene.fixture.drop.appending("clip 0.mp4").display
-        try await eventually("it waits for the service", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually("the upload waits for the service", within: .seconds(20), every: .milliseconds(100)) {
             try await scene.fixture.ask("why", [source])?.contains("still processing the video")
         }
         scene.server.change { $0.behaviour.states = ["available"] }
         try await scene.allIsDone(1)
-        let shown = try await eventually("it is shown") { try await scene.fixture.ask("show", [source]) }
+        let shown = try await eventually("`show` answers") { try await scene.fixture.ask("show", [source]) }
         #expect(shown.contains("https://vimeo.example/1"), "\(shown)")
         #expect(shown.contains("verified by playable"), "\(shown)")
         let follower = Follower(scene.fixture.folder.path.appending("control.sock"))
@@ -185,16 +187,20 @@ struct VimeoCrashTests {
         try scene.drop(2, size: 1000)
         try scene.fixture.startDaemon()
         try await scene.allIsDone(2)
-        // Begun by another program, and incomplete.
+        // An incomplete upload of another program.
         scene.server.change { state in
             state.uploads.append(VimeoServer.Upload(number: 3, flow: .tus, size: 500, isVideo: true))
         }
-        let all = try await eventually("the list") { try await scene.fixture.ask("remote", ["film", "--json"]) }
+        let all = try await eventually("the daemon lists the remote videos") {
+            try await scene.fixture.ask("remote", ["film", "--json"])
+        }
         let lines = all.split(separator: "\n")
         #expect(lines.count == 3, "\(all)")
         #expect(lines.first?.contains("\"state\":\"uploading\"") == true)
         #expect(lines.filter { $0.contains("\"upload\":\"0") }.count == 2)
-        let foreign = try await eventually("the rest") { try await scene.fixture.ask("remote", ["film", "--foreign"]) }
+        let foreign = try await eventually("the daemon lists the foreign videos") {
+            try await scene.fixture.ask("remote", ["film", "--foreign"])
+        }
         #expect(foreign.contains("/videos/3") && !foreign.contains("/videos/1"), "\(foreign)")
     }
 }

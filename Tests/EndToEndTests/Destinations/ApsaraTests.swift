@@ -6,7 +6,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// The daemon with ApsaraVideo VOD as a stand-in, killed after each step and at random moments.
+/// The daemon with ApsaraVideo VOD at an emulator, killed after each step and at random moments.
 @Suite("ApsaraVideo VOD as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct ApsaraTests {
     private struct Site: CrashSite {
@@ -37,12 +37,12 @@ struct ApsaraTests {
             let wanted = clips.map { hexadecimal(Hasher.digest(.sha256, of: $0.content)) }
             let media = try await server.control("videos")
             #expect(there.sorted() == wanted.sorted(), "\(objects) of \(media)")
-            // A kill has cut off the answer to a beginning: the right to send does not include listing, so it cannot be
-            // found. It is reported.
+            // A kill has cut off the answer to a creation. The permission to send does not include listing, so the
+            // upload cannot be found, and is reported.
             let begun = try await server.operations().count { $0 == "InitiateMultipartUpload" }
             let large = clips.count { $0.size > 512 << 10 }
             #expect(try await server.unfinished().count == begun - large)
-            // A right that would overwrite a complete medium was never requested.
+            // A permission that would overwrite a complete medium was never requested.
             #expect(!media.contains("\"refreshes_after_upload\": 1"), "\(media)")
         }
     }
@@ -82,7 +82,7 @@ struct ApsaraTests {
         )
         try site.drop(1, size: 3_000_000)
         try site.fixture.startDaemon()
-        try await eventually("the medium is shown", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("the list shows the medium", within: .seconds(30), every: .milliseconds(50)) {
             try await site.fixture.ask("list", ["--json"])?.contains("\"remote\":{\"id\":") == true
         }
         #expect(try await site.fixture.status()?.counts.completed == 0)
@@ -92,7 +92,8 @@ struct ApsaraTests {
             site.fixture.binary, ["events", "--since", "0", "--json", "--config", site.fixture.config.display],
             output: events, errors: site.fixture.folder.path.appending("events.err"))
         defer { follower.end(with: SIGKILL) }
-        try await eventually("the renewal is an event", within: .seconds(20), every: .milliseconds(50)) {
+        try await eventually("an event reports the renewed credential", within: .seconds(20), every: .milliseconds(50))
+        {
             try follower.printed().contains("\"type\":\"credential\"")
         }
         #expect(try follower.printed().contains("\"reason\":\"refused\""))

@@ -78,7 +78,7 @@ struct ArchiveTests {
         try #require(ending == .signal(SIGKILL), "the point was not reached: \(fixture.lastWords())")
         try fixture.startDaemon()
         try await expect(camera.clips, in: fixture.archive, of: fixture)
-        #expect(fixture.lastWords().contains("sent=\(1 << 20)"), "only what was missing is copied")
+        #expect(fixture.lastWords().contains("sent=\(1 << 20)"), "only the missing part is copied")
     }
 
     @Test("two destinations share one staged copy, and the source is released when both have the file")
@@ -169,8 +169,10 @@ struct ArchiveTests {
             }
         }
         let words = try #require(fixture.daemon).complained()
-        #expect(words.split(separator: "waits for free space at its destination").count == 2, "said once: \(words)")
-        #expect(try Set(Outcome.files(in: disk.path, hidden: true)) == ["filler", "small.mp4"], "nothing was begun")
+        #expect(words.split(separator: "waits for free space at its destination").count == 2, "logged once: \(words)")
+        #expect(
+            try Set(Outcome.files(in: disk.path, hidden: true)) == ["filler", "small.mp4"],
+            "no copy of the large file was begun")
         #expect(try Outcome.files(in: fixture.drop, hidden: true) == ["large.mp4"])
         try Files.remove(filler)
         try await expect(camera.clips, in: disk.path, of: fixture)
@@ -201,8 +203,9 @@ struct ArchiveTests {
             }
         }
         let words = try #require(fixture.daemon).complained()
-        #expect(words.split(separator: "destination held").count == 2, "said once for all files: \(words)")
-        #expect(try Outcome.files(in: disk.path, hidden: true) == ["wedge"], "what cannot fit leaves nothing")
+        #expect(words.split(separator: "destination held").count == 2, "logged once for all files: \(words)")
+        #expect(
+            try Outcome.files(in: disk.path, hidden: true) == ["wedge"], "a file that cannot fit leaves nothing behind")
         try await blocking { try SmallDisk.resize(disk.path, files: 40) }
         try Files.remove(wedge)
         try await expect(camera.clips, in: disk.path, of: fixture)

@@ -7,7 +7,7 @@ import Testing
 /// The daemon with a server for chunked forms: killed after each step and at random moments, and under a quota.
 @Suite("Chunked form as destination", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
 struct FormTests {
-    /// A form with tokens, and one that can be asked for each block.
+    /// A form with tokens, and one that can be queried for each block.
     static let presets = ["breakpoint", "resumable"]
     private static let block: Int64 = 30_000
 
@@ -29,11 +29,11 @@ struct FormTests {
         return Site(fixture: fixture, server: server, camera: Camera(fixture, dice: Dice(seed: seed)))
     }
 
-    /// Waits until the server has exactly the clips, each once, and nothing of them is left here.
+    /// Waits until the server has exactly the clips, each once, and no file of them is left on this side.
     private func settle(_ site: Site) async throws {
         let (fixture, clips) = (site.fixture, site.camera.clips)
         do {
-            try await eventually("\(clips.count) files at the server", within: .seconds(120), every: .milliseconds(50))
+            try await eventually("the server has \(clips.count) files", within: .seconds(120), every: .milliseconds(50))
             {
                 try fixture.daemon?.mustRun()
                 guard let status = try await fixture.status() else { return false }
@@ -90,7 +90,7 @@ struct FormTests {
                     try site.camera.drop(
                         Clip(number: 4 * round + number, size: size, relative: FilePath("\(round) \(number).mp4")))
                 }
-                // The moment is random on purpose: long enough for a file to be in any state.
+                // The time is random on purpose, so that the kill meets files in any state.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...900, using: &dice)))
                 site.fixture.killDaemon()
                 try site.fixture.startDaemon()
@@ -110,7 +110,7 @@ struct FormTests {
         site.server.set { $0.readPause = 300 }
         try site.camera.drop(Clip(number: 1, size: 3_000_000, relative: "large.mp4"))
         try site.fixture.startDaemon()
-        try await eventually("the quota holds it", within: .seconds(60), every: .milliseconds(50)) {
+        try await eventually("the quota holds the upload", within: .seconds(60), every: .milliseconds(50)) {
             try site.fixture.daemon?.mustRun()
             // Before its first block it may wait for a moment for the bytes that its own attempt has reserved.
             guard site.server.requests.count > 5 else { return false }
@@ -139,25 +139,25 @@ struct FormTests {
     func cancelled(_ preset: String, failing: [Int]) async throws {
         let name = preset == "breakpoint" ? "{token}" : "{id}"
         let site = try site(preset, keys: ", abort: {url: /abort, fields: {id: \"\(name)\"}}")
-        // Some seconds for all of it, so that it is cancelled in between.
+        // The transfer takes some seconds, so that it is cancelled in between.
         site.server.set {
             $0.readPause = 100_000
             $0.aborts = failing
         }
         try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
         try site.fixture.startDaemon()
-        try await eventually("it is on its way", within: .seconds(30), every: .milliseconds(20)) {
+        try await eventually("the upload is in progress", within: .seconds(30), every: .milliseconds(20)) {
             site.server.requests.contains("block 1")
         }
-        _ = try await eventually("it is cancelled", within: .seconds(10)) {
+        _ = try await eventually("the upload is cancelled", within: .seconds(10)) {
             try await site.fixture.ask("cancel", ["clip.mp4"])
         }
         site.server.set { $0.readPause = 0 }
-        try await eventually("the server keeps nothing of it", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("the server has removed the remains", within: .seconds(30), every: .milliseconds(50)) {
             try site.server.requests.count { $0 == "abort" } > failing.count
                 && Outcome.files(in: site.fixture.received, hidden: true).isEmpty
         }
-        try await eventually("a person sees it", within: .seconds(10), every: .milliseconds(50)) {
+        try await eventually("`show` reports the deletion", within: .seconds(10), every: .milliseconds(50)) {
             try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion done") == true
         }
         #expect(!site.server.requests.contains("block 33"))
@@ -172,26 +172,30 @@ struct FormTests {
         }
         try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
         try site.fixture.startDaemon()
-        try await eventually("it is on its way", within: .seconds(30), every: .milliseconds(20)) {
+        try await eventually("the upload is in progress", within: .seconds(30), every: .milliseconds(20)) {
             site.server.requests.contains("block 1")
         }
-        _ = try await eventually("it is cancelled", within: .seconds(10)) {
+        _ = try await eventually("the upload is cancelled", within: .seconds(10)) {
             try await site.fixture.ask("cancel", ["clip.mp4"])
         }
         site.server.set { $0.readPause = 0 }
-        try await eventually("it was asked in vain", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually(
+            "the removal has been tried without success", within: .seconds(30), every: .milliseconds(50)
+        ) {
             site.server.requests.contains("abort")
         }
-        // Otherwise it would be stored after the removal.
-        try await eventually("nothing is on its way any more", within: .seconds(10)) { site.server.underWay == 0 }
+        // Otherwise the block in flight would be stored after the removal.
+        try await eventually("the server has no request in progress", within: .seconds(10)) {
+            site.server.underWay == 0
+        }
         #expect(try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion pending") == true)
         site.fixture.killDaemon()
         site.server.set { $0.aborts = [] }
         try site.fixture.startDaemon()
-        try await eventually("the server keeps nothing of it", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("the server has removed the remains", within: .seconds(30), every: .milliseconds(50)) {
             try Outcome.files(in: site.fixture.received, hidden: true).isEmpty
         }
-        try await eventually("a person sees it", within: .seconds(10), every: .milliseconds(50)) {
+        try await eventually("`show` reports the deletion", within: .seconds(10), every: .milliseconds(50)) {
             try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion done") == true
         }
     }

@@ -4,7 +4,7 @@ import TestKit
 import TestTraits
 import Testing
 
-/// The daemon with a bucket at the stand-in for OSS, killed after each step and at random moments.
+/// The daemon with a bucket at the emulator of OSS, killed after each step and at random moments.
 @Suite("OSS bucket as destination", .needsPackages, .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct OSSTests {
     private struct Site: CrashSite {
@@ -50,7 +50,7 @@ struct OSSTests {
     func killed(behind step: String) async throws {
         let site = try await Site()
         try site.drop(1, size: 4_000_000)
-        // These travel together.
+        // These files are uploaded at the same time.
         for number in 2...4 { try site.drop(number, size: number * 50_000) }
         try await site.kill(behind: step)
     }

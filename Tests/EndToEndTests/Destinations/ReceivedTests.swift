@@ -24,7 +24,7 @@ struct ReceivedEndToEndTests {
     }
 
     private func usage(_ fixture: DaemonFixture) async throws -> Usage {
-        let text = try await eventually("the daemon says what came in") {
+        let text = try await eventually("the daemon reports the received bytes") {
             try await fixture.ask("usage", ["--json"])
         }
         return try JSONDecoder().decode(Usage.self, from: Data(text.utf8))
@@ -86,14 +86,16 @@ struct ReceivedEndToEndTests {
         try camera.drop(Clip(number: 0, size: 400_000_000, relative: "clip.mp4"))
         for stop in 1...8 as ClosedRange<Int64> {
             let before = try await came(roads)
-            try await eventually("more has come", every: .milliseconds(5)) { try await came(roads) > before + 10_000 }
+            try await eventually("more bytes have arrived", every: .milliseconds(5)) {
+                try await came(roads) > before + 10_000
+            }
             let isKill = stop % 2 == 0
             if isKill {
                 fixture.killDaemon()
             } else {
-                _ = try await eventually("it pauses") { try await fixture.ask("pause") }
+                _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
             }
-            let all = try await eventually("nothing comes any more", every: .milliseconds(200)) {
+            let all = try await eventually("no more bytes arrive", every: .milliseconds(200)) {
                 let one = try await came(roads)
                 try await Task.sleep(for: .milliseconds(300))
                 return try await came(roads) == one ? one : nil
@@ -102,7 +104,7 @@ struct ReceivedEndToEndTests {
             let told = try await self.told(fixture)
             #expect(told >= all, "\(told) \(all)")
             #expect(told <= all + all / 20 + stop * 150_000, "\(told) \(all)")
-            if !isKill { _ = try await eventually("it goes on") { try await fixture.ask("resume") } }
+            if !isKill { _ = try await eventually("the daemon has resumed") { try await fixture.ask("resume") } }
         }
     }
 
@@ -117,7 +119,7 @@ struct ReceivedEndToEndTests {
         try fixture.startDaemon()
         try camera.drop(Clip(number: 0, size: isOfBoth ? 3_000_000 : 200_000_000, relative: "clip.mp4"))
         let clip = fixture.drop.appending("clip.mp4").display
-        let text = try await eventually("it has a hold") {
+        let text = try await eventually("the quota holds the upload") {
             try await fixture.ask("why", [clip]).flatMap {
                 $0.contains("the quota of policy is used up") && !$0.contains("under way") ? $0 : nil
             }
@@ -134,7 +136,7 @@ struct ReceivedEndToEndTests {
         #expect(quota.used >= count && quota.used <= 300 << 10, "\(quota) \(count)")
         fixture.policyKeys = ["quotas: [{per: month, bytes: 100 MB, direction: \(direction)}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
         try await outcome.check()
@@ -156,8 +158,8 @@ struct ReceivedEndToEndTests {
         }
         try fixture.startDaemon()
         try camera.drop(Clip(number: 0, size: 9_000_000, relative: "clip.mp4"))
-        // On a loaded machine the other one is told before this looks.
-        try await eventually("80 percent are told", within: .seconds(30)) { try !told().isEmpty }
+        // On a loaded machine the second notice may arrive before this check.
+        try await eventually("the hook has been notified of 80 percent", within: .seconds(30)) { try !told().isEmpty }
         let first = try #require(try told().first)
         #expect(first.type == "quota_reached" && first.detail.threshold == "80" && first.detail.place == "policy")
         #expect(first.detail.quota == "4 MB a month" && first.detail.limit == "4000000")
@@ -165,19 +167,21 @@ struct ReceivedEndToEndTests {
         #expect(try #require(Int(first.detail.percent)) >= 80 && first.detail.until > "2026")
         fixture.killDaemon()
         try fixture.startDaemon()
-        try await eventually("100 percent are told", within: .seconds(30)) { try told().count == 2 }
+        try await eventually("the hook has been notified of 100 percent", within: .seconds(30)) {
+            try told().count == 2
+        }
         #expect(try told().last?.detail.threshold == "100")
         fixture.killDaemon()
         try fixture.startDaemon()
         // A smaller quota is used up just like this one.
         fixture.policyKeys = ["quotas: [{per: month, bytes: 3 MB}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
         fixture.policyKeys = ["quotas: [{per: month, bytes: 4600 kB}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
-        // More is sent, and both of that one are newly reached or were before.
-        try await eventually("the end of it is told", within: .seconds(30)) {
+        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+        // More bytes are sent. Both thresholds of that quota are reached now, or were reached before.
+        try await eventually("the hook has been notified of the last quota", within: .seconds(30)) {
             try told().last?.detail.limit == "4600000" && told().last?.detail.threshold == "100"
         }
         let all = try told().map { "\($0.detail.limit) \($0.detail.threshold)" }

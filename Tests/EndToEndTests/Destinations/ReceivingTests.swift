@@ -25,7 +25,7 @@ struct ReceivingTests {
 
     private func ready(_ fixture: DaemonFixture, environment: [String: String] = [:]) async throws {
         try fixture.startDaemon(environment: environment)
-        try await eventually("the daemon is ready, or killed where a test wants that", every: .milliseconds(50)) {
+        try await eventually("the daemon has started, or was killed as planned", every: .milliseconds(50)) {
             if environment["SLUICE_TEST_CRASH"] != nil, fixture.daemon?.ended != nil { return true }
             return try await fixture.status()?.starting == false
         }
@@ -52,14 +52,14 @@ struct ReceivingTests {
             let (ending, said) = try await run(fixture, script)
             #expect(ending == .status(0) && said.hasPrefix("added ") && said.contains(name), "\(said)")
         }
-        try await eventually("all of it is there", every: .milliseconds(50)) {
+        try await eventually("all three uploads are complete", every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 3
         }
         #expect(try Set(Outcome.files(in: fixture.received, hidden: false)) == ["clip.mp4", "slow.mp4", "none.bin"])
         #expect(try Files.read(fixture.received.appending("clip.mp4")) == content)
         #expect(try Files.read(fixture.received.appending("slow.mp4")) == content)
         #expect(try Files.read(fixture.received.appending("none.bin")).isEmpty)
-        try await eventually("the copies are gone") { try staged(fixture).isEmpty }
+        try await eventually("the staged copies have been deleted") { try staged(fixture).isEmpty }
         let shown = try #require(try await fixture.ask("show", ["k"]))
         #expect(
             shown.contains("bytes received by `sluice add -` or the API") && shown.contains("delete: done"), "\(shown)")
@@ -129,13 +129,13 @@ struct ReceivingTests {
         #expect(try await run(fixture, "mkfifo '\(pipe.display)'").ending == .status(0))
         let writer = try shell(fixture, "exec > '\(pipe.display)'; head -c 3M /dev/zero; sleep 100")
         let child = try shell(fixture, "exec $S add - --config $C --name x < '\(pipe.display)'")
-        try await eventually("the half is there", every: .milliseconds(20)) {
+        try await eventually("the first half has been staged", every: .milliseconds(20)) {
             let files = try staged(fixture)
             guard let part = files.first else { return false }
             return (try FileStatus.ifPresent(at: fixture.staging.appending(part))?.size ?? 0) >= 3 << 20
         }
         child.end(with: SIGKILL)
-        try await eventually("the half is gone") { try staged(fixture).isEmpty }
+        try await eventually("the first half has been deleted") { try staged(fixture).isEmpty }
         #expect(try await fixture.status()?.counts.ongoing == 0)
         writer.end(with: SIGKILL)
     }
@@ -154,7 +154,7 @@ struct ReceivingTests {
         let child = try shell(fixture, "$S add - --config $C --name clip.mp4 < '\(file.display)'")
         let ending = try await child.end(within: .seconds(20))
         let said = try child.printed() + child.complained()
-        // Perhaps in a transaction of the start, or in one after the answer.
+        // The kill may be in a transaction of the start, or in one after the answer.
         #expect(try await #require(fixture.daemon).end(within: .seconds(20)) == .signal(SIGKILL))
         let isPromised = ending == .status(0)
         if !isPromised {
@@ -164,11 +164,11 @@ struct ReceivingTests {
         try await ready(fixture)
         let isNone = !isPromised && ["receiving", "received", "renamed"].contains(step)
         if isPromised || step == "taken" {
-            try await eventually("it is uploaded", within: .seconds(30), every: .milliseconds(50)) {
+            try await eventually("the upload is complete", within: .seconds(30), every: .milliseconds(50)) {
                 try await fixture.status()?.counts.completed == 1
             }
         }
-        try await eventually("nothing is left to do", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("no upload and no staged copy is left", within: .seconds(30), every: .milliseconds(50)) {
             try await fixture.status()?.counts.ongoing == 0 && staged(fixture).isEmpty
         }
         let received = try Outcome.files(in: fixture.received, hidden: false)
@@ -197,11 +197,11 @@ struct ReceivingTests {
         #expect(rebuilt.ending == .status(0), "\(rebuilt.said)")
         try await fixture.startReceiver()
         try await ready(fixture)
-        try await eventually("it is uploaded", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("the upload is complete", within: .seconds(30), every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 1
         }
         #expect(try Outcome.files(in: fixture.received, hidden: false) == ["clip.mp4"])
         #expect(try Outcome.files(in: fixture.archive, hidden: true).isEmpty)
-        try await eventually("the copy is gone") { try staged(fixture).isEmpty }
+        try await eventually("the staged copy has been deleted") { try staged(fixture).isEmpty }
     }
 }

@@ -84,12 +84,14 @@ struct RoomEndToEndTests {
     }
 
     private func expect(_ clips: [Clip], at full: FullServer, _ fixture: DaemonFixture) async throws {
-        try await eventually("every file is completed", within: .seconds(60), every: .milliseconds(100)) {
+        try await eventually("every upload is complete", within: .seconds(60), every: .milliseconds(100)) {
             try fixture.daemon?.mustRun()
             guard let counts = try await fixture.status()?.counts else { return false }
             return counts.ongoing == 0 && counts.failed == 0 && counts.completed >= clips.count
         }
-        #expect(full.contents.map(\.count).sorted() == clips.map(\.size).sorted(), "each once, and whole")
+        #expect(
+            full.contents.map(\.count).sorted() == clips.map(\.size).sorted(),
+            "the server has each file once and complete")
     }
 
     @Test("a server that is full until a given time holds its uploads, others continue, and no byte is sent twice")
@@ -107,18 +109,18 @@ struct RoomEndToEndTests {
         #expect(hold.until != nil && hold.since != nil)
         #expect(hold.text?.contains("answered 507 to creation: the quota of this account is used up") == true)
         #expect(hold.text?.hasPrefix("nas: ") == true)
-        try await eventually("the other destination has them all", within: .seconds(30)) {
+        try await eventually("the other destination has all files", within: .seconds(30)) {
             try Outcome.files(in: fixture.archive, hidden: false).count == 3
         }
         #expect(try await self.hold(of: "archive", fixture) == nil)
-        // It is asked again when the time has come, and not for each file.
-        try await eventually("it was asked again", within: .seconds(30)) { full.refusals > 1 }
+        // The server is asked again at the given time, and not for each file.
+        try await eventually("the server has refused a second time", within: .seconds(30)) { full.refusals > 1 }
         full.take(upTo: .max)
         try await expect(camera.clips, at: full, fixture)
-        try await eventually("the hold is gone") { try await self.hold(of: "nas", fixture) == nil }
+        try await eventually("the hold has ended") { try await self.hold(of: "nas", fixture) == nil }
         let words = try #require(fixture.daemon).complained()
-        #expect(words.split(separator: "destination held").count == 2, "said once: \(words)")
-        #expect(words.split(separator: "destination works again").count == 2, "said once: \(words)")
+        #expect(words.split(separator: "destination held").count == 2, "logged once: \(words)")
+        #expect(words.split(separator: "destination works again").count == 2, "logged once: \(words)")
         #expect(!words.contains("upload failed"))
     }
 
@@ -131,18 +133,20 @@ struct RoomEndToEndTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try fixture.startDaemon()
         try camera.drop(Clip(number: 0, size: 300_000, relative: "large.mp4"))
-        try await eventually("it is refused", within: .seconds(30)) { full.refusals > 0 }
+        try await eventually("the server has refused the large file", within: .seconds(30)) { full.refusals > 0 }
         for number in 1..<6 {
             try camera.drop(Clip(number: number, size: 50_000 + number, relative: FilePath("\(number).mp4")))
         }
-        try await eventually("the small ones are there", within: .seconds(60)) { full.contents.count == 5 }
-        try await eventually("the large one says why it waits") {
+        try await eventually("the server has the small files", within: .seconds(60)) { full.contents.count == 5 }
+        try await eventually("`why` names the reason of the large file") {
             try await fixture.ask("why", ["large.mp4"])?.contains("quota: nas: ") == true
         }
         fixture.killDaemon()
         try fixture.startDaemon()
         let before = full.refusals
-        try await eventually("it is asked again after the start", within: .seconds(30)) { full.refusals > before }
+        try await eventually("the server has been asked again after the restart", within: .seconds(30)) {
+            full.refusals > before
+        }
         full.take(upTo: .max)
         try await expect(camera.clips, at: full, fixture)
     }

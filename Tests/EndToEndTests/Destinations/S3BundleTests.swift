@@ -68,16 +68,16 @@ struct S3BundleTests {
                 + "quotas: [{per: month, bytes: 100 MB}, {per: month, files: 3}]}"
         ]
         try fixture.startDaemon()
-        _ = try await eventually("it pauses") { try await fixture.ask("pause") }
+        _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
         let camera = Camera(fixture, dice: Dice(seed: 1))
         for (number, name) in meeting.names.enumerated() {
             try camera.drop(Clip(number: number, size: Self.size + number, relative: name))
-            try await eventually("\(number + 1) wait", every: .milliseconds(50)) {
+            try await eventually("\(number + 1) uploads wait", every: .milliseconds(50)) {
                 try await read(Page.self, "list", of: fixture)?.uploads.count { $0.state == "waiting" } == number + 1
             }
         }
-        _ = try await eventually("it goes on") { try await fixture.ask("resume") }
-        try await eventually("all are complete", within: .seconds(30), every: .milliseconds(50)) {
+        _ = try await eventually("the daemon has resumed") { try await fixture.ask("resume") }
+        try await eventually("all uploads are complete", within: .seconds(30), every: .milliseconds(50)) {
             try fixture.daemon?.mustRun()
             return try await fixture.status()?.counts.completed == 3
         }
@@ -86,17 +86,17 @@ struct S3BundleTests {
         let (held, sent) = (emulator.objects.values.map(\.bytes), camera.clips.map(\.content))
         let isWhole = sent.allSatisfy { held.contains($0) } && held.count == (meeting == .taken ? 4 : 3)
         #expect(isWhole, "\(emulator.objects.mapValues(\.bytes.count))")
-        // It would arrive all the same, by an attempt of its own after a failed one.
+        // The file would arrive anyway, by its own attempt after a failed one.
         let said = try fixture.daemon?.complained() ?? ""
         #expect(!said.contains("no transfer permit") && !said.contains("destination held"), "\(said)")
         #expect(requests.count { $0 == "put" } == meeting.bodies, "\(requests)")
-        let quotas = try await eventually("nothing is reserved any more") {
+        let quotas = try await eventually("no quota has reserved bytes") {
             let quotas = try await read(Usage.self, "usage", of: fixture)?.quotas
             return quotas?.allSatisfy { $0.reserved == 0 } == true ? quotas : nil
         }
         let counted = try #require(quotas.map(\.used).max())
         let left = Int64(meeting.bodies * Self.size)
         #expect(counted >= left && counted < left + left / 10 + 100_000, "\(quotas)")
-        #expect(quotas.contains { $0.used == 3 && $0.left == 0 }, "each file is one: \(quotas)")
+        #expect(quotas.contains { $0.used == 3 && $0.left == 0 }, "the quota counts each file as one: \(quotas)")
     }
 }

@@ -41,7 +41,7 @@ struct S3SignerTests {
         try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
         let first = try fixture.daemon?.complained() ?? ""
         try fixture.startDaemon()
-        try await eventually("both are complete", within: .seconds(60), every: .milliseconds(50)) {
+        try await eventually("both uploads are complete", within: .seconds(60), every: .milliseconds(50)) {
             try fixture.daemon?.mustRun()
             return try await fixture.status()?.counts.completed == 2
         }

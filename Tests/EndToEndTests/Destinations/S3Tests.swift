@@ -53,7 +53,7 @@ struct S3Tests {
     func killed(_ maker: S3Maker, behind step: String) async throws {
         let site = try await Site(maker)
         try site.drop(1, size: 11_000_000)
-        // These travel together.
+        // These files are uploaded at the same time.
         for number in 2...4 { try site.drop(number, size: number * 50_000) }
         try await site.kill(behind: step)
         let unfinished = try await site.server.client(
@@ -75,14 +75,16 @@ struct S3Tests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 1, size: 3_000_000, relative: "done.mp4"))
         try fixture.startDaemon()
-        try await eventually("it goes", within: .seconds(20), every: .milliseconds(20)) { emulator.uploads.count == 1 }
+        try await eventually("the first upload has begun", within: .seconds(20), every: .milliseconds(20)) {
+            emulator.uploads.count == 1
+        }
         // An unfinished upload, as a creation without an answer leaves it.
         emulator.change { $0.uploads["left"] = S3Emulator.Upload(key: "done.mp4") }
-        try await eventually("one is complete", within: .seconds(20), every: .milliseconds(50)) {
+        try await eventually("the first upload is complete", within: .seconds(20), every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 1
         }
         try camera.drop(Clip(number: 2, size: 12_000_000, relative: "going.mp4"))
-        try await eventually("another goes", within: .seconds(20), every: .milliseconds(50)) {
+        try await eventually("the second upload has begun", within: .seconds(20), every: .milliseconds(50)) {
             emulator.uploads.count == 2
         }
         emulator.change { state in
@@ -99,7 +101,7 @@ struct S3Tests {
         let removed = try #require(try await fixture.ask("orphans", ["bucket", "--abort", "--json"]))
         #expect(removed.contains("\"removed\":true"), "\(removed)")
         #expect(emulator.uploads["left"] == nil && emulator.uploads.count == 4)
-        try await eventually("the other is complete", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("the second upload is complete", within: .seconds(30), every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 2
         }
         #expect(Set(emulator.uploads.keys) == ["earlier", "later", "foreign"])

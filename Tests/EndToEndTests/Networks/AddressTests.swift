@@ -42,7 +42,7 @@ struct AddressTests {
     }
 
     private func port(of fixture: DaemonFixture) async throws -> Substring {
-        try await eventually("the log says where it listens", every: .milliseconds(50)) {
+        try await eventually("the log names the port of the API", every: .milliseconds(50)) {
             try fixture.daemon?.complained().firstMatch(of: /listening address="127.0.0.1:0 \(port ([0-9]+)\)" tls=no/)?
                 .1
         }

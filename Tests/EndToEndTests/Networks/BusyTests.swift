@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A camera that records, with the built program. The receiver is the witness of what was sent and how often.
+/// A camera that records, with the built program. The receiver's files show what was sent and how often.
 @Suite("`busy`, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct BusyEndToEndTests {
     private struct Why: Decodable {
@@ -68,7 +68,7 @@ struct BusyEndToEndTests {
             for number in first..<(first + 50) {
                 let name = FilePath("\(number).mp4")
                 try camera.drop(Clip(number: number, size: 1000, relative: name))
-                let fate = try await eventually("\(name) waits or is gone") { () -> String? in
+                let fate = try await eventually("\(name) waits or has been released") { () -> String? in
                     if try FileStatus.ifPresent(at: fixture.drop.appending(name)) == nil { return "gone" }
                     return try await hold(name)?.kind
                 }
@@ -102,7 +102,7 @@ struct BusyEndToEndTests {
         try await fixture.startReceiver()
         try scene.camera.drop(Clip(number: 0, size: 20_000_000, relative: "a.mp4"))
         try fixture.startDaemon()
-        try await eventually("some of it is there") { try scene.received > 200_000 }
+        try await eventually("the receiver has bytes of the file") { try scene.received > 200_000 }
         try fixture.folder.write("run/recording", [])
         let hold = try await scene.waits("a.mp4")
         #expect(hold.text == "`\(scene.mark.display)` exists: `busy` of folder camera")
@@ -112,12 +112,12 @@ struct BusyEndToEndTests {
         #expect(listed.contains("\"kind\":\"busy\""))
         // Bytes that were already being sent to the receiver's disk.
         var sent: Int64 = -1
-        try await eventually("nothing comes any more", every: .milliseconds(300)) {
+        try await eventually("the receiver gets no more bytes", every: .milliseconds(300)) {
             defer { sent = (try? scene.received) ?? -1 }
             return try scene.received == sent
         }
         #expect(sent < 20_000_000)
-        // Long enough for others to arrive, be copied, and be held as well.
+        // Long enough for other files to arrive, be copied, and be held as well.
         for number in 1...3 {
             try scene.camera.drop(Clip(number: number, size: 1000, relative: FilePath("\(number).mp4")))
         }
@@ -142,7 +142,7 @@ struct BusyEndToEndTests {
         try scene.camera.drop(Clip(number: 0, size: 100_000, relative: "a.mp4"))
         try fixture.startDaemon()
         let text = "`\(path.display)` reports busy: `busy` of policy"
-        try await eventually("it has answered") { try await scene.hold("a.mp4")?.text == text }
+        try await eventually("the hold names the command") { try await scene.hold("a.mp4")?.text == text }
         #expect(try scene.creations == 0)
         _ = try scene.script("exit 1")
         try await scene.arrives()
@@ -178,7 +178,7 @@ struct BusyEndToEndTests {
         try await fixture.startReceiver()
         try scene.camera.drop(Clip(number: 0, size: 1000, relative: "a.mp4"))
         try fixture.startDaemon()
-        let hold = try await eventually("it is told") {
+        let hold = try await eventually("the hold names the fault of the command") {
             try await scene.hold("a.mp4").flatMap { $0.text.contains(fault.says) ? $0 : nil }
         }
         #expect(hold.kind == "busy")

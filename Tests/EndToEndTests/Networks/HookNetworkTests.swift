@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Requests of hooks use only interfaces that policy allows, with the kernel's packet filter as the witness.
+/// Requests of hooks use only interfaces that policy allows. The kernel's packet filter counts the bytes of each.
 @Suite(
     "Hooks over two routes, one metered, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
@@ -14,12 +14,12 @@ struct HookNetworkTests {
     func metered() async throws {
         let scene = try await NetworkEndToEndTests.Scene()
         let fixture = scene.fixture
-        // The receiver refuses such a request, which is an answer as good as any.
+        // The receiver refuses such a request; any answer will do.
         fixture.topKeys = ["hooks:", "  - {name: held, on: [added], url: \"http://\(fixture.address)/held\"}"]
         try await scene.ip("link", "set", "wan0", "down")
         try fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 1000, relative: "clip.mp4"))
-        try await eventually("it waits for a network") {
+        try await eventually("the notice waits for an allowed network") {
             let status = try await fixture.ask("status") ?? ""
             return status.contains("held  http://\(fixture.address), 1 waiting")
                 && status.contains("metered: `metered` of policy says pause")
@@ -31,7 +31,7 @@ struct HookNetworkTests {
         try fixture.writeConfiguration()
         #expect(try await fixture.ask("reload") != nil)
         #expect(try await fixture.ask("pause", ["--folder", "camera"]) != nil)
-        try await eventually("the other has gone") {
+        try await eventually("the other notice has been given up") {
             try await fixture.ask("metrics")?.contains("notices_total{hook=\"any\",result=\"given_up\"} 1") == true
         }
         let sent = try await scene.bytes("lte")
@@ -41,7 +41,7 @@ struct HookNetworkTests {
         try await scene.ip("link", "set", "wan0", "up")
         let roads = scene.roads
         try await blocking { try roads.addRoute("wan", metric: 50) }
-        try await eventually("it goes the way that costs nothing") {
+        try await eventually("the notice has been tried over the unmetered route") {
             try await fixture.ask("metrics")?.contains("notices_total{hook=\"held\",result=\"given_up\"} 1") == true
         }
         #expect(try await fixture.ask("metrics")?.contains("hook held\",network=\"unmetered\"") == true)
@@ -70,7 +70,7 @@ struct HookNetworkTests {
         for isRunning in [false, true] {
             if isRunning {
                 try fixture.startDaemon()
-                try await eventually("it is ready") {
+                try await eventually("the daemon has started") {
                     try await fixture.ask("status", ["--json"])?.contains("\"starting\":false") == true
                 }
             }
@@ -87,7 +87,7 @@ struct HookNetworkTests {
         try await scene.ip("link", "set", "wan0", "up")
         let roads = scene.roads
         try await blocking { try roads.addRoute("wan", metric: 50) }
-        try await eventually("it is asked by the other way") {
+        try await eventually("the check has used the unmetered route") {
             let (status, said) = try await run(["check", "--running"])
             let words = said.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             return status == .status(0) && words.contains("used for nas") && words.contains("the request sent")

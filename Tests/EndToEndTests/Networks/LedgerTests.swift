@@ -15,7 +15,7 @@ struct LedgerEndToEndTests {
     }
 
     private func sent(_ fixture: DaemonFixture) async throws -> Int64 {
-        try await eventually("the daemon says what was sent") {
+        try await eventually("the daemon reports the sent bytes") {
             guard let text = try await fixture.ask("status", ["--json"]) else { return nil }
             return try JSONDecoder().decode(Status.self, from: Data(text.utf8)).destinations.first?.sent_today
         }
@@ -84,7 +84,7 @@ struct LedgerEndToEndTests {
         let carried = try await blocking { try roads.carriedByWan() } - before
         // Otherwise the two could not be distinguished.
         #expect(handedDown > carried * 13 / 10, "\(handedDown) \(carried)")
-        // Besides TCP a few questions for hardware addresses were sent there.
+        // Besides TCP a few ARP requests were sent there.
         #expect(told >= carried - 500, "\(told) \(carried)")
         #expect(told <= carried + carried / 10 + 50_000, "\(told) \(carried) \(handedDown)")
     }
@@ -128,19 +128,19 @@ struct LedgerEndToEndTests {
         try fixture.startDaemon()
         try camera.drop(Clip(number: 0, size: 30_000_000, relative: "clip.mp4"))
         let clip = fixture.drop.appending("clip.mp4").display
-        let text = try await eventually("it has a hold") {
+        let text = try await eventually("the quota holds the upload") {
             try await fixture.ask("why", [clip]).flatMap { $0.contains("the quota of policy is used up") ? $0 : nil }
         }
         #expect(text.contains("12 MB a month"), "\(text)")
         #expect(try await bytes(roads) <= 12_000_000)
         #expect(try await bytes(roads) > 11_000_000)
         #expect(try await sent(fixture) <= 12_000_000)
-        // A restart does not grant it again.
+        // A restart does not grant the quota again.
         fixture.killDaemon()
         let before = try await bytes(roads)
         try fixture.startDaemon()
         try camera.drop(Clip(number: 1, size: 100_000, relative: "other.mp4"))
-        try await eventually("the other waits as well") {
+        try await eventually("the other upload waits as well") {
             try await fixture.ask("why", [fixture.drop.appending("other.mp4").display])?.contains("is used up")
         }
         // Closing packets of the connections that the killed program had kept.
@@ -148,11 +148,11 @@ struct LedgerEndToEndTests {
         #expect(after <= before + 500, "\(before) \(after)")
         fixture.policyKeys = ["quotas: [{per: month, bytes: 50 MB}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
         try await outcome.check()
-        // Nothing was sent again.
+        // No byte was sent again.
         #expect(try await bytes(roads) < 32_000_000)
     }
 
@@ -167,7 +167,7 @@ struct LedgerEndToEndTests {
             let size = isOfSmallFiles ? 40_000 : 3_000_000
             try camera.drop(Clip(number: number, size: size, relative: FilePath("\(number).mp4")))
         }
-        let used: Int64 = try await eventually("it is used up", within: .seconds(30)) {
+        let used: Int64 = try await eventually("the quota is used up", within: .seconds(30)) {
             guard let text = try await fixture.ask("status"), text.contains("is used up"), !text.contains("under way")
             else { return nil }
             return try await sent(fixture)
@@ -189,17 +189,17 @@ struct LedgerEndToEndTests {
         try camera.drop(Clip(number: 0, size: size, relative: "clip.mp4"))
         for stop in 1...(Setting.isThorough ? 100 : 12) as ClosedRange<Int64> {
             let before = try await bytes(roads)
-            try await eventually("more has left", every: .milliseconds(5)) {
+            try await eventually("more bytes have been sent", every: .milliseconds(5)) {
                 try await bytes(roads) > before + 1_000_000
             }
-            _ = try await eventually("it pauses") { try await fixture.ask("pause") }
-            let (told, left) = try await eventually("all has arrived that was under way", every: .milliseconds(50)) {
+            _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
+            let (told, left) = try await eventually("all sent bytes have arrived", every: .milliseconds(50)) {
                 let (one, told) = (try await all(roads), try await sent(fixture))
                 return try await all(roads) == one ? (told, one) : nil
             }
             #expect(told >= left, "\(told - left)")
             #expect(told <= left + left / 50 + stop * 6000, "\(told - left) of \(left)")
-            _ = try await eventually("it goes on") { try await fixture.ask("resume") }
+            _ = try await eventually("the daemon has resumed") { try await fixture.ask("resume") }
         }
     }
 
@@ -219,11 +219,11 @@ struct LedgerEndToEndTests {
         try camera.drop(Clip(number: 0, size: isOtherStart ? 20_000_000 : 8_000_000, relative: "clip.mp4"))
         for kill in 1...3 as ClosedRange<Int64> {
             let before = try await bytes(roads)
-            try await eventually("more has left", every: .milliseconds(20)) {
+            try await eventually("more bytes have been sent", every: .milliseconds(20)) {
                 try await bytes(roads) > before + 1_000_000
             }
             fixture.killDaemon()
-            let left = try await eventually("nothing leaves any more", every: .milliseconds(200)) {
+            let left = try await eventually("no more bytes are sent", every: .milliseconds(200)) {
                 let one = try await all(roads)
                 try await Task.sleep(for: .milliseconds(300))
                 return try await all(roads) == one ? one : nil
@@ -232,7 +232,7 @@ struct LedgerEndToEndTests {
             try fixture.startDaemon()
             let told = try await sent(fixture)
             #expect(told >= left, "\(told) \(left)")
-            // Bytes reserved for a question belong to another account. Without the kernel's counts of its links: two
+            // Bytes reserved for a query belong to another account. Without the kernel's counts of its links: two
             // seconds for each kill, at a rate that a full bucket has raised.
             #expect(told <= left + left / 50 + (isOtherStart ? kill * 3_000_000 : 300_000 * kill), "\(told) \(left)")
         }
@@ -240,7 +240,7 @@ struct LedgerEndToEndTests {
         if !isOtherStart { try await outcome.wait(within: .seconds(60)) }
     }
 
-    /// As after a start of the machine.
+    /// Removes the recorded counts of the links, as a start of the machine does.
     private func forgetLinks(_ fixture: DaemonFixture) async throws {
         let child = try Child(
             "/usr/bin/python3",
@@ -265,7 +265,7 @@ struct LedgerEndToEndTests {
             try camera.drop(Clip(number: number, size: size, relative: FilePath("\(number).mp4")))
             let least = try await bytes(roads) + Int64.random(in: 1...6_000_000, using: &dice)
             // Or the whole file has arrived.
-            try await eventually("more has left", every: .milliseconds(5)) {
+            try await eventually("more bytes have been sent", every: .milliseconds(5)) {
                 let arrived = try Outcome.files(in: fixture.received, hidden: false).count > number
                 return try await bytes(roads) > least || arrived
             }

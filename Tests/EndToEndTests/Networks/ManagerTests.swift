@@ -38,7 +38,7 @@ struct ManagerEndToEndTests {
             #expect(try await scene.bytes("wan") == seen, "\(what): \(hold.text)")
         }
         func goesOn() async throws {
-            try await eventually("it goes on") { try await scene.bytes("wan") > seen + 300_000 }
+            try await eventually("the transfer continues") { try await scene.bytes("wan") > seen + 300_000 }
         }
         for (number, value) in [1, 3, 0].enumerated() {
             try await manager.tell("metered('wan0', UInt32(\(value)))")
@@ -47,7 +47,7 @@ struct ManagerEndToEndTests {
             try await goesOn()
         }
         manager.end()
-        try await stops("it is gone", 4)
+        try await stops("NetworkManager is gone", 4)
         manager = try await bus.play(.networkManager)
         try await manager.tell("add_device('wan0', 4); add_device('lte0', 1)")
         try await goesOn()
@@ -69,7 +69,7 @@ struct ManagerEndToEndTests {
         try await manager.tell("add_device('wlan0', 4, kind=2, ip_name='wlan0'); see('wlan0', 1, b'Harbour Guest')")
         let scene = try await scene(
             [], rules: "[{ssid: Harbor Guest, metered: true}, {ssid: Elsewhere, metered: true}]", bus)
-        let said = try await eventually("it is checked") { try await scene.fixture.ask("check", ["--running"]) }
+        let said = try await eventually("`check` answers") { try await scene.fixture.ask("check", ["--running"]) }
         let words = said.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
         #expect(
             words.contains("`networks[0]`: no Wi-Fi `Harbor Guest` is here: did you mean `Harbour Guest`?"), "\(words)")
@@ -90,7 +90,7 @@ struct ManagerEndToEndTests {
         #expect(hold.text.contains("{roaming: true, allowed: false} forbids lte0"), "\(hold.text)")
         modems.end()
         modems = try await bus.play(.modemManager)
-        // It searches for its modems, and this one was found first.
+        // ModemManager is still searching for its modems, and has found this one first.
         try await modems.tell("add_modem(1, 'other0', 1)")
         try scene.camera.drop(Clip(number: 1, size: 50_000, relative: "other.mp4"))
         _ = try await scene.waits("other.mp4", for: "metered")

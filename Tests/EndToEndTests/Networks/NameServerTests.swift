@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Questions to DNS servers are bytes as well, from the built program.
+/// Queries to DNS servers count as sent bytes too. With the built program.
 @Suite(
     "Name resolution over two routes, one metered",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
@@ -57,11 +57,11 @@ struct NameServerTests {
         let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: [TwoRoads.server])
         defer { scene.server.end(with: SIGKILL) }
         let roads = scene.roads
-        // From now on the kernel itself prefers the metered way.
+        // From now on the kernel prefers the metered route.
         try await blocking { try roads.addRoute("lte", metric: 1) }
         try scene.fixture.startDaemon()
         try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
-        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the upload is complete; \(scene.fixture.lastWords())", within: .seconds(40)) {
             try await scene.fixture.status()?.counts.completed == 1
         }
         let (wan, lte) = try await blocking {
@@ -80,13 +80,13 @@ struct NameServerTests {
         let carried = try await blocking { try roads.bytes(by: "wan") } + wan
         var told: Int64 = 0
         do {
-            try await eventually("all of it is charged") {
+            try await eventually("all sent bytes are charged") {
                 let text = try await scene.fixture.ask("status", ["--json"]) ?? ""
                 told = text.firstMatch(of: /"sent_today"\s*:\s*(\d+)/).flatMap { Int64($0.1) } ?? 0
                 return told >= carried
             }
         } catch {
-            Issue.record("told \(told), carried \(carried), \(wan) of it for names; check said: \(said)")
+            Issue.record("charged \(told), carried \(carried), \(wan) of it for names; check said: \(said)")
         }
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
     }
@@ -100,7 +100,9 @@ struct NameServerTests {
         let roads = scene.roads
         try scene.fixture.startDaemon()
         try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
-        try await eventually("it is said; \(scene.fixture.lastWords())", within: .seconds(40)) {
+        try await eventually(
+            "the upload names the unreachable DNS server; \(scene.fixture.lastWords())", within: .seconds(40)
+        ) {
             try await scene.fixture.ask("list", ["--json"])?.contains(
                 "nas.example.test cannot be looked up: no allowed network leads to the DNS server 10.2.0.1") == true
         }
@@ -111,9 +113,9 @@ struct NameServerTests {
             )
         }
         #expect(wan == 0 && lte == 0)
-        // Its subnet is routed over the free network, too: another way to the same server.
+        // The subnet of the server is also routed over the unmetered link.
         try await blocking { try roads.box.ip("addr", "del", "10.2.0.2/24", "dev", "lte0") }
-        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
+        try await eventually("the upload is complete; \(scene.fixture.lastWords())", within: .seconds(60)) {
             try await scene.fixture.status()?.counts.completed == 1
         }
         #expect(try await blocking { try roads.bytes(by: "lte-names") } == 0)
@@ -129,7 +131,8 @@ struct NameServerTests {
         let roads = scene.roads
         try scene.fixture.startDaemon()
         try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
-        try await eventually("it waits; \(scene.fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the upload waits for the DNS server; \(scene.fixture.lastWords())", within: .seconds(40))
+        {
             try await scene.fixture.ask("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
         }
         let check = try roads.box.start(
@@ -146,7 +149,7 @@ struct NameServerTests {
         let handle = try #require(file.withCString { fopen($0, "w") })
         fputs("nameserver 10.1.0.1\n", handle)
         fclose(handle)
-        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
+        try await eventually("the upload is complete; \(scene.fixture.lastWords())", within: .seconds(60)) {
             try await scene.fixture.status()?.counts.completed == 1
         }
         #expect(try await blocking { try roads.bytes(by: "lte-names") + roads.bytes(by: "lte") } == before)
@@ -161,13 +164,14 @@ struct NameServerTests {
         defer { scene.server.end(with: SIGKILL) }
         try scene.fixture.startDaemon()
         try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
-        try await eventually("it waits; \(scene.fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the upload waits for the DNS server; \(scene.fixture.lastWords())", within: .seconds(40))
+        {
             try await scene.fixture.ask("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
         }
         scene.fixture.policyKeys = []
         try scene.fixture.writeConfiguration()
         #expect(try await scene.fixture.ask("reload") != nil)
-        try await eventually("it has arrived; \(scene.fixture.lastWords())", within: .seconds(60)) {
+        try await eventually("the upload is complete; \(scene.fixture.lastWords())", within: .seconds(60)) {
             try await scene.fixture.status()?.counts.completed == 1
         }
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))

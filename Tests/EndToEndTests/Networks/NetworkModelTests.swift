@@ -3,8 +3,8 @@ import Linux
 import TestKit
 import Testing
 
-/// Links and routes change, rules change and the daemon is killed while files are uploaded; the kernel's packet filter
-/// is the witness of the bytes sent over each link.
+/// Links and routes change, rules change and the daemon is killed while files are uploaded. The kernel's packet filter
+/// counts the bytes sent over each link.
 @Suite(
     "Random changes of two links and a tunnel", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(15))))

@@ -120,7 +120,7 @@ final class NetworkPlay {
             try await status("before the reload")
             change(to: next)
             try fixture.writeConfiguration()
-            _ = try await eventually("it is reloaded") { try await self.fixture.ask("reload") }
+            _ = try await eventually("the daemon has reloaded") { try await self.fixture.ask("reload") }
         case .kill(let next):
             try await status("before the kill")
             let before = try await counts()
@@ -131,9 +131,9 @@ final class NetworkPlay {
             try fixture.startDaemon()
             try await answers()
         case .compare:
-            _ = try await eventually("it pauses") { try await self.fixture.ask("pause") }
+            _ = try await eventually("the daemon has paused") { try await self.fixture.ask("pause") }
             try await compare("under way")
-            _ = try await eventually("it goes on") { try await self.fixture.ask("resume") }
+            _ = try await eventually("the daemon has resumed") { try await self.fixture.ask("resume") }
         }
     }
 
@@ -162,7 +162,7 @@ final class NetworkPlay {
     }
 
     private func answers() async throws {
-        try await eventually("it answers") {
+        try await eventually("the daemon answers") {
             try self.fixture.daemon?.mustRun()
             return try await self.fixture.status() != nil
         }
@@ -171,7 +171,7 @@ final class NetworkPlay {
     /// Waits until the bytes that a process had written before it was killed are gone, or cannot be sent.
     private func rests() async throws {
         var last = try await counts()
-        try await eventually("nothing leaves any more", every: .milliseconds(100)) {
+        try await eventually("no more bytes are sent", every: .milliseconds(100)) {
             try await Task.sleep(for: .milliseconds(200))
             let now = try await self.counts()
             defer { last = now }
@@ -186,7 +186,7 @@ final class NetworkPlay {
         return try await blocking { try roads.counts() }
     }
 
-    /// Waits a second, in which the program stops its forbidden transfers; then forbidden links have to be silent.
+    /// Waits a second, in which the program stops its forbidden transfers; from then on forbidden links must be silent.
     private func settle(_ place: String) async throws {
         try await status(place + ", before it settles")
         // The promised time is the subject of the test.
@@ -250,9 +250,9 @@ final class NetworkPlay {
         var days: [Day]
     }
 
-    /// Also over midnight.
+    /// Returns the reported bytes, also over midnight.
     private func told() async throws -> Int64 {
-        try await eventually("the daemon says what was sent") {
+        try await eventually("the daemon reports the sent bytes") {
             guard let text = try await self.fixture.ask("usage", ["--json", "--days", "2"]) else { return nil }
             return try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).days.map(\.bytes).reduce(0, +)
         }
@@ -260,7 +260,7 @@ final class NetworkPlay {
 
     /// Called when no transfer is under way.
     private func compare(_ place: String, isEnd: Bool = false) async throws {
-        let (now, told) = try await eventually("nothing leaves any more", every: .milliseconds(50)) {
+        let (now, told) = try await eventually("no more bytes are sent", every: .milliseconds(50)) {
             let (one, told) = (try await self.counts(), try await self.told())
             return try await self.counts() == one ? (one, told) : nil
         }
@@ -294,17 +294,17 @@ final class NetworkPlay {
     // MARK: The end
 
     private func finish() async throws {
-        _ = try await eventually("it pauses") { try await self.fixture.ask("pause") }
+        _ = try await eventually("the daemon has paused") { try await self.fixture.ask("pause") }
         try await compare("at the end of the script")
         fixture.policyKeys = []
         try fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await self.fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await self.fixture.ask("reload") }
         if script.tunnel != nil { try await ip("link del \(TwoRoads.tunnel)") }
         for (road, net) in [(Road.wan, "10.1.0"), (.lte, "10.2.0")] {
             try await ip("link set \(road)0 up")
             try await ip("route replace default via \(net).1 dev \(road)0 metric \(road == .wan ? 1 : 401)")
         }
-        _ = try await eventually("it goes on") { try await self.fixture.ask("resume") }
+        _ = try await eventually("the daemon has resumed") { try await self.fixture.ask("resume") }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(30))
         try await outcome.check()

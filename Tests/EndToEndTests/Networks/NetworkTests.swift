@@ -4,8 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Two ways to one server, one of them metered, and the kernel's packet filter as the witness of the bytes sent over
-/// each.
+/// Two routes to one server, one of them metered. The kernel's packet filter counts the bytes sent over each.
 @Suite(
     "Two routes, one metered, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
@@ -67,7 +66,7 @@ struct NetworkEndToEndTests {
         }
 
         func waits(_ name: String, for kind: String) async throws -> Hold {
-            try await eventually("\(name) has a hold \(kind)") {
+            try await eventually("\(name) has a hold of the kind \(kind)") {
                 try await hold(name).flatMap { $0.kind == kind ? $0 : nil }
             }
         }
@@ -79,7 +78,9 @@ struct NetworkEndToEndTests {
         }
 
         func begun(_ least: Int64 = 1_000_000) async throws {
-            try await eventually("the transfer is under way") { try await bytes("wan") > least }
+            try await eventually("the transfer has sent bytes over the unmetered link") {
+                try await bytes("wan") > least
+            }
         }
     }
 
@@ -125,7 +126,7 @@ struct NetworkEndToEndTests {
         let rules = scene.fixture.policyKeys
         scene.fixture.policyKeys = Self.slow + ["networks: [{interface: \"*\", metered: true}]"]
         try scene.fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await scene.fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.ask("reload") }
         _ = try await scene.waits("clip.mp4", for: "metered")
         let (wan, lte) = (try await scene.bytes("wan"), try await scene.bytes("lte"))
         // Meanwhile another file is found, settles and is copied.
@@ -136,7 +137,7 @@ struct NetworkEndToEndTests {
         #expect(lte == 0)
         scene.fixture.policyKeys = rules.filter { !$0.hasPrefix("bandwidth") }
         try scene.fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await scene.fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.ask("reload") }
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
         // Bytes that had already arrived were not sent again.
@@ -176,10 +177,10 @@ struct NetworkEndToEndTests {
         try scene.camera.drop(Clip(number: 0, size: 30_000_000, relative: "clip.mp4"))
         try await scene.begun()
         let roads = scene.roads
-        // The kernel now prefers the other.
+        // The kernel now prefers the other link.
         try await blocking { try roads.addRoute("lte", metric: 1) }
         try await scene.begun(4_000_000)
-        // And now there is no other.
+        // Now there is no other link.
         try await blocking { try roads.removeRoute("wan", metric: 10) }
         _ = try await scene.waits("clip.mp4", for: "metered")
         let stopped = try await scene.bytes("wan")
@@ -207,7 +208,9 @@ struct NetworkEndToEndTests {
         }
         let moved = try await scene.bytes("wan")
         // A peer that accepts nothing is given up after a minute.
-        try await eventually("it goes on", within: .seconds(10)) { try await scene.bytes("wan") > moved + 1_000_000 }
+        try await eventually("the transfer continues", within: .seconds(10)) {
+            try await scene.bytes("wan") > moved + 1_000_000
+        }
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
         #expect(try scene.fixture.daemon?.complained().contains("attempt failed") == false)
@@ -222,8 +225,8 @@ struct NetworkEndToEndTests {
         #expect(try await scene.connections() == 1)
         scene.fixture.policyKeys = ["metered: pause", "networks: [{interface: \"*\", metered: true}]"]
         try scene.fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await scene.fixture.ask("reload") }
-        try await eventually("it is closed") { try await scene.connections() == 0 }
+        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.ask("reload") }
+        try await eventually("the kept connection has been closed") { try await scene.connections() == 0 }
     }
 
     @Test("a link that goes down, changes its address or flaps every 200 ms loses no file and sends no metered byte")
@@ -258,13 +261,15 @@ struct NetworkEndToEndTests {
         try scene.fixture.startDaemon()
         let clock = ContinuousClock()
         try scene.camera.drop(Clip(number: 0, size: size, relative: "clip.mp4"))
-        try await eventually("it goes by the metered one") { try await scene.bytes("lte") > 300_000 }
+        try await eventually("the transfer uses the metered link") { try await scene.bytes("lte") > 300_000 }
         #expect(
             try await scene.fixture.ask("why", [scene.fixture.drop.appending("clip.mp4").display])?
                 .contains("; `metered` of policy limits it to 200 kB/s") == true)
         let start = clock.now
         let before = try await scene.bytes("lte")
-        try await eventually("more goes") { try await scene.bytes("lte") > 900_000 }
+        try await eventually("more bytes have been sent over the metered link") {
+            try await scene.bytes("lte") > 900_000
+        }
         let rate = Double(try await scene.bytes("lte") - before) / start.duration(to: clock.now).inSeconds
         // Headers are added to bodies; a busy machine sends less.
         #expect(rate < 260_000)
@@ -272,7 +277,7 @@ struct NetworkEndToEndTests {
         try await scene.ip("link", "set", "wan0", "up")
         try await blocking { try roads.addRoute("wan", metric: 10) }
         try await scene.arrives()
-        // The free link takes over the running transfer; nothing is sent twice.
+        // The unmetered link takes over the running transfer; no byte is sent twice.
         let (wan, lte) = (Int(try await scene.bytes("wan")), Int(try await scene.bytes("lte")))
         #expect(wan > size / 2)
         #expect(wan + lte > size && wan + lte < size + size / 10)

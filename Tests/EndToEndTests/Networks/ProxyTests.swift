@@ -64,8 +64,8 @@ struct ProxyEndToEndTests {
         let hold = try await scene.waits("clip0.mp4", for: "destination")
         #expect(hold.text.contains("the proxy \(Tinyproxy.address) answered 40"), "\(hold.text)")
         #expect(hold.text.contains("http_proxy"), "\(hold.text)")
-        // Each of them has been tried.
-        try await eventually("it was asked a few times") {
+        // Each upload has been tried.
+        try await eventually("the proxy has refused each upload") {
             try await fixture.ask("metrics")?.contains(#/sluice_attempts_failed_total\{.*\} [3-9]/#) == true
         }
         let list = try await fixture.ask("list", ["--json"]) ?? ""
@@ -77,7 +77,7 @@ struct ProxyEndToEndTests {
     }
 
     @Test(
-        "a proxy that refuses to connect to an https server does the same",
+        "a proxy that refuses to connect to an https server holds the destination as well",
         .enabled("\(Tinyproxy.need)") { await Tinyproxy.program.value != nil })
     func tunnel() async throws {
         let program = try #require(await Tinyproxy.program.value)

@@ -4,14 +4,14 @@ import Linux
 import TestKit
 import Testing
 
-/// The choice between two ways, with the kernel's packet filter as the witness of the bytes sent over each.
+/// The choice between two routes. The kernel's packet filter counts the bytes sent over each.
 @Suite(
     "Choice between two routes, with the built program",
     .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
 struct RouteEndToEndTests {
     typealias Scene = NetworkEndToEndTests.Scene
 
-    /// A configuration that forces the metered way, and the commands that remove it.
+    /// A configuration that forces the metered route, and the commands that remove it.
     struct Setting: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let commands: [[String]]
@@ -88,7 +88,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
-    /// If the kernel's way leads through a tunnel, the link below it decides.
+    /// If the kernel's route leads through a tunnel, the link below it decides.
     @Test(
         "a tunnel costs what its carrier costs, also to a neighbour on a local-only link",
         arguments: [("10.2.0.1", true), ("10.1.0.1", false)])
@@ -176,7 +176,7 @@ struct RouteEndToEndTests {
             try roads.removeRoute("lte", metric: 100)
             try roads.addRoute("lte", metric: 1)
         }
-        let equal = try await eventually("the other is the kernel's own") { () -> String? in
+        let equal = try await eventually("the kernel's own route uses the other link") { () -> String? in
             let text = try await said("why", ["clip.mp4"])
             return text.contains("equal to the kernel's own route through lte0, with metric 10, allowed and free")
                 ? text : nil
@@ -186,7 +186,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("wan") == 0)
     }
 
-    /// The free link has only IPv4, and the metered one only IPv6.
+    /// The unmetered link has only IPv4, and the metered one only IPv6.
     @Test(
         "with IPv4 and IPv6 on different links, a dual-stack host uses the unmetered one, and an IPv6-only host waits")
     func families() async throws {
@@ -216,7 +216,9 @@ struct RouteEndToEndTests {
         fixture.uploadTo = ["nas", "six"]
         try fixture.startDaemon(inMounts: "mount --bind \(hosts.display) /etc/hosts")
         try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
-        try await eventually("one is there", within: .seconds(60)) { try await fixture.status()?.counts.completed == 1 }
+        try await eventually("one upload is complete", within: .seconds(60)) {
+            try await fixture.status()?.counts.completed == 1
+        }
         let why = try #require(try await fixture.ask("why", ["clip.mp4"]))
         #expect(why.contains("metered: `metered` of policy says pause"), "\(why)")
         #expect(try await scene.bytes("wan") > 3_000_000)
@@ -225,7 +227,7 @@ struct RouteEndToEndTests {
         #expect(try await fixture.status()?.counts.ongoing == 1)
     }
 
-    @Test("such a route set during a transfer stops it at once")
+    @Test("a metered route set during a transfer stops it at once")
     func midway() async throws {
         let scene = try await Scene(["metered: pause", "bandwidth: 3 MB/s"])
         try scene.fixture.startDaemon()
@@ -249,7 +251,9 @@ struct RouteEndToEndTests {
             try roads.addRoute("lte", metric: 1)
         }
         try fixture.startDaemon()
-        _ = try await eventually("it is paused") { try await fixture.ask("pause", ["--folder", "camera"]) }
+        _ = try await eventually("the daemon has paused the folder") {
+            try await fixture.ask("pause", ["--folder", "camera"])
+        }
         try scene.camera.drop(Clip(number: 0, size: 16_000_000, relative: "clip.mp4"))
         _ = try await scene.waits("clip.mp4", for: "global")
         #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "1h"]) != nil)
@@ -260,7 +264,7 @@ struct RouteEndToEndTests {
         try await scene.begun(3_000_000)
         #expect(try await scene.bytes("lte") == 0)
         try await scene.ip("link", "set", "wan0", "down")
-        try await eventually("it goes by the metered one") { try await scene.bytes("lte") > 1_000_000 }
+        try await eventually("the transfer uses the metered link") { try await scene.bytes("lte") > 1_000_000 }
         let before = try await scene.bytes("wan")
         try await scene.ip("link", "set", "wan0", "up")
         try await blocking { try roads.addRoute("wan", metric: 10) }
@@ -278,7 +282,7 @@ struct RouteEndToEndTests {
         try scene.fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
         _ = try await scene.waits("clip.mp4", for: "quota")
-        try await eventually("nothing of it is under way") {
+        try await eventually("no quota has reserved bytes") {
             try await scene.fixture.ask("usage", ["--json"])?.contains("\"reserved\":0") ?? false
         }
         let paid = try await scene.bytes("lte")
@@ -290,7 +294,7 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("wan") > 2_000_000)
     }
 
-    /// Each with a metered link that the kernel prefers, and a free one.
+    /// Each with a metered link that the kernel prefers, and an unmetered one.
     @Test(
         "beside an unmetered route, limit and quota of a metered one do not count, even if it is allowed",
         arguments: [

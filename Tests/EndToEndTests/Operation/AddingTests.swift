@@ -46,14 +46,14 @@ struct AddingTests {
         try Files.replace(fixture.drop.appending(".sluiceignore"), with: Array("left out/\n".utf8))
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("the folder was looked through", every: .milliseconds(50)) {
+        try await eventually("the folder has been scanned", every: .milliseconds(50)) {
             try await fixture.status()?.folders.first?.state == "watching"
         }
 
         let (ending, said) = try await run(fixture, ["add", old.display])
         #expect(ending == .status(0))
         #expect(said == "added 450 uploads of \(old.display)\n")
-        try await eventually("all of it is there", within: .seconds(60), every: .milliseconds(100)) {
+        try await eventually("all uploads are complete", within: .seconds(60), every: .milliseconds(100)) {
             try await fixture.status()?.counts.completed == 450
         }
         let received = try Outcome.files(in: fixture.received, hidden: false)
@@ -128,7 +128,7 @@ struct AddingTests {
         fixture.folderKeys = ["exclude: [\"*\"]"]
         fixture.destination = server.url + "/files"
         try fixture.startDaemon()
-        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+        try await eventually("the daemon has started", every: .milliseconds(50)) {
             try await fixture.status()?.starting == false
         }
         for (name, more) in [("odd.mp4", ["--header", "X-Odd: 1"]), ("plain.mp4", [])] {
@@ -136,7 +136,7 @@ struct AddingTests {
             try Files.replace(path, with: noise(1000))
             let (ending, said) = try await run(fixture, ["add", path.display] + more)
             #expect(ending == .status(0), "\(said)")
-            try await eventually("\(name) is over") {
+            try await eventually("the upload of \(name) has ended") {
                 let counts = try await fixture.status()?.counts
                 return more.isEmpty ? counts?.completed == 1 : counts?.failed == 1
             }
@@ -178,7 +178,7 @@ struct AddingTests {
         fixture.destination = server.url + "/files"
         fixture.destinationKeys = ", headers: {X-Both: {literal: theirs}}"
         try fixture.startDaemon()
-        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+        try await eventually("the daemon has started", every: .milliseconds(50)) {
             try await fixture.status()?.starting == false
         }
         for (name, more) in [("a.mp4", []), ("b.mp4", ["--header", "X-Elsewhere: 1"])] {
@@ -190,18 +190,20 @@ struct AddingTests {
                     + more)
             #expect(ending == .status(0), "\(said)")
             if more.isEmpty {
-                try await eventually("it was sent and asked about") {
+                try await eventually("the server has had all kinds of requests") {
                     own.methods.isSuperset(of: ["POST", "PATCH", "HEAD"])
                 }
                 // A kill removes none of it.
                 fixture.killDaemon()
                 try fixture.startDaemon()
                 own.lines.withLock { $0 = [] }
-                try await eventually("it goes on") { own.methods.contains("PATCH") }
-                try await eventually("it is cancelled") { try await run(fixture, ["cancel", "a.mp4"]).0 == .status(0) }
-                try await eventually("what was left is removed") { own.methods.contains("DELETE") }
+                try await eventually("the transfer continues") { own.methods.contains("PATCH") }
+                try await eventually("the upload is cancelled") {
+                    try await run(fixture, ["cancel", "a.mp4"]).0 == .status(0)
+                }
+                try await eventually("the remains have been removed") { own.methods.contains("DELETE") }
             } else {
-                try await eventually("the line that lets the other server in is told") {
+                try await eventually("`why` names the setting that allows the other server") {
                     try await run(fixture, ["why", "b.mp4"]).1.contains("`allow_origins: [\(otherURL)]`")
                 }
             }
@@ -243,7 +245,7 @@ struct AddingTests {
         fixture.folderKeys = ["exclude: [\"*\"]"]
         fixture.destination = "http://127.0.0.1:9/"
         try fixture.startDaemon()
-        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+        try await eventually("the daemon has started", every: .milliseconds(50)) {
             try await fixture.status()?.starting == false
         }
         let path = fixture.drop.appending("a.mp4")
@@ -271,7 +273,7 @@ struct AddingTests {
         fixture.destination = origin + "/files/"
         fixture.folderKeys = ["exclude: [\"*\"]"]
         try fixture.startDaemon(environment: step.map { ["SLUICE_TEST_CRASH": $0] } ?? [:])
-        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+        try await eventually("the daemon has started, or was killed as planned", every: .milliseconds(50)) {
             try await fixture.status()?.starting == false
         }
         let path = fixture.drop.appending("a.mp4")
@@ -289,17 +291,17 @@ struct AddingTests {
             #expect(try await #require(fixture.daemon).end(within: .seconds(20)) == .signal(SIGKILL), "\(step)")
             try fixture.startDaemon()
         }
-        try await eventually("it is uploaded", every: .milliseconds(50)) {
+        try await eventually("the upload is complete", every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 1
         }
-        // Where its other endpoint puts complete files. A creation without an answer may have left an empty one beside
-        // it.
+        // The folder of complete files of the server's other endpoint. A creation without an answer may have left an
+        // empty file beside it.
         func files(_ name: FilePath) throws -> [[UInt8]] {
             try Outcome.files(in: held.appending(name), hidden: true).map {
                 try Files.read(held.appending(name).appending($0))
             }
         }
-        try await eventually("it is there") { try files("other/done").contains(noise(100_000)) }
+        try await eventually("the server has the whole file") { try files("other/done").contains(noise(100_000)) }
         #expect(try files("done").isEmpty && files("stage").isEmpty)
         let shown = try await run(fixture, ["show", "a.mp4"]).1
         #expect(shown.contains("\(origin)/other/?token=***"), "\(shown)")
@@ -313,7 +315,7 @@ struct AddingTests {
         fixture.uploadTo = ["archive"]
         fixture.folderKeys = ["exclude: [\"*\"]"]
         try fixture.startDaemon()
-        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+        try await eventually("the daemon has started", every: .milliseconds(50)) {
             try await fixture.status()?.starting == false
         }
         let path = fixture.drop.appending("a.mp4")

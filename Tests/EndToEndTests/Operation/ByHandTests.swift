@@ -6,7 +6,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// Requests that a person makes by hand pass the gate and the ledger of the daemon, and report their cost.
+/// Requests by command obey policy, are counted in the daemon's ledger, and report their cost.
 @Suite("Hooks and checks by command, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct ByHandTests {
     private typealias Scene = Hooks.Scene
@@ -68,7 +68,7 @@ struct ByHandTests {
             "  - {name: tell, command: [\(tell.display)]}",
         ]
         try scene.fixture.startDaemon()
-        try await eventually("it is paused") { try await scene.fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused") { try await scene.fixture.ask("pause") != nil }
         let (heldStatus, held) = try await trial(scene, "web")
         #expect(heldStatus == .status(75))
         #expect(held.hold?.text == "everything is paused")
@@ -92,7 +92,7 @@ struct ByHandTests {
         let (_, program) = try await trial(scene, "tell")
         #expect(program.ok && program.sent == nil && program.received == nil)
         #expect(try scene.told().map(\.type) == ["test"])
-        // In the file, but not in force.
+        // The setting is in the file, but not in force.
         scene.fixture.topKeys.append("  - {name: new, command: [\(tell.display)]}")
         try scene.fixture.writeConfiguration()
         let (newStatus, text) = try await run(scene, ["hook", "new"])
@@ -134,7 +134,7 @@ struct ByHandTests {
         let web = try Web()
         scene.fixture.topKeys = ["hooks:", "  - {name: web, url: \"\(web.url)\"}"]
         try scene.fixture.startDaemon()
-        try await eventually("it is paused") { try await scene.fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused") { try await scene.fixture.ask("pause") != nil }
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
         #expect(try await trial(scene, "web").trial.hold?.text == "everything is paused")
         #expect(try web.events.isEmpty)
@@ -146,7 +146,9 @@ struct ByHandTests {
         scene.fixture.uploadTo = ["nas"]
         try await scene.fixture.startReceiver()
         try scene.fixture.startDaemon()
-        try await eventually("it is ready") { try await scene.fixture.ask("check", ["--running"]) != nil }
+        try await eventually("the daemon has started and answers `check`") {
+            try await scene.fixture.ask("check", ["--running"]) != nil
+        }
         let before = try await spent(scene, on: "nas")
         #expect(before.bytes > 0)
         let (status, text) = try await run(scene, ["check", "--running"])
@@ -193,14 +195,14 @@ struct ByHandTests {
         scene.fixture.uploadTo = ["nas"]
         scene.fixture.destination = "\(server.url)/files/"
         try scene.fixture.startDaemon()
-        try await eventually("it is ready") {
+        try await eventually("the daemon has started") {
             try await scene.fixture.ask("status", ["--json"])?.contains("\"starting\":false") == true
         }
         let folder = scene.fixture.folder.path
         let first = try Child(
             scene.fixture.binary, ["check", "--running", "--json", "--config", scene.fixture.config.display],
             output: folder.appending("first"), errors: folder.appending("first.err"))
-        try await eventually("it is asked") { asked.withLock { $0 } == 1 }
+        try await eventually("the server has received the request of the check") { asked.withLock { $0 } == 1 }
         let (status, text) = try await run(scene, ["check", "--running"])
         #expect(status == .status(75))
         #expect(text.contains("a check is running already"))

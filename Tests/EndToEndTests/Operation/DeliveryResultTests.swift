@@ -5,7 +5,7 @@ import Linux
 import TestKit
 import Testing
 
-/// The events while many things happen at once.
+/// Events while many actions happen at once.
 @Suite("Events with pause, resume, cancel, retry, lost destinations and kills", .serialized)
 struct DeliveryResultTests {
     private struct Listed: Decodable {
@@ -24,9 +24,9 @@ struct DeliveryResultTests {
         let rounds = Setting.isThorough ? 200 : 8
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         fixture.uploadTo = ["nas", "archive"]
-        // There, a name that belongs to another program is refused for its own sake.
+        // The archive refuses a file if another program's file has its name.
         fixture.archiveKeys = ", taken: fail"
-        // Slow enough for a transfer to be under way when it is to be ended.
+        // Slow enough for a transfer to be in progress when it is to be ended.
         fixture.destinationKeys = ", bandwidth: 3 MB/s"
         var scene = Scene(fixture: fixture, dice: Dice(seed: seed))
         try await fixture.startReceiver()
@@ -40,9 +40,11 @@ struct DeliveryResultTests {
                 try await scene.play(round, faithful)
                 let states = try await scene.settle()
                 // Everything that is committed by now has a number below this one.
-                let seq = try await eventually("the daemon says its number") { try await fixture.number() }
+                let seq = try await eventually("the metrics contain the number of the last event") {
+                    try await fixture.number()
+                }
                 for follower in [faithful, fickle] {
-                    try await eventually("a follower is there", within: .seconds(30)) {
+                    try await eventually("the follower has read all events", within: .seconds(30)) {
                         await follower.newest >= seq
                     }
                     var problems = await follower.problems
@@ -82,7 +84,7 @@ struct DeliveryResultTests {
         mutating func play(_ round: Int, _ follower: Follower) async throws {
             for _ in 0..<3 { try drop() }
             let seen = await follower.events.count
-            try await eventually("something is under way") { await follower.events.count > seen }
+            try await eventually("the follower has received new events") { await follower.events.count > seen }
             for _ in 0..<Int.random(in: 10...16, using: &dice) {
                 switch Int.random(in: 0..<12, using: &dice) {
                 case 0, 1: try drop()
@@ -118,7 +120,7 @@ struct DeliveryResultTests {
             let events = await follower.events
             let ended = Set(events.filter { EventChecks.ends.contains($0.type) }.compactMap(\.id))
             let added = events.filter { $0.type == "added" }.compactMap(\.id)
-            // Uploads that are under way, as far as the events show; now and then one that is over.
+            // Uploads in progress, as far as the events show; now and then one that has ended.
             let open = added.filter { !ended.contains($0) }
             return open.isEmpty || Int.random(in: 0..<4, using: &dice) == 0
                 ? added.suffix(5).randomElement(using: &dice) : open.randomElement(using: &dice)
@@ -162,7 +164,7 @@ struct DeliveryResultTests {
             try moveArchive(away: false)
             if fixture.receiver?.ended != nil { try await fixture.startReceiver() }
             let fixture = fixture
-            try await eventually("the pauses are lifted", every: .milliseconds(50)) {
+            try await eventually("the daemon has resumed everything", every: .milliseconds(50)) {
                 try fixture.daemon?.mustRun()
                 guard try await fixture.ask("resume") != nil else { return false }
                 for name in ["nas", "archive"] { _ = try await fixture.ask("resume", ["--destination", name]) }

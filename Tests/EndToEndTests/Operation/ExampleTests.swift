@@ -44,7 +44,7 @@ struct ExampleTests {
         try fixture.startDaemon()
         var environment = ["SLUICE_SOCKET": fixture.folder.path.appending("control.sock").display]
         if overTCP {
-            let port = try await eventually("the log says where it listens", every: .milliseconds(50)) {
+            let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {
                 try fixture.daemon?.complained().firstMatch(of: /\(port ([0-9]+)\)/)?.1
             }
             environment = [
@@ -52,7 +52,7 @@ struct ExampleTests {
                 "SLUICE_TOKEN_FILE": token.display, "no_proxy": "127.0.0.1",
             ]
         }
-        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+        try await eventually("the daemon has started", every: .milliseconds(50)) {
             try await fixture.status()?.starting == false
         }
         let (program, first) = try await example.program(in: fixture.folder.path)
@@ -94,7 +94,9 @@ struct ExampleTests {
         try Files.removeIfPresent(blocker)
         let (retried, count) = try await run(["retry"])
         #expect(retried == .status(0) && count == "1 retried\n", "\(count)")
-        try await eventually("it is there") { try FileStatus.ifPresent(at: blocker)?.size == 1000 }
+        try await eventually("the retried file is in the archive") {
+            try FileStatus.ifPresent(at: blocker)?.size == 1000
+        }
 
         #expect(try await run(["pause"]).0 == .status(0))
         let held = try await fixture.ask("status") ?? ""

@@ -32,7 +32,9 @@ struct HarnessTests {
         _ = try await other.line(after: "has ")
         try await disk.shutDown()
         async let back: Void = disk.remount()
-        try await eventually("it is unmounted here") { try FileStatus(at: disk.path).device != device }
+        try await eventually("the disk is unmounted in this namespace") {
+            try FileStatus(at: disk.path).device != device
+        }
         other.end(with: SIGKILL)
         try await back
         try Descriptor.open(disk.path.appending("file"), for: .creating).close(named: "file")
@@ -43,7 +45,7 @@ struct HarnessTests {
         let child = try shell(
             "printf 'listening on http://'; echo '127.0.0.1:1/files/'; echo trouble >&2; exec sleep 60")
         #expect(try await child.line(after: "listening on ") == "http://127.0.0.1:1/files/")
-        try await eventually("stderr came") { try child.complained() == "trouble\n" }
+        try await eventually("the child has written to stderr") { try child.complained() == "trouble\n" }
         #expect(child.ended == nil)
     }
 
@@ -106,7 +108,7 @@ struct HarnessTests {
         // Another process reaps the zombie.
         try await eventually("process \(pid) is gone") { kill(pid, 0) == -1 && errno == ESRCH }
         let place = FilePath(String(words[1]))
-        try await eventually("its folder is gone") { try FileStatus.ifPresent(at: place) == nil }
+        try await eventually("the folder of the test has been removed") { try FileStatus.ifPresent(at: place) == nil }
         let mounts = String(decoding: try Files.read("/proc/self/mounts", limit: 1 << 20), as: UTF8.self)
         #expect(!mounts.contains(place.display))
     }

@@ -66,11 +66,11 @@ struct HookSandboxTests {
                 """)
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
         try await scene.arrives("asked.mp4")
-        try await eventually("the address is told") { try web.events.map(\.type) == ["completed"] }
-        try await eventually("what hangs is ended") {
+        try await eventually("the address has been notified") { try web.events.map(\.type) == ["completed"] }
+        try await eventually("the hanging command has been killed") {
             try await scene.hooks().contains { $0.hold?.text.contains("did not end within") == true }
         }
-        let said = try await eventually("the program is told") {
+        let said = try await eventually("the program has been notified") {
             guard let bytes = try? Files.read(scene.out, limit: 1 << 20) else { return nil as [Substring]? }
             return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         }

@@ -57,7 +57,7 @@ enum Hooks {
         }
 
         func arrives(_ name: FilePath) async throws {
-            try await eventually("\(name) is there") {
+            try await eventually("the archive has \(name)") {
                 try FileStatus.ifPresent(at: fixture.archive.appending(name)) != nil
             }
         }

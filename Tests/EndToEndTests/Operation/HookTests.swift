@@ -28,7 +28,7 @@ struct HookTests {
         try scene.fixture.startDaemon()
         try await scene.upload(1...1)
         try scene.camera.drop(Clip(number: 2, size: 1000, relative: "2.mp4"))
-        let told = try await eventually("both are told") {
+        let told = try await eventually("the command has been notified of both uploads") {
             let told = try scene.told()
             return told.count >= 2 ? told : nil
         }
@@ -80,14 +80,14 @@ struct HookTests {
         ]
         try scene.fixture.startDaemon(environment: ["TOKEN": "Bearer hunter2hunter2"])
         try await scene.upload(1...5)
-        let hold = try await eventually("it says that the hook fails") {
+        let hold = try await eventually("`status` reports the failing hook") {
             try await scene.hooks().first { $0.hold != nil && $0.waiting == 10 }
         }
         #expect(hold.hold?.text == "\(web.url) answered 503")
         #expect(hold.target == web.url)
         #expect(hold.oldest != nil)
         web.answer(200)
-        let events = try await eventually("all are told") {
+        let events = try await eventually("the server has received all ten events") {
             let events = try web.events
             return Set(events.map(\.seq)).count >= 10 ? events : nil
         }
@@ -100,7 +100,7 @@ struct HookTests {
             let code = Hasher.authentication(.sha256, of: signed, key: Array("hunter2-hunter2-hunter2".utf8))
             #expect(one.signature == "v1," + base64(code))
         }
-        try await eventually("nothing waits") {
+        try await eventually("no notice waits") {
             try await scene.hooks().allSatisfy { $0.waiting == 0 && $0.told == 10 && $0.hold == nil }
         }
         #expect(try scene.log().contains("hook failed; will retry hook=web"))
@@ -128,7 +128,7 @@ struct HookTests {
         var kills = 0
         for round in 1...6 {
             try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):\(round)"])
-            _ = try await eventually("it is killed, or has nothing to do") { () -> Bool? in
+            _ = try await eventually("the daemon was killed, or all uploads are reported") { () -> Bool? in
                 if scene.fixture.daemon?.ended != nil { return true }
                 return try Set(scene.told().compactMap { $0.op?.name }).count == 6 ? true : nil
             }
@@ -137,8 +137,10 @@ struct HookTests {
         }
         #expect(kills > 0)
         try scene.fixture.startDaemon()
-        try await eventually("each is told") { try Set(scene.told().compactMap { $0.op?.name }).count == 6 }
-        try await eventually("nothing waits") {
+        try await eventually("all six uploads have been reported") {
+            try Set(scene.told().compactMap { $0.op?.name }).count == 6
+        }
+        try await eventually("no notice waits") {
             let hooks = try await scene.hooks()
             return !hooks.isEmpty && hooks.allSatisfy { $0.waiting == 0 }
         }
@@ -160,9 +162,9 @@ struct HookTests {
         let reply = try #require(try await scene.fixture.ask("reload"))
         #expect(reply.contains("hook tell added"))
         try await scene.upload(3...3)
-        try await eventually("the new one is told") { try scene.told().count == 1 }
+        try await eventually("the new hook has been notified") { try scene.told().count == 1 }
         #expect(try scene.told().map { $0.op?.name } == ["3.mp4"])
-        try await eventually("the other waits") {
+        try await eventually("the notice of the other hook waits") {
             try await scene.hooks().contains { $0.name == "fail" && $0.waiting == 1 }
         }
         scene.fixture.topKeys = ["hooks:", "  - {name: tell, command: [\(tell.display)]}"]
@@ -177,7 +179,7 @@ struct HookTests {
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
         try scene.fixture.startDaemon()
         try await scene.upload(4...4)
-        try await eventually("the next is told") { try scene.told().count == 2 }
+        try await eventually("the new hook has been notified again") { try scene.told().count == 2 }
         #expect(try scene.told().map { $0.op?.name } == ["3.mp4", "4.mp4"])
     }
 
@@ -196,14 +198,14 @@ struct HookTests {
         try scene.fixture.startDaemon()
         try await scene.upload(1...4)
         func running() throws -> Int { try Files.names(in: marks).count }
-        try await eventually("four are at work") { try running() == 4 }
+        try await eventually("four commands run") { try running() == 4 }
         try await scene.upload(5...8)
         #expect(try running() == 4)
         let stopped = try #require(try await scene.fixture.stopDaemon())
         #expect(stopped.ending == .status(0))
         #expect(stopped.took < .seconds(2 * Patience.factor))
         for name in try Files.names(in: marks) {
-            #expect(kill(try #require(pid_t(name.display)), 0) != 0, "\(name) is still there")
+            #expect(kill(try #require(pid_t(name.display)), 0) != 0, "process \(name) still runs")
             try Files.removeTree(marks.appending(name))
         }
         // With a short time-out, each of the five has its turn.
@@ -213,7 +215,7 @@ struct HookTests {
                 "  - {name: h\($0), command: [\(hang.display)], timeout: 300ms, retry: {first: 1h, max: 1h}}"
             }
         try scene.fixture.startDaemon()
-        try await eventually("each has hung, and been ended") {
+        try await eventually("each command has hung and been killed") {
             let hooks = try await scene.hooks()
             return hooks.count == 5 && hooks.allSatisfy { $0.hold?.text.contains("did not end within") == true }
         }
@@ -235,14 +237,14 @@ struct HookTests {
         ]
         try scene.fixture.startDaemon()
         try await scene.upload(1...2)
-        try await eventually("three have given up") {
+        try await eventually("three hooks have given up their notices") {
             let hooks = try await scene.hooks()
             return hooks.count == 4 && hooks.prefix(3).allSatisfy { $0.givenUp == 2 && $0.waiting == 0 }
         }
         for name in ["gone", "worn", "late"] { #expect(try scene.log().contains("notices given up hook=\(name)")) }
         #expect(try scene.log().contains("\(web.url) answered 410"))
         try await scene.upload(3...420)
-        let full = try await eventually("the fourth is full") {
+        let full = try await eventually("the queue of the fourth hook is full") {
             try await scene.hooks().first { $0.name == "full" && $0.dropped > 0 && $0.waiting == 1000 }
         }
         #expect(full.hold?.text.contains("cannot be started") == true)
@@ -259,7 +261,9 @@ struct HookTests {
             try scene.camera.drop(Clip(number: number, size: 100, relative: FilePath("\(number).mp4")))
         }
         try scene.fixture.startDaemon()
-        try await eventually("all are told", within: .seconds(60), every: .milliseconds(200)) {
+        try await eventually(
+            "the hook has been notified of all events", within: .seconds(60), every: .milliseconds(200)
+        ) {
             try scene.told().count >= 1200
         }
         #expect(Set(try scene.told().map(\.seq)).count == 1200)
@@ -323,11 +327,11 @@ struct HookTests {
         ]
         try scene.fixture.startDaemon()
         try await scene.upload(1...1)
-        try await eventually("the shell has written it down") {
+        try await eventually("the script has written the path to its list") {
             (try? Files.read(FilePath(list))) == Array("\(scene.fixture.drop.display)/1.mp4\n".utf8)
         }
         // The example in Python, with the received notice, and with the one that the specification has published.
-        try await eventually("the server has it") { web.got.withLock { $0.count } == 1 }
+        try await eventually("the server has received the notice") { web.got.withLock { $0.count } == 1 }
         let got = try #require(web.got.withLock { $0.first })
         try scene.fixture.folder.write("body", got.body)
         let program =

@@ -15,7 +15,7 @@ struct IdleTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        let reader = try await eventually("a client follows the events", every: .milliseconds(50)) { () -> Child? in
+        let reader = try await eventually("a client reads the events", every: .milliseconds(50)) { () -> Child? in
             guard try await fixture.status() != nil else { return nil }
             return try Child(
                 fixture.binary, ["events", "--config", fixture.config.display],

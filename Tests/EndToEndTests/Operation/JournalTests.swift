@@ -50,7 +50,7 @@ struct JournalEndToEndTests {
                 """)
         try camera.drop(Clip(number: 0, size: 12_345, relative: "a clip.mp4"))
         let path = fixture.drop.appending("a clip.mp4").display
-        let text = try await eventually("it is asked by two fields", every: .milliseconds(100)) {
+        let text = try await eventually("the journal has an entry with both fields", every: .milliseconds(100)) {
             let text = try await journal.ask(["SLUICE_EVENT=uploaded and verified", "SLUICE_PATH=\(path)"])
             return text.isEmpty ? nil : text
         }

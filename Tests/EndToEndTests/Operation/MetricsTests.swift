@@ -35,7 +35,7 @@ struct MetricsEndToEndTests {
     }
 
     private func scrape(_ fixture: DaemonFixture) async throws -> String {
-        try await eventually("the daemon says its numbers") { try await fixture.ask("metrics") }
+        try await eventually("the daemon reports its metrics") { try await fixture.ask("metrics") }
     }
 
     @Test("counters match the events, and files match the API")
@@ -67,7 +67,7 @@ struct MetricsEndToEndTests {
         #expect(told["sluice_process_resident_memory_bytes"] ?? 0 > 1_000_000)
         #expect(told["sluice_process_open_fds"] ?? 0 > 5)
         // For a process that has sent all the bytes in the ledger. Running transfers are settled in a moment.
-        try await eventually("the counter says what the ledger says") {
+        try await eventually("the counter and the ledger agree") {
             let told = numbers(try await scrape(fixture))
             let sent = told.filter { $0.key.hasPrefix("sluice_network_sent_bytes_total{") }.values.reduce(0, +)
             guard let usage = try await fixture.ask("usage", ["--days", "2", "--json"]) else { return false }
@@ -75,12 +75,12 @@ struct MetricsEndToEndTests {
             return sent > Double(bytes) && sent == Double(days.reduce(0) { $0 + $1.bytes })
         }
         #expect(told.keys.allSatisfy { $0.hasPrefix("sluice_") })
-        try await eventually("the file has caught up", within: .seconds(30)) {
+        try await eventually("the text file has the last value", within: .seconds(30)) {
             let written = numbers(String(decoding: try Files.read(textfile), as: UTF8.self))
             return written[#"sluice_uploads_total{destination="nas",result="completed"}"#] == 12
         }
         struct Written: Decodable { var pid: Int32, counts: Status.Counts }
-        try await eventually("and so has the status", within: .seconds(30)) {
+        try await eventually("the status file has the last value", within: .seconds(30)) {
             let written = try JSONDecoder().decode(Written.self, from: Data(try Files.read(statusFile)))
             return written.pid == fixture.daemon?.pid && written.counts.completed == 12
         }
@@ -98,7 +98,7 @@ struct MetricsEndToEndTests {
         try fixture.startDaemon()
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 0, size: 5_000, relative: "a.mp4"))
-        let text = try await eventually("uploads are in the text") {
+        let text = try await eventually("the metrics contain the completed upload") {
             let text = try await scrape(fixture)
             return numbers(text)[#"sluice_uploads_total{destination="archive",result="completed"}"#] == 1 ? text : nil
         }
@@ -124,7 +124,7 @@ struct MetricsEndToEndTests {
         fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(token.display)}"
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        let port = try await eventually("the log says where it listens", every: .milliseconds(50)) {
+        let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {
             try fixture.daemon?.complained().firstMatch(of: /listening address="127.0.0.1:0 \(port ([0-9]+)\)"/)?.1
         }
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -153,7 +153,9 @@ struct MetricsEndToEndTests {
         let transport = Transport()
         let query = "http://127.0.0.1:\(own)/api/v1/query?query=sluice_uploads_total%7Bresult%3D%22completed%22%7D"
         do {
-            try await eventually("it has the number", within: .seconds(40), every: .milliseconds(200)) {
+            try await eventually(
+                "Prometheus has the number of completed uploads", within: .seconds(40), every: .milliseconds(200)
+            ) {
                 try prometheus.mustRun()
                 guard let answer = try? await transport.send(Request("GET", query)) else { return false }
                 let text = String(decoding: answer.body, as: UTF8.self)
@@ -172,13 +174,13 @@ struct MetricsEndToEndTests {
         fixture.topKeys = ["metrics: {textfile: \(textfile.display), every: 5s}"]
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("it is there") { try FileStatus.ifPresent(at: textfile) != nil }
+        try await eventually("the text file exists") { try FileStatus.ifPresent(at: textfile) != nil }
         let reader = Task { () -> (reads: Int, torn: Int, versions: Int) in
             var (reads, torn) = (0, 0)
             var seen: Set<UInt64> = []
             while !Task.isCancelled {
                 let (inode, text) = try await blocking {
-                    // It never disappears, not even for a moment.
+                    // The file never disappears, not even for a moment.
                     (try FileStatus(at: textfile).inode, String(decoding: try Files.read(textfile), as: UTF8.self))
                 }
                 seen.insert(inode)
@@ -194,7 +196,7 @@ struct MetricsEndToEndTests {
         // Each reload writes it again as well.
         for number in 0..<20 {
             try camera.drop(Clip(number: number, size: 3_000, relative: FilePath("\(number).mp4")))
-            _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+            _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
         }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()

@@ -27,7 +27,7 @@ struct OnceTests {
         return Ran(ending: ending, output: try child.printed(), errors: try child.complained())
     }
 
-    /// With the configuration written, and no daemon.
+    /// A fixture with a written configuration, and no daemon.
     private func fixture(_ source: DaemonFixture.Source = .delete) async throws -> DaemonFixture {
         let fixture = try DaemonFixture(source: source, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -126,7 +126,7 @@ struct OnceTests {
         #expect(ran.output.contains("and 5 more"), "\(ran.output)")
         #expect(ran.output.hasSuffix("0 uploaded, 25 waiting, 0 failed\n"))
         let waiting = try start(fixture, ["--wait", "60s", "--json"])
-        try await eventually("it answers while it waits", every: .milliseconds(50)) {
+        try await eventually("the run answers while it waits", every: .milliseconds(50)) {
             try await fixture.status()?.counts.ongoing == 25
         }
         try await fixture.startReceiver()
@@ -141,7 +141,7 @@ struct OnceTests {
         fixture.killReceiver()
         try fixture.folder.write("drop/a.mp4", noise(100))
         let child = try start(fixture, ["--wait", "1h"])
-        try await eventually("it waits", every: .milliseconds(50)) {
+        try await eventually("the run waits", every: .milliseconds(50)) {
             try await fixture.status()?.counts.ongoing == 1
         }
         let second = try await once(fixture)

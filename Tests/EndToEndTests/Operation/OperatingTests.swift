@@ -89,12 +89,14 @@ struct OperatingTests {
         let clip = Clip(number: 0, size: 1_000_000, relative: "clip.mp4")
         try camera.drop(clip)
         try fixture.startDaemon()
-        let failed = try await eventually("it has failed") {
+        let failed = try await eventually("the upload has failed") {
             try await uploads(fixture, ["--list", "failed"]).first
         }
         #expect(try await fixture.ask("remove", [failed.id])?.hasPrefix("removed \(failed.id)") == true)
         #expect(try await uploads(fixture).isEmpty)
-        try await eventually("its copy is gone") { try Outcome.files(in: fixture.staging, hidden: true).isEmpty }
+        try await eventually("the staged copy has been deleted") {
+            try Outcome.files(in: fixture.staging, hidden: true).isEmpty
+        }
         let held = server.state.withLock { state in
             state.refuses = false
             state.received = 0
@@ -104,9 +106,13 @@ struct OperatingTests {
         #expect(held == Server.first)
         fixture.killDaemon()
         try fixture.startDaemon()
-        let said = try await eventually("it is begun again") { try await fixture.ask("retry", [failed.id]) }
+        let said = try await eventually("the daemon has retried the upload") {
+            try await fixture.ask("retry", [failed.id])
+        }
         #expect(said.hasPrefix("retried \(failed.id)"))
-        try await eventually("its source is released") { try Outcome.files(in: fixture.drop, hidden: true).isEmpty }
+        try await eventually("the source has been released") {
+            try Outcome.files(in: fixture.drop, hidden: true).isEmpty
+        }
         let end = server.state.withLock { $0 }
         #expect(end.held == clip.content && end.made == (isThere ? 1 : 2))
         #expect(end.received == clip.content.count - (isThere ? held : 0))
@@ -122,15 +128,15 @@ struct OperatingTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        _ = try await eventually("it pauses") { try await fixture.ask("pause") }
+        _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
         try camera.drop(Clip(number: 0, size: 10_000, relative: "held.mp4"))
-        let held = try await eventually("it is there") { try await uploads(fixture).first }
+        let held = try await eventually("the file has an upload") { try await uploads(fixture).first }
         _ = try await fixture.ask("pause", [held.id])
         _ = try await fixture.ask("resume")
         func isHeld(_ when: String, _ number: Int) async throws {
-            // Another file is uploaded all the same: any effect on the held one would have happened by now.
+            // Another file is uploaded anyway: any effect on the held one would have happened by now.
             try camera.drop(Clip(number: number, size: 10_000, relative: FilePath("\(number).mp4")))
-            try await eventually("another arrives \(when)", within: .seconds(30)) {
+            try await eventually("another file is uploaded \(when)", within: .seconds(30)) {
                 try FileStatus.ifPresent(at: fixture.received.appending(FilePath("\(number).mp4"))) != nil
             }
             #expect(try await uploads(fixture, ["--state", "paused"]).map(\.id) == [held.id], "\(when)")
@@ -146,9 +152,9 @@ struct OperatingTests {
         for (keys, word) in [(["windows: [\"mon 03:00-03:01\"]"], "schedule"), ([], "")] {
             fixture.policyKeys = keys
             try fixture.writeConfiguration()
-            _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+            _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
             if word.isEmpty { continue }
-            try await eventually("the window is closed") {
+            try await eventually("the window has closed") {
                 try await fixture.ask("show", ["--json", held.id])?.contains("\"kind\":\"\(word)\"") == true
             }
         }
@@ -189,7 +195,7 @@ struct OperatingTests {
         #expect(try await isWhole(1))
         fixture.killDaemon()
         try fixture.startDaemon()
-        try await eventually("it is there again") { try await isWhole(1) }
+        try await eventually("the context is complete after the restart") { try await isWhole(1) }
         _ = try await fixture.ask("cancel", [path])
         _ = try await fixture.ask("retry", [path])
         #expect(try await isWhole(2))
@@ -198,7 +204,9 @@ struct OperatingTests {
             fixture.binary, ["events", "--since", "0", "--json", "--socket", socket.display],
             output: fixture.folder.path.appending("events"), errors: fixture.folder.path.appending("events.err"))
         defer { follower.end(with: SIGKILL) }
-        try await eventually("the cancel is told") { try follower.printed().contains("\"type\":\"cancelled\"") }
+        try await eventually("the event of the cancel has arrived") {
+            try follower.printed().contains("\"type\":\"cancelled\"")
+        }
         struct Event: Decodable {
             var type: String
             var op: Page.Upload?
@@ -223,10 +231,12 @@ struct OperatingTests {
         try fixture.startDaemon()
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 0, size: 10_000, relative: "sent.mp4"))
-        let id = try await eventually("one is sent") { try await uploads(fixture, ["--list", "completed"]).first?.id }
+        let id = try await eventually("one upload is complete") {
+            try await uploads(fixture, ["--list", "completed"]).first?.id
+        }
         fixture.killReceiver()
         try camera.drop(Clip(number: 1, size: 10_000, relative: "held.mp4"))
-        try await eventually("one is held") {
+        try await eventually("the destination is held") {
             try await fixture.ask("status", ["--json"])?.contains("\"kind\":\"destination\"") == true
         }
         let config = ["--config", fixture.config.display]

@@ -8,7 +8,7 @@ import Testing
 @Suite("Privacy of the daemon's data", .timeLimit(.minutes(Patience.minutes(2))))
 struct PrivacyTests {
     private static let canBeAnother = geteuid() == 0 && NetworkNamespace.isPossible
-    /// Not in any list of users.
+    /// A user ID that no account has.
     private static let user: UInt32 = 64_125
 
     @Test(
@@ -27,7 +27,7 @@ struct PrivacyTests {
                 set -- setpriv --reuid \(Self.user) --regid \(Self.user) --clear-groups --bounding-set=-all -- \
                     \(folder)/sluice "$@"
                 """)
-        try await eventually("it answers", within: .seconds(30)) {
+        try await eventually("the daemon answers", within: .seconds(30)) {
             try fixture.daemon?.mustRun()
             return try await fixture.ask("status") != nil
         }
@@ -66,7 +66,7 @@ struct PrivacyTests {
             output: fixture.folder.path.appending("out"), errors: fixture.folder.path.appending("err"))
         let file = Clip(number: 1, size: 300_000, relative: "1.mp4")
         try Camera(fixture, dice: Dice(seed: 1)).drop(file)
-        try await eventually("it is staged and was tried", within: .seconds(30)) {
+        try await eventually("the upload is staged and waits", within: .seconds(30)) {
             try await fixture.ask("list")?.contains("waiting") == true
         }
         func mode(_ path: FilePath) throws -> UInt32 { try FileStatus(at: path).mode & 0o7777 }
@@ -111,12 +111,12 @@ struct PrivacyTests {
         try fixture.startDaemon()
         try Files.replace(path, with: Array([[UInt8]](repeating: content, count: 20_000).joined()))
         // Errors contain text too.
-        try await eventually("the refusal is told; \(fixture.lastWords())", within: .seconds(30)) {
+        try await eventually("the refused token is reported; \(fixture.lastWords())", within: .seconds(30)) {
             try await fixture.ask("status")?.contains("token") == true
         }
         try Files.replace(FilePath(files[0]), with: Array("\(secrets[0])\n".utf8))
-        try await eventually("the daemon takes the new token") { try await fixture.ask("reload") != nil }
-        try await eventually("the hook is told", within: .seconds(30)) {
+        try await eventually("the daemon has reloaded the new token") { try await fixture.ask("reload") != nil }
+        try await eventually("the hook has been notified", within: .seconds(30)) {
             try web.events.contains { $0.type == "completed" }
         }
         let daemon = try #require(fixture.daemon)
@@ -145,7 +145,7 @@ struct PrivacyTests {
             let bytes = try Files.read(fixture.state.appending(relative), limit: 64 << 20)
             texts[relative.display] = String(decoding: bytes, as: UTF8.self)
         }
-        #expect(texts.count > asked.count + 2, "no file of the state")
+        #expect(texts.count > asked.count + 2, "no file of the state was read")
         for (name, text) in texts {
             #expect(!text.contains("THE CONTENT OF"), "\(name)")
             for secret in secrets + ["AnotherToken04"] { #expect(!text.contains(secret), "\(name): \(secret)") }

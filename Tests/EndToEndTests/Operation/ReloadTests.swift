@@ -61,7 +61,7 @@ struct ReloadTests {
     }
 
     private func reload(_ fixture: DaemonFixture) async throws -> Ran {
-        // Using the socket's path: an unreadable file does not tell it.
+        // The socket's path is given, because an unreadable file does not name it.
         try await sluice(
             fixture,
             [
@@ -89,7 +89,7 @@ struct ReloadTests {
         let size = 300_000
         let beside = try fixture.folder.write("beside/clip.mp4", noise(size))
         try Files.rename(beside, to: fixture.drop.appending("clip.mp4"))
-        try await eventually("it is on its way") { slow.creations == 1 }
+        try await eventually("the upload has been created at the server") { slow.creations == 1 }
         let daemon = try #require(fixture.daemon)
         let process = FilePath("/proc/\(daemon.pid)")
         func count(_ what: String) throws -> Int { try Files.names(in: process.appending(FilePath(what))).count }
@@ -110,10 +110,10 @@ struct ReloadTests {
         }
         #expect(slow.received == 0)
         // Threads of a pool start and end by themselves.
-        try await eventually("no descriptor is left behind") { try count("fd") <= files + 3 }
-        try await eventually("no thread is left behind") { try count("task") <= threads + 4 }
+        try await eventually("no surplus descriptor is open") { try count("fd") <= files + 3 }
+        try await eventually("no surplus thread runs") { try count("task") <= threads + 4 }
         slow.letGo()
-        try await eventually("it is delivered") { try await fixture.status()?.counts.completed == 1 }
+        try await eventually("the upload is complete") { try await fixture.status()?.counts.completed == 1 }
         #expect(slow.received == size)
         #expect(slow.creations == 1)
         #expect(server.seen.filter { $0.hasPrefix("PATCH") }.count == 1)
@@ -137,7 +137,7 @@ struct ReloadTests {
         let clip = fixture.drop.appending("clip.mp4")
         try Files.rename(try fixture.folder.write("beside/clip.mp4", noise(30_000)), to: clip)
         let line = "allow_origins: [\(storageURL)]"
-        let told = try await eventually("it says what to write") {
+        let told = try await eventually("`why` names the line to configure") {
             let said = try await sluice(fixture, ["why", "clip.mp4", "--config", fixture.config.display]).output
             return said.contains(line) ? said : nil
         }
@@ -150,12 +150,12 @@ struct ReloadTests {
         try Files.replace(fixture.config, with: Array(allowed.utf8))
         let ran = try await reload(fixture)
         #expect(ran.ending == .status(0), "\(ran.errors)")
-        try await eventually("it is delivered") { try await fixture.status()?.counts.completed == 1 }
+        try await eventually("the upload is complete") { try await fixture.status()?.counts.completed == 1 }
         #expect(slow.received == 30_000)
         #expect(server.seen.filter { $0.hasPrefix("POST") }.count == 1)
         #expect(
             storage.seen.filter { $0.hasPrefix("PATCH") }.count == 1 && storage.seen.first?.hasPrefix("HEAD") == true)
-        try await eventually("the source went") { try FileStatus.ifPresent(at: clip) == nil }
+        try await eventually("the source has been released") { try FileStatus.ifPresent(at: clip) == nil }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
@@ -200,10 +200,12 @@ struct ReloadTests {
         let ran = try await reload(fixture)
         #expect(ran.ending == .status(0))
         #expect(ran.output == "folder more added\n")
-        try await eventually("it is watched") { try await fixture.status()?.folders.map(\.name) == ["camera", "more"] }
+        try await eventually("the new folder is watched") {
+            try await fixture.status()?.folders.map(\.name) == ["camera", "more"]
+        }
         let clip = try fixture.folder.write("beside/clip.mp4", noise(1000))
         try Files.rename(clip, to: fixture.drop.appending("clip.mp4"))
-        try await eventually("files still go") { try await fixture.status()?.counts.completed == 1 }
+        try await eventually("a file is still uploaded") { try await fixture.status()?.counts.completed == 1 }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         let gone = try await reload(fixture)
         #expect(gone.ending == .status(69))

@@ -74,8 +74,8 @@ struct VerbTests {
         }
     }
 
-    /// A daemon that has an upload in any state. To `nas` they take for ever, to `later` they wait, to `archive` they
-    /// end at once, and from the folder `exported` they are never ready.
+    /// A daemon that has an upload in any state. Uploads to `nas` never end, those to `later` wait, those to `archive`
+    /// end at once, and files of the folder `exported` are never ready.
     private final class Scene {
         let fixture: DaemonFixture
         private let socket: FilePath
@@ -98,7 +98,7 @@ struct VerbTests {
             socket = fixture.folder.path.appending("control.sock")
             try await fixture.startReceiver()
             try fixture.startDaemon()
-            try await eventually("the daemon answers") {
+            try await eventually("the daemon has started") {
                 try fixture.daemon?.mustRun()
                 return try await fixture.status()?.starting == false
             }

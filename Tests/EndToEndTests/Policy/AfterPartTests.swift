@@ -37,7 +37,7 @@ struct AfterPartTests {
             return try JSONDecoder().decode(Page.self, from: Data(text.utf8)).uploads.first
         }
         func sends(more bytes: Int64) async throws -> Page.Upload {
-            try await eventually("a request is on its way", within: .seconds(30), every: .milliseconds(20)) {
+            try await eventually("a request is in progress", within: .seconds(30), every: .milliseconds(20)) {
                 try await upload().flatMap { one in
                     let (sent, acked) = (one.progress.sent, one.progress.acked)
                     return acked > bytes && sent > acked + 50_000 && sent < acked + Self.chunk / 2 ? one : nil
@@ -45,11 +45,11 @@ struct AfterPartTests {
             }
         }
         func isPaused(since earlier: Page.Upload, by kind: String) async throws -> Page.Upload {
-            let held = try await eventually("it is paused", within: .seconds(30)) {
+            let held = try await eventually("the upload is paused", within: .seconds(30)) {
                 try await upload().flatMap { $0.state == "waiting" ? $0 : nil }
             }
             #expect(held.holds.map(\.kind) == [kind])
-            #expect(held.progress.sent == held.progress.acked, "all that was sent has arrived")
+            #expect(held.progress.sent == held.progress.acked, "all sent bytes have been acknowledged")
             #expect(held.progress.acked % Self.chunk == 0 && held.progress.acked > earlier.progress.acked)
             #expect(held.progress.acked < held.progress.total)
             return held
@@ -69,7 +69,7 @@ struct AfterPartTests {
         _ = try #require(try await fixture.ask("pause", ["--after-part", going.id]))
         fixture.killDaemon()
         try fixture.startDaemon()
-        let again = try await eventually("it is back, and held") {
+        let again = try await eventually("the daemon is back and holds the upload") {
             try await upload().flatMap { $0.state == "waiting" ? $0 : nil }
         }
         #expect(again.holds.map(\.kind) == ["operator"] && again.progress.acked >= going.progress.acked)

@@ -30,7 +30,7 @@ struct BeforeUploadTests {
         var uploads: [Upload]
     }
 
-    /// With a program that records its input, one line each, and prints the content of the file `answer`.
+    /// A scene with a program that records its input, one line each, and prints the content of the file `answer`.
     private func scene(_ script: String = "", timeout: String = "5s") throws -> Scene {
         let scene = try Scene()
         let answer = scene.fixture.folder.path.appending("answer").display
@@ -96,7 +96,7 @@ struct BeforeUploadTests {
         try scene.fixture.startDaemon()
         try drop(1, in: scene)
         try await scene.arrives("by-hook/renamed.mp4")
-        let upload = try await eventually("it is completed") {
+        let upload = try await eventually("the upload is complete") {
             try await uploads(scene).first { $0.state == "completed" }
         }
         #expect(upload.context == ["who": "hook"])
@@ -128,7 +128,7 @@ struct BeforeUploadTests {
         // The first program that refuses decides.
         _ = try place("destination", #"{"answer":"skip","reason":"not here"}"#)
         try drop(2, in: scene)
-        let upload = try await eventually("it is skipped") {
+        let upload = try await eventually("the upload has been skipped") {
             try await uploads(scene).first { $0.state == "cancelled" }
         }
         #expect(upload.error?.message == "`before_upload` of destinations.archive skips it: not here")
@@ -137,7 +137,7 @@ struct BeforeUploadTests {
         _ = try place("destination", #"{"answer":"go"}"#)
         _ = try place("policy", #"{"answer":"wait","for":"1h","reason":"all wait"}"#)
         try drop(3, in: scene)
-        let hold = try await eventually("it waits") {
+        let hold = try await eventually("the upload waits") {
             try await uploads(scene).compactMap { $0.holds.first }.first
         }
         #expect(hold.text == "`before_upload` of policy delays it: all wait")
@@ -162,13 +162,13 @@ struct BeforeUploadTests {
         try scene.fixture.startDaemon()
         for number in 1...3 { try drop(number, in: scene) }
         for number in 2...3 { try await scene.arrives(FilePath("\(number).mp4")) }
-        let hold = try await eventually("the first waits") {
+        let hold = try await eventually("the first upload waits") {
             try await uploads(scene).first { $0.name == "1.mp4" }?.holds.first
         }
         #expect((hold.kind, hold.text) == ("busy", "`before_upload` of folder camera delays it: the tide is out"))
         let path = scene.fixture.drop.appending("1.mp4").display
-        // After each question it is not waiting for a moment.
-        try await eventually("`why` says so") {
+        // For a moment after each query the upload is not waiting.
+        try await eventually("`why` shows the reason of the program") {
             try await scene.fixture.ask("why", [path])?.contains("the tide is out") == true
         }
         try says("", in: scene)
@@ -183,7 +183,7 @@ struct BeforeUploadTests {
         try says(#"{"answer":"skip","reason":"nobody in the picture"}"#, in: scene)
         try scene.fixture.startDaemon()
         try drop(1, in: scene)
-        let upload = try await eventually("it is skipped") {
+        let upload = try await eventually("the upload has been skipped") {
             try await uploads(scene).first { $0.state == "cancelled" }
         }
         #expect(upload.error?.code == "skipped")
@@ -192,7 +192,7 @@ struct BeforeUploadTests {
         #expect(try Files.names(in: scene.fixture.archive).isEmpty)
         let why = try await scene.fixture.ask("why", [upload.id])
         #expect(why?.contains("nobody in the picture") == true)
-        try await eventually("its copy goes") {
+        try await eventually("the staged copy has been deleted") {
             try Outcome.files(in: scene.fixture.staging, hidden: true).isEmpty
         }
         try says("", in: scene)
@@ -212,11 +212,13 @@ struct BeforeUploadTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try fixture.startDaemon()
         try camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
-        try await eventually("both are over") {
+        try await eventually("both uploads have ended") {
             guard let text = try await fixture.ask("status") else { return false }
             return text.contains("0 ongoing, 1 completed, 0 failed, 1 cancelled")
         }
-        try await eventually("its copy goes") { try Outcome.files(in: fixture.staging, hidden: true).isEmpty }
+        try await eventually("the staged copy has been deleted") {
+            try Outcome.files(in: fixture.staging, hidden: true).isEmpty
+        }
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("1.mp4")) != nil)
         #expect(try FileStatus(at: folder).isDirectory)
     }
@@ -232,7 +234,7 @@ struct BeforeUploadTests {
         let scene = try scene(script, timeout: "300ms")
         try scene.fixture.startDaemon()
         try drop(1, in: scene)
-        let hold = try await eventually("it waits") {
+        let hold = try await eventually("the upload waits") {
             try await uploads(scene).first?.holds.first { $0.kind == "busy" }
         }
         #expect(hold.text.hasPrefix("`before_upload` of folder camera gave no answer, which counts as wait: \(words)"))
@@ -241,29 +243,29 @@ struct BeforeUploadTests {
         try await scene.arrives("1.mp4")
     }
 
-    @Test("of hanging programs at most four run, and other uploads, a reload and a stop do not wait for them")
+    @Test("at most four hanging programs run, and other uploads, a reload and a stop do not wait for them")
     func hanging() async throws {
         let scene = try scene("sleep 1000", timeout: "5m")
         scene.fixture.policyKeys = ["order: oldest-first"]
         scene.fixture.topKeys = []
         try scene.fixture.startDaemon()
         for number in 1...4 { try drop(number, in: scene) }
-        try await eventually("four are asked") { try asked(scene).count == 4 }
+        try await eventually("the program runs for four uploads") { try asked(scene).count == 4 }
         for number in 5...6 { try drop(number, in: scene) }
-        try await eventually("all are copied") { try await uploads(scene).count == 6 }
+        try await eventually("all six files have an upload") { try await uploads(scene).count == 6 }
         #expect(try asked(scene).count == 4)
         let stopped = try #require(try await scene.fixture.stopDaemon())
         #expect(stopped.ending == .status(0))
         #expect(stopped.took < .seconds(2 * Patience.factor))
         try scene.fixture.startDaemon()
-        try await eventually("four are asked about again") { try asked(scene).count == 8 }
+        try await eventually("the program runs for four uploads again") { try asked(scene).count == 8 }
         let clock = ContinuousClock()
         let start = clock.now
         scene.fixture.folderKeys = []
         try scene.fixture.writeConfiguration()
         #expect(try await scene.fixture.ask("reload") != nil)
         #expect(start.duration(to: clock.now) < .seconds(5 * Patience.factor))
-        // No program is asked any more, and a program that hung is not waited for.
+        // No program is asked any more, and the daemon does not wait for a program that hung.
         for number in 1...6 { try await scene.arrives(FilePath("\(number).mp4")) }
     }
 
@@ -276,7 +278,7 @@ struct BeforeUploadTests {
         var kills = 0
         for round in 1...3 {
             try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):\(round)"])
-            _ = try await eventually("it is killed, or all are there") { () -> Bool? in
+            _ = try await eventually("the daemon was killed, or all files have arrived") { () -> Bool? in
                 if scene.fixture.daemon?.ended != nil { return true }
                 return try Files.names(in: scene.fixture.archive).count == 3 ? true : nil
             }
@@ -286,7 +288,7 @@ struct BeforeUploadTests {
         #expect(kills > 0)
         try scene.fixture.startDaemon()
         for number in 1...3 { try await scene.arrives(FilePath("\(number).mp4")) }
-        try await eventually("all are completed") {
+        try await eventually("all uploads are complete") {
             try await uploads(scene).filter { $0.state == "completed" }.count == 3
         }
         #expect(try Files.names(in: scene.fixture.archive).count == 3)

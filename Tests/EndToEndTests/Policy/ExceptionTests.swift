@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A person's exceptions, with the same witness.
+/// A person's exceptions, with the same packet counts.
 @Suite(
     "Exceptions, with the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
     .timeLimit(.minutes(Patience.minutes(4))))
@@ -23,17 +23,19 @@ struct ExceptionEndToEndTests {
         try scene.fixture.startDaemon()
         _ = try await scene.waits("one.mp4", for: "metered")
         let one = scene.fixture.drop.appending("one.mp4").display
-        let said = try await eventually("it is allowed") {
+        let said = try await eventually("the upload has an exception") {
             try await scene.fixture.ask("allow", [one, "--metered", "--for", "1h"])
         }
         #expect(said.contains(": metered until ") && said.contains(", by "), "\(said)")
-        try await eventually("it has arrived") {
+        try await eventually("the file has been received") {
             try Outcome.files(in: scene.fixture.received, hidden: false).count == 1
         }
         #expect(try await scene.bytes("lte") > 300_000)
         // The exception ends with the upload.
-        try await eventually("it is over") { try await scene.fixture.ask("status")?.contains("allowed") == false }
-        try await eventually("it is counted as what it was") {
+        try await eventually("the exception has ended") {
+            try await scene.fixture.ask("status")?.contains("allowed") == false
+        }
+        try await eventually("the bytes count as metered") {
             try await scene.fixture.ask("usage", ["--json", "--by", "network"])?.contains("\"metered\"")
         }
         let sent = try await scene.bytes("lte")
@@ -50,9 +52,13 @@ struct ExceptionEndToEndTests {
         let hold = try await scene.waits("clip.mp4", for: "quota")
         #expect(hold.text.contains("allows nothing"))
         let words = ["--folder", "camera", "--quota"]
-        _ = try await eventually("it is allowed") { try await scene.fixture.ask("allow", words + ["--for", "1h"]) }
+        _ = try await eventually("the folder has an exception") {
+            try await scene.fixture.ask("allow", words + ["--for", "1h"])
+        }
         try await scene.begun()
-        _ = try await eventually("it is taken back") { try await scene.fixture.ask("allow", words + ["--end"]) }
+        _ = try await eventually("the exception has been withdrawn") {
+            try await scene.fixture.ask("allow", words + ["--end"])
+        }
         _ = try await scene.waits("clip.mp4", for: "quota")
         let stopped = try await scene.bytes("wan")
         try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
@@ -61,7 +67,7 @@ struct ExceptionEndToEndTests {
         // So slow that neither is done before the next commands.
         _ = try await scene.fixture.ask("limit", ["2kB/s", "--for", "1h"])
         #expect(try await scene.fixture.ask("status")?.contains("at most 2.0 kB/s") == true)
-        _ = try await eventually("it is allowed again") {
+        _ = try await eventually("the folder has an exception again") {
             try await scene.fixture.ask("allow", words + ["--for", "1h"])
         }
         _ = try await scene.fixture.ask("limit", ["0", "--for", "1h"])

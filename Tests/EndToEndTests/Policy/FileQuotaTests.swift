@@ -43,7 +43,7 @@ struct FileQuotaTests {
 
     /// The files that count for the quota.
     private func counted(_ fixture: DaemonFixture) async throws -> Int64 {
-        try await eventually("it says what was used") {
+        try await eventually("the daemon reports the use of the quota") {
             guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
             return try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.first.map {
                 $0.used + $0.reserved
@@ -69,20 +69,20 @@ struct FileQuotaTests {
     @Test("a started upload keeps its place through a pause, and no other starts instead")
     func paused() async throws {
         let (fixture, _) = try await scene()
-        let first = try await eventually("one is begun") { begun(try await uploads(fixture)).first }
-        _ = try await eventually("it pauses") { try await fixture.ask("pause", [first.id]) }
-        try await eventually("it waits") {
+        let first = try await eventually("one upload has begun") { begun(try await uploads(fixture)).first }
+        _ = try await eventually("the daemon has paused the upload") { try await fixture.ask("pause", [first.id]) }
+        try await eventually("the paused upload waits") {
             try await uploads(fixture)?.first { $0.id == first.id }.map { $0.state == "waiting" }
         }
         #expect(try await counted(fixture) == 1)
-        try await eventually("the others wait for the quota") {
+        try await eventually("the other uploads wait for the quota") {
             try await uploads(fixture)?.filter { $0.id != first.id }.allSatisfy { upload in
                 upload.holds.contains { $0.kind == "quota" && $0.text.contains("1 file a month") }
             }
         }
         #expect(begun(try await uploads(fixture)).map(\.id) == [first.id])
-        _ = try await eventually("it goes on") { try await fixture.ask("resume", [first.id]) }
-        try await eventually("it is complete", within: .seconds(30), every: .milliseconds(100)) {
+        _ = try await eventually("the daemon has resumed the upload") { try await fixture.ask("resume", [first.id]) }
+        try await eventually("the upload is complete", within: .seconds(30), every: .milliseconds(100)) {
             try await fixture.status()?.counts.completed == 1
         }
         #expect(try await counted(fixture) == 1)
@@ -101,32 +101,32 @@ struct FileQuotaTests {
             return try await again(number)
         }
         func again(_ number: Int) async throws -> String {
-            try await eventually("it waits for the quota") {
+            try await eventually("the upload waits for the quota") {
                 try await uploads(fixture)?.first { $0.path.hasSuffix("/\(number).mp4") }?.holds.first {
                     $0.kind == "quota"
                 }?.since
             }
         }
         func begins() async throws -> String {
-            try await eventually("the class waits") {
+            try await eventually("the class of uploads waits") {
                 guard let text = try await fixture.ask("status", ["--json"]) else { return nil }
                 return try JSONDecoder().decode(Status.self, from: Data(text.utf8)).classes.first?.hold.since
             }
         }
         try camera.drop(Clip(number: 0, size: 1000, relative: "0.mp4"))
-        try await eventually("one is complete") { try await fixture.status()?.counts.completed == 1 }
+        try await eventually("one upload is complete") { try await fixture.status()?.counts.completed == 1 }
         let first = try await held(1)
         let since = try await begins()
         #expect(first >= since)
         #expect(try await held(2) > first)
         // A plan reads the quotas first, and a quota that is found used up is recorded. This does not happen while
         // bytes are reserved, since they may be given back.
-        try await eventually("nothing is reserved") { try await reserved(fixture) == 0 }
+        try await eventually("no quota has reserved bytes") { try await reserved(fixture) == 0 }
         #expect(try await fixture.ask("plan") != nil)
         fixture.killDaemon()
         try fixture.startDaemon()
-        // The start comes from the state with the first look at the quotas.
-        try await eventually("the class waits since then") { try await begins() == since ? true : nil }
+        // The start time is stored, and known from the first reading of the quotas.
+        try await eventually("the class has waited since the same time") { try await begins() == since ? true : nil }
         #expect(try await again(1) == first)
         #expect(try await held(3) > first)
     }
@@ -140,10 +140,10 @@ struct FileQuotaTests {
         try fixture.startDaemon()
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 0, size: 1000, relative: "0.mp4"))
-        try await eventually("it was tried") {
+        try await eventually("the upload has been tried") {
             try await uploads(fixture)?.first?.holds.contains { $0.kind == "destination" }
         }
-        try await eventually("its place is free again") { try await counted(fixture) == 0 }
+        try await eventually("the quota has the place of the file back") { try await counted(fixture) == 0 }
         #expect(try await uploads(fixture)?.first?.holds.contains { $0.kind == "quota" } == false)
     }
 
@@ -152,7 +152,7 @@ struct FileQuotaTests {
         let (fixture, _) = try await scene()
         var reached: Int64 = 0
         for _ in 0..<3 {
-            reached = try await eventually("more of it has arrived") {
+            reached = try await eventually("more bytes have been acknowledged") {
                 begun(try await uploads(fixture)).first.flatMap {
                     $0.progress.acked > reached ? $0.progress.acked : nil
                 }
@@ -160,7 +160,7 @@ struct FileQuotaTests {
             fixture.killDaemon()
             try fixture.startDaemon()
         }
-        try await eventually("it is complete", within: .seconds(30), every: .milliseconds(100)) {
+        try await eventually("the upload is complete", within: .seconds(30), every: .milliseconds(100)) {
             try await fixture.status()?.counts.completed == 1
         }
         #expect(try await counted(fixture) == 1)

@@ -39,9 +39,9 @@ struct HeldProgressTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 0, size: 24_000_000, relative: "clip.mp4"))
         func upload() async throws -> Page.Upload? { try await read(Page.self, "list", of: fixture)?.uploads.first }
-        try await eventually("some of it is sent") { try await upload().map { $0.progress.sent > 3_000_000 } }
-        _ = try await eventually("it pauses") { try await fixture.ask("pause") }
-        let held = try await eventually("it is paused") {
+        try await eventually("some bytes have been sent") { try await upload().map { $0.progress.sent > 3_000_000 } }
+        _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
+        let held = try await eventually("the upload is paused") {
             try await upload().flatMap { $0.state == "waiting" ? $0 : nil }
         }
         #expect(held.progress.sent > 3_000_000)
@@ -52,11 +52,11 @@ struct HeldProgressTests {
         try await check()
         _ = try await fixture.stopDaemon()
         try fixture.startDaemon()
-        _ = try await eventually("it is back") { try await upload() }
+        _ = try await eventually("the daemon lists the upload again") { try await upload() }
         try await check()
-        _ = try await eventually("it goes on for a while") { try await fixture.ask("resume") }
+        _ = try await eventually("the daemon has resumed") { try await fixture.ask("resume") }
         var most: Int64 = 0
-        try await eventually("it is complete", within: .seconds(30), every: .milliseconds(20)) {
+        try await eventually("the upload is complete", within: .seconds(30), every: .milliseconds(20)) {
             most = max(most, try await read(Status.self, "status", of: fixture)?.rate ?? 0)
             return try await fixture.status()?.counts.completed == 1
         }

@@ -21,18 +21,18 @@ struct HookPolicyTests {
             "  - {name: free, on: [added], url: \"\(free.url)\", network: any}",
         ]
         try scene.fixture.startDaemon()
-        try await eventually("it answers") { try await scene.fixture.ask("status") != nil }
+        try await eventually("the daemon answers") { try await scene.fixture.ask("status") != nil }
         #expect(try await scene.fixture.ask("pause") != nil)
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
-        try await eventually("one is told") { try free.events.count == 1 }
-        let hook = try await eventually("the other is held") {
+        try await eventually("the first hook has been notified") { try free.events.count == 1 }
+        let hook = try await eventually("the notice of the second hook is held") {
             try await scene.hooks().first { $0.name == "held" && $0.hold != nil }
         }
         #expect(hook.hold?.text == "everything is paused")
         #expect(hook.waiting == 1)
         #expect(try held.events.isEmpty)
         #expect(try await scene.fixture.ask("resume") != nil)
-        try await eventually("the other is told as well") { try held.events.count == 1 }
+        try await eventually("the second hook has been notified") { try held.events.count == 1 }
         let metrics = try #require(try await scene.fixture.ask("metrics"))
         #expect(metrics.contains("sluice_network_sent_bytes_total{destination=\"hook held\",network="))
     }
@@ -50,13 +50,13 @@ struct HookPolicyTests {
         ]
         try scene.fixture.startDaemon()
         if isByHand {
-            try await eventually("a person says so") {
+            try await eventually("the daemon has accepted the limit") {
                 try await scene.fixture.ask("limit", ["0", "--for", "1h"]) != nil
             }
         }
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
-        try await eventually("one is told") { try free.events.count == 1 }
-        let hook = try await eventually("the other says why it waits") {
+        try await eventually("the first hook has been notified") { try free.events.count == 1 }
+        let hook = try await eventually("the notice of the second hook is held") {
             try await scene.hooks().first { $0.name == "held" && $0.hold != nil }
         }
         #expect(
@@ -82,8 +82,8 @@ struct HookPolicyTests {
             try scene.fixture.writeConfiguration()
             #expect(try await scene.fixture.ask("reload") != nil)
         }
-        try await eventually("the other is told as well") { try held.events.count == 1 }
-        try await eventually("no hold is left") {
+        try await eventually("the second hook has been notified") { try held.events.count == 1 }
+        try await eventually("no notice is held") {
             try await scene.fixture.ask("metrics")?.contains("sluice_hook_held_notices{") == false
         }
     }
@@ -95,9 +95,9 @@ struct HookPolicyTests {
         scene.fixture.policyKeys = ["bandwidth: 0 B/s"]
         scene.fixture.topKeys = ["hooks:", "  - {name: held, on: [added], url: \"\(held.url)\"}"]
         try scene.fixture.startDaemon()
-        try await eventually("it is paused") { try await scene.fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused") { try await scene.fixture.ask("pause") != nil }
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
-        try await eventually("it waits for the pause") {
+        try await eventually("the notice waits for the end of the pause") {
             try await scene.hooks().first?.hold?.text == "everything is paused"
         }
         #expect(try await scene.fixture.ask("resume") != nil)
@@ -124,14 +124,14 @@ struct HookPolicyTests {
         scene.fixture.topKeys = ["hooks:", "  - {name: slow, on: [added], url: \"\(server.url)\", timeout: 10m}"]
         try scene.fixture.startDaemon()
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
-        try await eventually("it is under way") { asked.withLock { $0 } == 1 }
+        try await eventually("the notice is in progress") { asked.withLock { $0 } == 1 }
         #expect(try await scene.fixture.ask("pause") != nil)
-        try await eventually("it says why it waits") {
+        try await eventually("the notice waits for the end of the pause") {
             try await scene.hooks().first?.hold?.text == "everything is paused"
         }
         silent.withLock { $0 = false }
         #expect(try await scene.fixture.ask("resume") != nil)
-        try await eventually("it is told") { try await scene.hooks().first?.told == 1 }
+        try await eventually("the hook has been notified") { try await scene.hooks().first?.told == 1 }
         #expect(try scene.log().contains("stopped before its end to=\"hook slow\" hold=global"))
         #expect(try scene.log().contains("hook failed") == false)
     }

@@ -12,9 +12,9 @@ struct PartQuotaTests {
         let quotas: [Quota]
     }
 
-    /// When no transfer is under way any more.
+    /// Returns the used bytes when no transfer is in progress.
     private func used(_ fixture: DaemonFixture) async throws -> Int64 {
-        try await eventually("nothing is reserved") {
+        try await eventually("no quota has reserved bytes") {
             guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
             let quota = try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.first
             return quota?.reserved == 0 ? quota?.used : nil
@@ -35,7 +35,7 @@ struct PartQuotaTests {
             try camera.drop(Clip(number: number, size: 400_000, relative: FilePath("\(number).mp4")))
         }
         try fixture.startDaemon()
-        try await eventually("two are there, and two wait", within: .seconds(30), every: .milliseconds(50)) {
+        try await eventually("two uploads are complete, and two wait", within: .seconds(30), every: .milliseconds(50)) {
             guard try await fixture.status()?.counts.completed == 2 else { return false }
             return try await fixture.ask("list", ["--json"])?.components(separatedBy: "\"kind\":\"quota\"").count == 3
         }
@@ -65,11 +65,12 @@ struct PartQuotaTests {
         for (limit, parts) in [(12, 2), (24, 4), (30, 5)] as [(Int64, Int)] {
             if limit > 12 {
                 try allow("\(limit) MB")
-                _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+                _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
             }
             // Another part would not fit into the remainder, and the unused reservation was given back.
-            try await eventually("both wait for more than \(limit) MB", within: .seconds(60), every: .milliseconds(50))
-            {
+            try await eventually(
+                "both uploads wait for more than \(limit) MB", within: .seconds(60), every: .milliseconds(50)
+            ) {
                 try fixture.daemon?.mustRun()
                 let text = try await fixture.ask("list", ["--json"])
                 return text?.components(separatedBy: "\"kind\":\"quota\"").count == 3 && stored() == parts
@@ -85,7 +86,7 @@ struct PartQuotaTests {
         fixture.killDaemon()
         try allow("100 MB")
         try fixture.startDaemon()
-        try await eventually("both are there", within: .seconds(60), every: .milliseconds(50)) {
+        try await eventually("both uploads are complete", within: .seconds(60), every: .milliseconds(50)) {
             try await fixture.status()?.counts.completed == 2
         }
         #expect(sent() == 12, "\(emulator.requests.dropFirst(asked))")
@@ -103,7 +104,7 @@ struct PartQuotaTests {
         try camera.drop(Clip(number: 1, size: 12_000_000, relative: "large.mp4"))
         try camera.drop(Clip(number: 2, size: 400_000, relative: "small.mp4"))
         try fixture.startDaemon()
-        try await eventually("the small one is there, and the large one waits", within: .seconds(30)) {
+        try await eventually("the small upload is complete, and the large one waits", within: .seconds(30)) {
             guard try await fixture.status()?.counts.completed == 1 else { return false }
             return try await fixture.ask("list", ["--json"])?.contains("\"kind\":\"quota\"") ?? false
         }
@@ -138,7 +139,7 @@ struct PartQuotaTests {
         #expect(try await said("check").contains(words))
         let requests = emulator.requests.count
         try #require(try await fixture.ask("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
-        try await eventually("both are there", within: .seconds(30)) {
+        try await eventually("both uploads are complete", within: .seconds(30)) {
             try await fixture.status()?.counts.completed == 2
         }
         #expect(emulator.requests.count > requests && emulator.objects.count == 2)
@@ -154,11 +155,11 @@ struct PartQuotaTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 1, size: 400_000, relative: "first.mp4"))
         try fixture.startDaemon()
-        try await eventually("the first is there", within: .seconds(30)) {
+        try await eventually("the first upload is complete", within: .seconds(30)) {
             try await fixture.status()?.counts.completed == 1
         }
         try camera.drop(Clip(number: 2, size: 2_750_000, relative: "second.mp4"))
-        let plan = try await eventually("the second waits") { () -> String? in
+        let plan = try await eventually("the second upload waits") { () -> String? in
             guard try await fixture.ask("list", ["--json"])?.contains("\"kind\":\"quota\"") == true else { return nil }
             return try await fixture.ask("plan", [])
         }.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
@@ -187,7 +188,7 @@ struct PartQuotaTests {
         let words =
             "never under this quota: policy allows \(limit) \(direction == "both" ? "sent and received" : direction) a month"
         for (verb, arguments) in [("why", ["large.mp4"]), ("plan", []), ("check", []), ("check", ["--running"])] {
-            try await eventually("\(verb) says that it never goes") {
+            try await eventually("\(verb) reports that the file never fits") {
                 try await fixture.ask(verb, arguments)?.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
                     .contains(words)
             }
@@ -206,15 +207,15 @@ struct PartQuotaTests {
         try camera.drop(Clip(number: 1, size: 8_000_000, relative: "large.mp4"))
         try camera.drop(Clip(number: 2, size: 20_000_000, relative: "larger.mp4"))
         try fixture.startDaemon()
-        try await eventually("the smaller is there, and the larger never goes", within: .seconds(30)) {
+        try await eventually("the small file is uploaded; the large one never fits", within: .seconds(30)) {
             guard try await fixture.status()?.counts.completed == 1 else { return false }
             return try await fixture.ask("why", ["larger.mp4"])?.contains("never under this quota") ?? false
         }
         try bucket(at: emulator, fixture, partSize: 5)
         fixture.policyKeys = ["quotas: [{per: month, bytes: 16 MB}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
-        try await eventually("a part of it is there", within: .seconds(30)) {
+        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+        try await eventually("one part of the large file is uploaded", within: .seconds(30)) {
             emulator.uploads.values.map(\.parts.count) == [1]
         }
         let why = try #require(try await fixture.ask("why", ["larger.mp4"]))

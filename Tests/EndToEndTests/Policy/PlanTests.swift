@@ -28,10 +28,10 @@ struct PlanEndToEndTests {
         let now = SystemClocks().wall()
         let tomorrow = Zone.local.reading(at: now).day + 1
         let opens = try #require(Zone.local.moments(tomorrow, 22 * 3_600_000).first)
-        // Seconds before it opens.
+        // The clock is set to some seconds before the window opens.
         let shift = (opens.milliseconds - now.milliseconds) / 1000 - 25
         try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
-        let plan = try await eventually("it is planned") { () -> Plan? in
+        let plan = try await eventually("the waiting file is planned") { () -> Plan? in
             guard let text = try await fixture.ask("plan", ["--json", "--rate", "50 kB/s"]) else { return nil }
             let plan = try JSONDecoder().decode(Plan.self, from: Data(text.utf8))
             return plan.queues.first?.files == 1 ? plan : nil

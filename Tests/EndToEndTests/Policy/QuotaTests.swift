@@ -32,11 +32,11 @@ struct QuotaTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try camera.drop(Clip(number: 1, size: 400_000, relative: "a.mp4"))
-        try await eventually("both have it", within: .seconds(30), every: .milliseconds(100)) {
+        try await eventually("both destinations have the file", within: .seconds(30), every: .milliseconds(100)) {
             try await fixture.status()?.counts.completed == 2
         }
         func asked(_ words: [String]) async throws -> Data {
-            Data(try await eventually("it answers") { try await fixture.ask("quota", words + ["--json"]) }.utf8)
+            Data(try await eventually("the daemon answers") { try await fixture.ask("quota", words + ["--json"]) }.utf8)
         }
         let nas = try JSONDecoder().decode(Allowance.self, from: try await asked(["nas"]))
         #expect(nas.destination == "nas")

@@ -27,16 +27,16 @@ struct RetentionTests {
         try fixture.startDaemon()
         for number in 0..<12 {
             try camera.drop(clip(number))
-            try await eventually("\(number) is verified, and there is room again", within: .seconds(30)) {
+            try await eventually("the receiver has \(number), and the disk has space", within: .seconds(30)) {
                 try Space(at: disk.path).free >= 4 << 20
                     && FileStatus.ifPresent(at: fixture.received.appending(clip(number).relative)) != nil
             }
         }
         let left = try (0..<12).filter { try stands($0, fixture) }
-        #expect(left == Array((12 - left.count)..<12), "the oldest go first: \(left)")
-        #expect(left.count >= 5, "no more than is needed: \(left)")
+        #expect(left == Array((12 - left.count)..<12), "the oldest sources are deleted first: \(left)")
+        #expect(left.count >= 5, "no more sources are deleted than needed: \(left)")
         // The receiver has a file before the daemon has recorded it.
-        try await eventually("all are verified", within: .seconds(30), every: .milliseconds(100)) {
+        try await eventually("all uploads are complete", within: .seconds(30), every: .milliseconds(100)) {
             try await fixture.ask("status", ["--json"])?.contains("\"completed\":12,") == true
         }
 
@@ -44,7 +44,9 @@ struct RetentionTests {
         fixture.killReceiver()
         for number in 12..<19 {
             try camera.drop(clip(number))
-            try await eventually("verified ones go for \(number)", within: .seconds(90), every: .milliseconds(100)) {
+            try await eventually(
+                "verified sources are deleted for \(number)", within: .seconds(90), every: .milliseconds(100)
+            ) {
                 try (0..<12).allSatisfy { try !stands($0, fixture) } || Space(at: disk.path).free >= 4 << 20
             }
         }
@@ -69,7 +71,7 @@ struct RetentionTests {
         let ending = try await #require(fixture.daemon).end(within: .seconds(20))
         try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
         try fixture.startDaemon()
-        try await eventually("all sources are gone", within: .seconds(30)) {
+        try await eventually("all sources have been released", within: .seconds(30)) {
             try Outcome.files(in: fixture.drop, hidden: true).isEmpty
         }
         let received = try Outcome.files(in: fixture.received, hidden: false)

@@ -40,7 +40,7 @@ struct WindowEndToEndTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
         try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(try shift(to: 21, 59, 50))"])
-        let waiting = try await eventually("it waits") {
+        let waiting = try await eventually("the upload waits") {
             try await why(fixture, fixture.drop.appending("clip.mp4")).flatMap { $0.state == "waiting" ? $0 : nil }
         }
         let hold = try #require(waiting.holds.first)
@@ -64,7 +64,7 @@ struct WindowEndToEndTests {
         // Like a machine without a battery.
         let shift = 86_400 - SystemClocks().wall().milliseconds / 1000
         try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
-        let waiting = try await eventually("it waits") {
+        let waiting = try await eventually("the upload waits") {
             try await why(fixture, fixture.drop.appending("clip.mp4")).flatMap { $0.state == "waiting" ? $0 : nil }
         }
         #expect(waiting.holds.first?.kind == "clock")
@@ -95,10 +95,12 @@ struct WindowEndToEndTests {
         func opens() async throws -> String? {
             try await why(fixture, fixture.drop.appending("clip.mp4"))?.holds.first { $0.kind == "schedule" }?.until
         }
-        try await eventually("it waits for midnight") { try await opens()?.hasSuffix("T00:00:00.000Z") }
+        try await eventually("the upload waits for midnight") { try await opens()?.hasSuffix("T00:00:00.000Z") }
         let change = try Child("/bin/sh", ["-ec", link("Asia/Tokyo")], output: "/dev/null", errors: "/dev/null")
         #expect(try await change.end(within: .seconds(20)) == .status(0))
-        try await eventually("it waits for midnight there") { try await opens()?.hasSuffix("T15:00:00.000Z") }
+        try await eventually("the upload waits for midnight in the new time zone") {
+            try await opens()?.hasSuffix("T15:00:00.000Z")
+        }
         let usage = try await fixture.ask("usage", ["--json"])
         #expect(usage?.contains("T15:00:00.000Z") == true && usage?.contains("T00:00:00") == false, "\(usage ?? "")")
     }
@@ -122,7 +124,7 @@ struct WindowEndToEndTests {
             try camera.drop(Clip(number: number, size: 1_000_000, relative: FilePath("clip \(number).mp4")))
         }
         try fixture.startDaemon()
-        let status = try await eventually("the limit is shown") {
+        let status = try await eventually("`status` shows the limit") {
             try await fixture.ask("status").flatMap { $0.contains("500 kB/s") ? $0 : nil }
         }
         #expect(status.contains(place == .policy ? "for all transfers" : "at most 500 kB/s"))
@@ -143,14 +145,14 @@ struct WindowEndToEndTests {
         try camera.drop(Clip(number: 0, size: 8_000_000, relative: "clip.mp4"))
         try fixture.startDaemon()
         let path = fixture.drop.appending("clip.mp4")
-        let slow = try await eventually("it is being sent") {
+        let slow = try await eventually("the file is being uploaded") {
             try await why(fixture, path).flatMap { $0.state == "uploading" ? $0 : nil }
         }
         #expect(slow.text.hasSuffix("; the bandwidth of policy limits it to 20.0 kB/s"))
         fixture.policyKeys = ["bandwidth: 0"]
         try fixture.writeConfiguration()
         #expect(try await fixture.ask("reload")?.contains("policy changed (bandwidth)") == true)
-        let still = try await eventually("it is held") {
+        let still = try await eventually("the upload is held") {
             try await why(fixture, path).flatMap { $0.state == "waiting" ? $0 : nil }
         }
         #expect(still.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
@@ -169,7 +171,7 @@ struct WindowEndToEndTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try fixture.write("notes.txt", [1])
-        let answer = try await eventually("an answer") {
+        let answer = try await eventually("`why` answers") {
             try await why(fixture, fixture.drop.appending("notes.txt"))
         }
         #expect(answer.state == "left_alone")

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// A memory card, from plugging it in to the report that it may be pulled out.
+/// A memory card, from its insertion to the report that it may be removed.
 @Suite(
     "Memory card, with the built program", .serialized,
     .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value },
@@ -28,7 +28,7 @@ struct CardTests {
     }
 
     private func status(_ fixture: DaemonFixture, says words: String) async throws {
-        try await eventually("status says: \(words); \(fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("`status` contains: \(words); \(fixture.lastWords())", within: .seconds(40)) {
             try await fixture.ask("status")?.contains(words) == true
         }
     }
@@ -38,7 +38,7 @@ struct CardTests {
         let card = try await LoopDisk(.ext4)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": card.path])
         fixture.folderKeys = ["removable: always", "require: {mount: \(card.path.display)}"]
-        // In the configuration, but absent.
+        // The folder is configured, but absent.
         try await fixture.startReceiver()
         fixture.killReceiver()
         for number in 1...3 { try put(FilePath("\(number).mp4"), into: fixture.drop) }
@@ -46,27 +46,29 @@ struct CardTests {
         try written.write(noise(1000), named: "open.mp4")
         try fixture.startDaemon()
         try await status(fixture, says: "do not remove: ")
-        try await eventually("the three are staged") {
+        try await eventually("three files are staged and wait") {
             try await fixture.ask("list")?.split(separator: "\n").filter { $0.contains("waiting") }.count == 3
         }
         #expect(try told(fixture) == [])
         try written.close(named: "open.mp4")
         try await status(fixture, says: "safe to remove: every file is staged; 4 uploads continue without it")
-        try await eventually("it is told") { try told(fixture) == ["staged"] }
-        // Pulled out, it is absent, and the uploads continue from their copies.
+        try await eventually("the hook has been notified of the staged files") { try told(fixture) == ["staged"] }
+        // The folder of a removed card is absent, and the uploads continue from their copies.
         try await card.unmount()
         try await status(fixture, says: "absent")
         try await fixture.startReceiver()
         try await status(fixture, says: "0 ongoing, 4 completed, 0 failed")
         #expect(try told(fixture) == ["staged"])
-        // Back again: the sources are released, and only then it is reported.
+        // The card is back: the sources are released, and only then is it reported as safe to remove.
         try await card.mount()
         try await status(fixture, says: "safe to remove: every file is verified")
-        try await eventually("it is told") { try told(fixture) == ["staged", "verified"] }
+        try await eventually("the hook has been notified of the verified files") {
+            try told(fixture) == ["staged", "verified"]
+        }
         #expect(try Files.names(in: fixture.drop).isEmpty)
-        // One more file, and both reports come again, or as one.
+        // After one more file, both reports come again, or the second alone.
         try put("late.mp4", into: fixture.drop)
-        try await eventually("it is reported again", within: .seconds(40)) {
+        try await eventually("the hook has been notified again", within: .seconds(40)) {
             let told = try told(fixture)
             return told.count > 2 && told.last == "verified"
         }
@@ -74,7 +76,7 @@ struct CardTests {
         let reader = try Child(
             fixture.binary, ["events", "--since", "0", "--json", "--config", fixture.config.display], output: events,
             errors: fixture.folder.path.appending("events.err"))
-        try await eventually("a program reads it too") {
+        try await eventually("the events contain both levels") {
             let lines = try reader.printed().split(separator: "\n").filter { $0.contains("\"safe_to_remove\"") }
             return lines.first?.contains("\"level\":\"staged\"") == true
                 && lines.last?.contains("\"level\":\"verified\"") == true
@@ -96,17 +98,17 @@ struct CardTests {
         for file in files { try put(file, into: fixture.drop) }
         try Files.syncFolder(fixture.drop)
         try fixture.startDaemon()
-        try await eventually("some are staged", every: .milliseconds(2)) {
+        try await eventually("some files are staged", every: .milliseconds(2)) {
             try Outcome.files(in: fixture.staging, hidden: true).count > 5
         }
         // Data that is not in memory cannot be read any more; then the system removes the mount.
         try await card.shutDown()
-        try await eventually("it says so") {
+        try await eventually("the log reports the disk of the folder") {
             try fixture.daemon?.complained().contains(/the disk of folder|the disk of their folder/) == true
         }
         try await card.unmount()
         try await status(fixture, says: "absent")
-        try await eventually("what was staged is uploaded", within: .seconds(60)) {
+        try await eventually("all staged files have been uploaded", within: .seconds(60)) {
             try Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
         let lines = try #require(fixture.daemon).complained().split(separator: "\n").filter {
@@ -116,7 +118,7 @@ struct CardTests {
         #expect(try await fixture.status()?.counts.failed == 0)
         try await card.mount()
         try await eventually(
-            "all have arrived, and are gone from the card; \(fixture.lastWords())", within: .seconds(60)
+            "all files are received and released; \(fixture.lastWords())", within: .seconds(60)
         ) {
             try Outcome.files(in: fixture.received, hidden: false).count == files.count
                 && Files.names(in: fixture.drop).isEmpty
@@ -136,7 +138,9 @@ struct CardTests {
         try await status(fixture, says: "do not remove: 1 file is not staged yet")
         try await fixture.startReceiver()
         try await status(fixture, says: "safe to remove: every file is verified")
-        try await eventually("it is told, and nothing before") { try told(fixture) == ["verified"] }
+        try await eventually("the hook has been notified of the verified files only") {
+            try told(fixture) == ["verified"]
+        }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 }

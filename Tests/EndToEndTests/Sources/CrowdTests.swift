@@ -21,7 +21,7 @@ struct CrowdTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let socket = fixture.folder.path.appending("control.sock")
-        // One run through everything: threads, connections and tables that stay exist before the first measurement.
+        // A first run creates the threads, connections and tables that stay, before the first measurement.
         try camera.drop(Clip(number: 0, size: 300_000, relative: "first.mp4"))
         try await Outcome(fixture: fixture, clips: camera.clips).wait()
         let pid = try #require(fixture.daemon?.pid)
@@ -34,7 +34,7 @@ struct CrowdTests {
             readers.leave()
             stalled.leave()
         }
-        try await eventually("all of them are let in") {
+        try await eventually("all readers have been accepted") {
             readers.readers.allSatisfy { $0.status == "HTTP/1.1 200 OK" } && stalled.answered == 500
         }
         let (full, occupied) = (try Usage(of: pid), try Self.descriptors(of: pid))
@@ -48,7 +48,7 @@ struct CrowdTests {
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()
         try await outcome.check()
-        try await eventually("every reader knows of every end", within: .seconds(30)) {
+        try await eventually("every reader has each completion", within: .seconds(30)) {
             readers.haveAll(count, of: Self.ends)
         }
         for reader in readers.readers {
@@ -68,7 +68,7 @@ struct CrowdTests {
         let vacant = max(0, occupied - (try Self.descriptors(of: pid)))
         let more = try Crowd(60 + vacant, at: socket, target: "/v1/events", reads: true)
         defer { more.leave() }
-        try await eventually("the surplus is answered") { more.readers.allSatisfy { !$0.status.isEmpty } }
+        try await eventually("each surplus reader has an answer") { more.readers.allSatisfy { !$0.status.isEmpty } }
         #expect(more.readers.contains { $0.status == "HTTP/1.1 503 Service Unavailable" })
         #expect(try await fixture.status() != nil)
         let wire = try Wire(unix: socket)
@@ -80,7 +80,9 @@ struct CrowdTests {
 
         for crowd in [readers, stalled, more] { crowd.leave() }
         wire.vanish()
-        try await eventually("their descriptors are back", within: .seconds(40), every: .milliseconds(100)) {
+        try await eventually(
+            "the descriptors of the readers are closed", within: .seconds(40), every: .milliseconds(100)
+        ) {
             try Self.descriptors(of: pid) <= descriptors
         }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
@@ -107,7 +109,7 @@ struct CrowdTests {
         let (before, descriptors) = (try Usage(of: pid), try Self.descriptors(of: pid) + Self.kept)
         do {
             var dice = Dice(seed: seed)
-            // They stay while the others come and go.
+            // These connections stay while others come and go.
             var hanging: [Wire] = []
             var slow: [Task<Void, any Error>] = []
             for number in 0..<5 {
@@ -127,7 +129,8 @@ struct CrowdTests {
             hanging = []
             try fixture.daemon?.mustRun()
             try await eventually(
-                "descriptors and threads are as before", within: .seconds(40), every: .milliseconds(100)
+                "the daemon has as few descriptors and threads as before", within: .seconds(40),
+                every: .milliseconds(100)
             ) {
                 // Two more of the threads that run tasks may have been needed.
                 try Self.descriptors(of: pid) <= descriptors
@@ -141,7 +144,7 @@ struct CrowdTests {
     }
 }
 
-/// Clients with other programs, and programs with faults.
+/// Clients of other programs, and faulty ones.
 private enum Rabble {
     /// The answer to a wrong request in place of a JSON error.
     struct NoError: Error, CustomStringConvertible { let description: String }
@@ -211,7 +214,7 @@ private enum Rabble {
             try await wire.send("GET \(targets.randomElement(using: &dice) ?? "/") HTTP/1.1\r\nHost: x\r\n\r\n")
             try await refused(wire, "a path", with: [400, 404])
         case 8:
-            // Follows, and disconnects.
+            // A reader follows the events, and disconnects.
             try await wire.send("GET /v1/events?since=0 HTTP/1.1\r\nHost: x\r\n\r\n")
             _ = try await wire.read(through: "\n")
         default:
@@ -238,7 +241,7 @@ private enum Rabble {
         return wires
     }
 
-    /// A byte each half second, while the others work; then the rest, and it is answered.
+    /// Sends a byte each half second, while the others work; then sends the rest, and expects an answer.
     static func slowWriter(_ socket: FilePath, _ number: Int) async throws {
         let wire = try Wire(unix: socket)
         let request = Array("GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Number: \(number)\r\n\r\n".utf8)

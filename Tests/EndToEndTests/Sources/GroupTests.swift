@@ -34,13 +34,19 @@ struct GroupTests {
         try fixture.startDaemon()
         try drop("lone.xml", fixture)
         for name in ["clip.srt", "clip.mp4", "clip.XML"] { try drop(name, fixture) }
-        try await eventually("the clip is over", within: .seconds(30)) { try left(fixture) == ["lone.xml"] }
+        try await eventually("the files of the clip have been released", within: .seconds(30)) {
+            try left(fixture) == ["lone.xml"]
+        }
         #expect(try received(fixture) == ["clip.srt", "clip.mp4", "clip.XML"])
-        try await eventually("it is said", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually(
+            "`status` says that the sidecar waits for its video", within: .seconds(20), every: .milliseconds(100)
+        ) {
             try await fixture.ask("status", [])?.contains("a sidecar file that waits for its lone.*") == true
         }
         try drop("lone.mp4", fixture)
-        try await eventually("the lone one goes with its video", within: .seconds(30)) { try left(fixture).isEmpty }
+        try await eventually("the sidecar and its video have been released", within: .seconds(30)) {
+            try left(fixture).isEmpty
+        }
         #expect(try received(fixture).count == 5)
     }
 
@@ -53,12 +59,14 @@ struct GroupTests {
         let subtitles = try Descriptor.open(path, for: .creating)
         try subtitles.write(noise(1000), named: path)
         try drop("clip.mp4", fixture)
-        try await eventually("it is said", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually(
+            "`status` says that the video waits for its subtitles", within: .seconds(20), every: .milliseconds(100)
+        ) {
             try await fixture.ask("status", [])?.contains("waits for clip.srt, which has not settled") == true
         }
         #expect(try received(fixture).isEmpty)
         try subtitles.close(named: path)
-        try await eventually("both are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        try await eventually("both sources have been released", within: .seconds(30)) { try left(fixture).isEmpty }
         #expect(try received(fixture) == ["clip.srt", "clip.mp4"])
     }
 
@@ -67,7 +75,7 @@ struct GroupTests {
         let fixture = try fixture()
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("it answers", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually("the daemon has paused", within: .seconds(20), every: .milliseconds(100)) {
             try await fixture.ask("pause", ["--all"]) != nil
         }
         for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
@@ -75,28 +83,32 @@ struct GroupTests {
             guard let text = try await fixture.ask("list", ["--text", name, "--json"]) else { return [] }
             return text.matches(of: /"id":"([0-9A-Z]{26})"/).map { String($0.1) }
         }
-        try await eventually("both are taken", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually("both files have uploads", within: .seconds(20), every: .milliseconds(100)) {
             try await ids("clip.").count == 2
         }
         let sidecar = try #require(await ids("clip.xml").first)
         _ = try #require(await fixture.ask("pause", [sidecar]))
         _ = try #require(await fixture.ask("resume", ["--all"]))
-        try await eventually("the video is there", within: .seconds(20)) { try received(fixture) == ["clip.mp4"] }
-        try await eventually("it is verified", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually("the video has been received", within: .seconds(20)) {
+            try received(fixture) == ["clip.mp4"]
+        }
+        try await eventually("the video is verified", within: .seconds(20), every: .milliseconds(100)) {
             try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
         }
         try drop("clip.srt", fixture)
-        try await eventually("the late one is there", within: .seconds(20)) { try received(fixture).count == 2 }
-        try await eventually("it is verified", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually("the late sidecar has been received", within: .seconds(20)) {
+            try received(fixture).count == 2
+        }
+        try await eventually("the late sidecar is verified", within: .seconds(20), every: .milliseconds(100)) {
             try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
         }
         #expect(try left(fixture) == ["clip.mp4", "clip.xml", "clip.srt"])
         fixture.killDaemon()
         try fixture.startDaemon()
-        try await eventually("it answers", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually("the daemon has resumed the sidecar", within: .seconds(20), every: .milliseconds(100)) {
             try await fixture.ask("resume", [sidecar]) != nil
         }
-        try await eventually("all are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        try await eventually("all sources have been released", within: .seconds(30)) { try left(fixture).isEmpty }
         #expect(try received(fixture).count == 3)
     }
 
@@ -107,7 +119,7 @@ struct GroupTests {
         try fixture.startDaemon()
         try drop("clip.mp4", fixture, size: 0)
         try drop("clip.xml", fixture)
-        try await eventually("it waits", every: .milliseconds(100)) {
+        try await eventually("the sidecar waits for its video", every: .milliseconds(100)) {
             try await fixture.ask("status", [])?.contains("waits for its clip.*") == true
         }
         #expect(try received(fixture).isEmpty)
@@ -115,7 +127,7 @@ struct GroupTests {
         let video = try Descriptor.open(path, for: .updating)
         try video.write(noise(1000), named: path)
         try video.close(named: path)
-        try await eventually("both are over") { try left(fixture).isEmpty }
+        try await eventually("both sources have been released") { try left(fixture).isEmpty }
         #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
     }
 
@@ -125,15 +137,21 @@ struct GroupTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try drop("clip.mp4", fixture)
-        try await eventually("the video is over") { try left(fixture).isEmpty && received(fixture) == ["clip.mp4"] }
+        try await eventually("the video has been received and released") {
+            try left(fixture).isEmpty && received(fixture) == ["clip.mp4"]
+        }
         try drop("clip.srt", fixture)
-        try await eventually("the late one is over") { try left(fixture).isEmpty && received(fixture).count == 2 }
+        try await eventually("the late sidecar has been received and released") {
+            try left(fixture).isEmpty && received(fixture).count == 2
+        }
         try drop("lone.xml", fixture)
-        try await eventually("it waits", every: .milliseconds(100)) {
+        try await eventually("the sidecar waits", every: .milliseconds(100)) {
             try await fixture.ask("status", [])?.contains("lone.xml") == true
         }
         try Files.remove(fixture.drop.appending("lone.xml"))
-        try await eventually("it is forgotten", within: .seconds(60), every: .milliseconds(200)) {
+        try await eventually(
+            "`status` no longer shows the deleted sidecar", within: .seconds(60), every: .milliseconds(200)
+        ) {
             try await fixture.ask("status", [])?.contains("lone.xml") == false
         }
     }
@@ -143,11 +161,11 @@ struct GroupTests {
         let fixture = try fixture("wait: 200ms")
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("it answers", every: .milliseconds(100)) {
+        try await eventually("the daemon has paused", every: .milliseconds(100)) {
             try await fixture.ask("pause", ["--all"]) != nil
         }
         for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
-        let sidecar = try await eventually("both are taken", every: .milliseconds(100)) {
+        let sidecar = try await eventually("the sidecar has an upload", every: .milliseconds(100)) {
             try await fixture.ask("list", ["--text", "clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map
             {
                 String($0.1)
@@ -159,14 +177,14 @@ struct GroupTests {
             try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
         }
         try drop("clip.mp4", fixture, size: 30_000)
-        try await eventually("its new version is too", every: .milliseconds(100)) {
+        try await eventually("the new version is verified", every: .milliseconds(100)) {
             try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
         }
-        // The release has checked it when it has checked one that arrived later.
+        // The release has checked the video once it has checked a file that arrived later.
         try drop("other.mp4", fixture)
-        try await eventually("another one is over") { try left(fixture) == ["clip.mp4", "clip.xml"] }
+        try await eventually("the other file has been released") { try left(fixture) == ["clip.mp4", "clip.xml"] }
         _ = try #require(await fixture.ask("resume", [sidecar]))
-        try await eventually("all are over") { try left(fixture).isEmpty }
+        try await eventually("all sources have been released") { try left(fixture).isEmpty }
     }
 
     @Test("a rebuild keeps groups and the facts of recordings")
@@ -174,14 +192,14 @@ struct GroupTests {
         let fixture = try fixture()
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("it answers", every: .milliseconds(100)) {
+        try await eventually("the daemon has paused", every: .milliseconds(100)) {
             try await fixture.ask("pause", ["--all"]) != nil
         }
         let clip = Repository.root.appending("config/demo/clip.mp4")
         try fixture.folder.write("beside/clip.mp4", try Files.read(clip))
         try Files.rename(fixture.folder.path.appending("beside/clip.mp4"), to: fixture.drop.appending("clip.mp4"))
         try drop("clip.xml", fixture)
-        try await eventually("both are staged", every: .milliseconds(100)) {
+        try await eventually("both files are staged", every: .milliseconds(100)) {
             try await fixture.ask("list", ["--json"])?.split(separator: "\"sha256\"").count == 3
         }
         let before = try #require(try await fixture.ask("show", ["clip.mp4", "--json"]))
@@ -189,7 +207,7 @@ struct GroupTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         _ = try #require(try await fixture.ask("rebuild", ["--yes", "--force"]))
         try fixture.startDaemon()
-        let sidecar = try await eventually("it answers", every: .milliseconds(100)) {
+        let sidecar = try await eventually("the daemon shows the sidecar", every: .milliseconds(100)) {
             try await fixture.ask("show", ["clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map {
                 String($0.1)
             }
@@ -202,7 +220,7 @@ struct GroupTests {
         }
         #expect(try left(fixture) == ["clip.mp4", "clip.xml"])
         _ = try #require(await fixture.ask("resume", [sidecar]))
-        try await eventually("both are over") { try left(fixture).isEmpty }
+        try await eventually("both sources have been released") { try left(fixture).isEmpty }
         #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
     }
 
@@ -212,11 +230,11 @@ struct GroupTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try drop("first.mp4.json", fixture)
-        try await eventually("it waits", within: .seconds(20), every: .milliseconds(100)) {
+        try await eventually("the sidecar waits for its video", within: .seconds(20), every: .milliseconds(100)) {
             try await fixture.ask("status", [])?.contains("waits for its first.mp4.*") == true
         }
         for name in ["first.mp4", "second.mp4", "second.mp4.XML"] { try drop(name, fixture) }
-        try await eventually("all are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        try await eventually("all sources have been released", within: .seconds(30)) { try left(fixture).isEmpty }
         #expect(try received(fixture) == ["first.mp4", "first.mp4.json", "second.mp4", "second.mp4.XML"])
     }
 
@@ -231,7 +249,7 @@ struct GroupTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
-        try await eventually("both are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        try await eventually("both sources have been released", within: .seconds(30)) { try left(fixture).isEmpty }
         #expect(try received(fixture) == ["clip.twice", "clip.xml"])
         let twice = noise(20_000, seed: 8)
         #expect(try Files.read(fixture.received.appending("clip.twice")) == twice + twice)
@@ -246,7 +264,7 @@ struct GroupTests {
         try fixture.startDaemon()
         try drop("clip.json", fixture, size: 60_000)
         try drop("clip.mp4", fixture)
-        try await eventually("the video goes", within: .seconds(120), every: .milliseconds(200)) {
+        try await eventually("the video has been released", within: .seconds(120), every: .milliseconds(200)) {
             try left(fixture) == ["clip.json"]
         }
         #expect(try received(fixture) == ["clip.mp4"])
@@ -259,7 +277,7 @@ struct GroupTests {
         try fixture.startDaemon()
         try Files.replace(fixture.drop.appending(".sluiceignore"), with: Array("*.json\n!kept.json\n".utf8))
         for name in ["clip.json", "clip.mp4", "kept.json", "kept.mp4"] { try drop(name, fixture) }
-        try await eventually("the others go", within: .seconds(30), every: .milliseconds(200)) {
+        try await eventually("all accepted files have been released", within: .seconds(30), every: .milliseconds(200)) {
             try left(fixture) == [".sluiceignore", "clip.json"]
         }
         #expect(try received(fixture) == ["clip.mp4", "kept.json", "kept.mp4"])

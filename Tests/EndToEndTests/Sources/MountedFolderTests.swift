@@ -32,14 +32,14 @@ struct MountedFolderTests: FolderScenes {
         try Files.replace(real.appending("4.mp4"), with: noise(1000, seed: 4))
         try fixture.startDaemon()
         try await completed(fixture, 4)
-        try await eventually("they are released") { try Files.names(in: real).isEmpty }
+        try await eventually("all sources have been released") { try Files.names(in: real).isEmpty }
         #expect(
             Set(try Outcome.files(in: fixture.received, hidden: false)) == ["1.mp4", "2.mp4", "3.mp4", "4.mp4"])
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
     private func expire(_ mount: Automount) async throws {
-        try await eventually("the mount is idle") {
+        try await eventually("the mount has expired") {
             do throws(SystemError) { try mount.expire() } catch {
                 // EBUSY: a program is reading at this moment. EINVAL: nothing is mounted.
                 guard [EBUSY, EINVAL].contains(error.code) else { throw error }
@@ -62,7 +62,7 @@ struct MountedFolderTests: FolderScenes {
         try await completed(fixture, 1)
         for (number, isDown) in [(2, false), (3, true)] {
             if isDown { fixture.killDaemon() }
-            try await eventually("the card is idle") {
+            try await eventually("the card has been unmounted") {
                 do throws(SystemError) { try card.pullOut() } catch {
                     guard error.code == EBUSY else { throw error }
                     return false
@@ -91,7 +91,7 @@ struct MountedFolderTests: FolderScenes {
         try fixture.startDaemon()
         try Files.replace(fixture.drop.appending("1.mp4"), with: noise(1000, seed: 1))
         try await completed(fixture, 1)
-        try await eventually("it is released") { try !Files.names(in: fixture.drop).contains("1.mp4") }
+        try await eventually("the source has been released") { try !Files.names(in: fixture.drop).contains("1.mp4") }
         try await first.unmount()
         let second = try await LoopDisk(.ext4)
         try Files.replace(second.path.appending("2.mp4"), with: noise(1000, seed: 2))
@@ -99,7 +99,9 @@ struct MountedFolderTests: FolderScenes {
         let bind = try BindMount(of: second.path, at: fixture.drop)
         if isRequired {
             try await completed(fixture, 2)
-            try await eventually("it is released") { try !Files.names(in: fixture.drop).contains("2.mp4") }
+            try await eventually("the source has been released") {
+                try !Files.names(in: fixture.drop).contains("2.mp4")
+            }
         } else {
             try await state(fixture) { $0.hasPrefix("absent: another directory is there, owned by user 61002") }
             #expect(try Files.read(second.path.appending("2.mp4")) == noise(1000, seed: 2))

@@ -10,7 +10,7 @@ import Testing
     "Files that another user has open", .enabled(if: geteuid() == 0 && NetworkNamespace.isPossible), .serialized,
     .timeLimit(.minutes(Patience.minutes(2))))
 struct OpenFileTests {
-    /// Not in any list of users.
+    /// A user ID that no account has.
     private static let user = 64_124
 
     private func start(_ fixture: DaemonFixture, withLease: Bool) throws {
@@ -46,7 +46,7 @@ struct OpenFileTests {
     private func says(
         _ words: String, _ fixture: DaemonFixture, _ verb: String, _ arguments: [String] = []
     ) async throws {
-        try await eventually("\(verb) says \(words); \(fixture.lastWords())", every: .milliseconds(50)) {
+        try await eventually("\(verb) contains \(words); \(fixture.lastWords())", every: .milliseconds(50)) {
             try await fixture.ask(verb, arguments)?.contains(words) == true
         }
     }
@@ -63,11 +63,13 @@ struct OpenFileTests {
         #expect(try received(fixture).isEmpty)
         try file.write(Array(content[200_000...]), named: path)
         try file.close(named: path)
-        try await eventually("the source goes", within: .seconds(40)) { try FileStatus.ifPresent(at: path) == nil }
+        try await eventually("the source has been released", within: .seconds(40)) {
+            try FileStatus.ifPresent(at: path) == nil
+        }
         #expect(try received(fixture) == [content])
     }
 
-    @Test("without it, half of the file may be sent, but it is never deleted; the rest follows as a new version")
+    @Test("without CAP_LEASE, half of the file may be sent, but it is never deleted; the rest is a new version")
     func blind() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -86,10 +88,10 @@ struct OpenFileTests {
         }
         try file.write(Array(content[200_000...]), named: path)
         try file.close(named: path)
-        try await eventually("the new version arrives", within: .seconds(40)) {
+        try await eventually("the receiver has the new version", within: .seconds(40)) {
             try received(fixture) == [content, Array(content[..<200_000])]
         }
-        try await eventually("both are judged") {
+        try await eventually("both uploads count as completed") {
             try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 2, failed: 0, cancelled: 0)
                 && Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
@@ -106,7 +108,7 @@ struct OpenFileTests {
         try create(path, noise(1000)).close(named: path)
         try start(fixture, withLease: withLease)
         if withLease {
-            try await eventually("it goes; \(fixture.lastWords())", within: .seconds(40)) {
+            try await eventually("the source has been released; \(fixture.lastWords())", within: .seconds(40)) {
                 try FileStatus.ifPresent(at: path) == nil
             }
         } else {

@@ -27,7 +27,7 @@ struct OtherPeopleTests {
         }
         try fixture.startDaemon()
         let files = store.appending("up")
-        try await eventually("the server has bytes of something") {
+        try await eventually("the server has bytes of a file") {
             try fixture.daemon?.mustRun()
             return try Files.names(in: files).contains { try FileStatus(at: files.appending($0)).size > 0 }
         }
@@ -60,11 +60,11 @@ struct OtherPeopleTests {
         let begun = try await runClient(fixture, ["begin", "http://\(fixture.address)/files/", file.display])
         let url = try #require(begun.split(separator: "\n").last.map(String.init))
         #expect(
-            try Outcome.files(in: fixture.received, hidden: false) == [], "a name appeared before its file was whole")
+            try Outcome.files(in: fixture.received, hidden: false) == [], "no name appears before its file is complete")
         fixture.killReceiver()
         try await fixture.startReceiver()
         let finished = try await runClient(fixture, ["finish", url, file.display])
-        #expect(finished == "from 300000\n", "what was acknowledged was not kept")
+        #expect(finished == "from 300000\n", "the acknowledged bytes were kept")
         #expect(try Outcome.files(in: fixture.received, hidden: false) == [clip.relative])
         #expect(try Files.read(fixture.received.appending(clip.relative), limit: 64 << 20) == clip.content)
     }
@@ -105,7 +105,7 @@ struct OtherPeopleTests {
                 "serve", "--host", "127.0.0.1", "--port", "\(port)", "--base-path", "/files", "--log-level", "WARNING",
                 "--upload-dir", store.appending("up").display, "--db-path", store.appending("tus.db").display,
             ], output: store.appending("out"), errors: store.appending("err"))
-        try await eventually("the tus server takes connections") {
+        try await eventually("the tus server accepts connections") {
             try child.mustRun()
             return isOpen(port)
         }

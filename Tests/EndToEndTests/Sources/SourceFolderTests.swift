@@ -48,7 +48,7 @@ struct SourceFolderTests: FolderScenes {
         try fixture.startDaemon()
         try Files.replace(fixture.drop.appending("first.mp4"), with: noise(1000))
         try await completed(fixture, 1)
-        try await eventually("it is released") { try Files.names(in: fixture.drop).isEmpty }
+        try await eventually("the source has been released") { try Files.names(in: fixture.drop).isEmpty }
         // Another user moves it away, and puts a directory of his own there. It belongs to him before it has the name:
         // one of root's would be accepted.
         let (away, his) = (fixture.folder.path.appending("away"), fixture.folder.path.appending("his"))
@@ -102,7 +102,7 @@ struct SourceFolderTests: FolderScenes {
         try Files.makeFolders(fixture.drop)
         try Files.replace(fixture.drop.appending("2.mp4"), with: noise(1000, seed: 2))
         try await completed(fixture, 2)
-        try await eventually("it is released") { try Files.names(in: fixture.drop).isEmpty }
+        try await eventually("the source has been released") { try Files.names(in: fixture.drop).isEmpty }
         try Files.rename(fixture.drop, to: real)
         try Files.makeLink(fixture.drop, to: "elsewhere")
         try Files.replace(real.appending("3.mp4"), with: noise(1000, seed: 3))
@@ -147,12 +147,12 @@ struct SourceFolderTests: FolderScenes {
         let directory = fixture.drop.appending("d")
         try Files.makeFolders(directory)
         try Files.replace(directory.appending("a.mp4"), with: noise(1000))
-        try await eventually("it waits for its group", within: .seconds(20), every: .milliseconds(50)) {
+        try await eventually("the file waits for its group", within: .seconds(20), every: .milliseconds(50)) {
             try await fixture.ask("why", [directory.appending("a.mp4").display])?.contains("group") == true
         }
         try Files.rename(directory, to: fixture.drop.appending(".e"))
         try Files.makeLink(directory, to: "/etc")
-        try await eventually("its time is over", within: .seconds(20)) {
+        try await eventually("the wait for the group has ended", within: .seconds(20)) {
             fixture.lastWords().contains("files wait for their group")
         }
         try Files.replace(fixture.drop.appending("b.mp4"), with: noise(2000))
@@ -179,11 +179,13 @@ struct SourceFolderTests: FolderScenes {
         try Files.replace(path, with: noise(5000))
         let inode = try FileStatus(at: path).inode
         let moved = fixture.done.appending("a.mp4")
-        try await eventually("it is moved; \(fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the source has been moved; \(fixture.lastWords())", within: .seconds(40)) {
             try FileStatus.ifPresent(at: path) == nil && FileStatus.ifPresent(at: moved) != nil
         }
         #expect(try Files.read(moved) == noise(5000) && FileStatus(at: moved).inode != inode)
-        try await eventually("it is said") { try fixture.daemon?.complained().contains("each is copied") == true }
+        try await eventually("the log says that each file is copied") {
+            try fixture.daemon?.complained().contains("each is copied") == true
+        }
     }
 
     @Test("the folder's file system can be unmounted while idle, and while an upload from a copy runs")
@@ -194,29 +196,29 @@ struct SourceFolderTests: FolderScenes {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try await state(fixture) { $0 == "watching" }
-        // Not lazily: an open descriptor refuses it.
+        // Not a lazy unmount: an open descriptor would prevent it.
         #expect(disk.path.withCString { umount($0) } == 0, "idle: \(String(cString: strerror(errno)))")
         try await state(fixture) { !$0.hasPrefix("failed") }
-        // Nor while files wait: here for the end of a pause.
+        // No descriptor is open while files wait either: here they wait for the end of a pause.
         let waiting = try SmallDisk(at: disk.path)
         try Files.makeFolders(fixture.drop)
-        try await eventually("it is paused") { try await fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused") { try await fixture.ask("pause") != nil }
         try Files.replace(fixture.drop.appending("waits.mp4"), with: noise(100_000))
-        try await eventually("it waits; \(fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the upload is staged and waits; \(fixture.lastWords())", within: .seconds(40)) {
             guard try await fixture.status()?.counts.ongoing == 1 else { return false }
             return try Outcome.files(in: fixture.staging, hidden: true).count > 0
         }
         #expect(disk.path.withCString { umount($0) } == 0, "waiting: \(String(cString: strerror(errno)))")
         withExtendedLifetime(waiting) {}
-        try await eventually("it goes on") { try await fixture.ask("resume") != nil }
+        try await eventually("the daemon has resumed") { try await fixture.ask("resume") != nil }
         try await completed(fixture, 1)
         let again = try SmallDisk(at: disk.path)
         try Files.makeFolders(fixture.drop)
         try Files.replace(fixture.drop.appending("a.mp4"), with: noise(600_000))
-        try await eventually("it is on its way; \(fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the file is being uploaded; \(fixture.lastWords())", within: .seconds(40)) {
             try await fixture.ask("list")?.contains("uploading") == true
         }
-        #expect(disk.path.withCString { umount($0) } == 0, "on its way: \(String(cString: strerror(errno)))")
+        #expect(disk.path.withCString { umount($0) } == 0, "uploading: \(String(cString: strerror(errno)))")
         try await completed(fixture, 2)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         withExtendedLifetime(again) {}

@@ -4,7 +4,7 @@ import Linux
 import TestKit
 import Testing
 
-/// Staging as a person has it: in place, by a command, from a disk that fails, and stopped in the middle.
+/// Staging in use: in place, by a command, from a failing disk, and stopped in the middle.
 @Suite("Staging, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct StagingEndToEndTests {
     private func finish(_ fixture: DaemonFixture, _ clips: [Clip]) async throws {
@@ -14,7 +14,8 @@ struct StagingEndToEndTests {
     }
 
     private func says(_ words: [String], _ fixture: DaemonFixture, _ verb: [String]) async throws {
-        try await eventually("\(verb) says \(words)", within: .seconds(60), every: .milliseconds(100)) {
+        try await eventually("the output of \(verb) contains \(words)", within: .seconds(60), every: .milliseconds(100))
+        {
             guard let text = try await fixture.ask(verb[0], Array(verb.dropFirst()) + ["--json"]) else { return false }
             return words.allSatisfy { text.contains($0) }
         }
@@ -34,7 +35,9 @@ struct StagingEndToEndTests {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        try await eventually("it is paused", every: .milliseconds(50)) { try await fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused", every: .milliseconds(50)) {
+            try await fixture.ask("pause") != nil
+        }
         let source = try fixture.folder.write("drop/a.mp4", noise(300_000))
         try await says([#""waiting""#, "a.mp4"], fixture, ["list"])
         let name = try #require(try Files.names(in: fixture.staging).first { Int($0.display) != nil })
@@ -72,7 +75,7 @@ struct StagingEndToEndTests {
         }
         for round in 0..<6 {
             let wanted = Int64(round + 1) * 8_000_000
-            try await eventually("the receiver has some of it", within: .seconds(60)) {
+            try await eventually("the receiver has some bytes", within: .seconds(60)) {
                 let names = try Outcome.files(in: fixture.received, hidden: true)
                 let sizes = try names.map { try FileStatus.ifPresent(at: fixture.received.appending($0))?.size ?? 0 }
                 return sizes.reduce(0, +) >= wanted
@@ -94,7 +97,7 @@ struct StagingEndToEndTests {
         try fixture.startDaemon()
         let path = fixture.drop.appending("clip.mp4")
         try sparse(path, size: 150_000_000)
-        try await eventually("some of it is there", within: .seconds(60), every: .milliseconds(5)) {
+        try await eventually("the receiver has bytes of the file", within: .seconds(60), every: .milliseconds(5)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
                 try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
             }
@@ -105,7 +108,7 @@ struct StagingEndToEndTests {
         try file.write(noise(5000, seed: 3), named: path)
         try file.close(named: path)
         fixture.receiver?.send(SIGCONT)
-        try await eventually("the last version is at the receiver, and nothing else", within: .seconds(90)) {
+        try await eventually("the receiver has only the last version", within: .seconds(90)) {
             guard try Outcome.files(in: fixture.received, hidden: false) == ["clip.mp4"] else { return false }
             return try Files.read(fixture.received.appending("clip.mp4"), limit: 1 << 30)
                 == Files.read(path, limit: 1 << 30)
@@ -125,7 +128,7 @@ struct StagingEndToEndTests {
         try fixture.startDaemon()
         let path = fixture.drop.appending("clip.mp4")
         try sparse(path, size: 150_000_000)
-        try await eventually("some of it is there", within: .seconds(60), every: .milliseconds(5)) {
+        try await eventually("the receiver has bytes of the file", within: .seconds(60), every: .milliseconds(5)) {
             try Outcome.files(in: fixture.received, hidden: true).contains {
                 try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
             }
@@ -136,20 +139,20 @@ struct StagingEndToEndTests {
         try Files.replace(next, with: content)
         try Files.rename(next, to: path)
         fixture.receiver?.send(SIGCONT)
-        try await eventually("the new version is at the receiver, and nothing else", within: .seconds(90)) {
+        try await eventually("the receiver has only the new version", within: .seconds(90)) {
             guard try Outcome.files(in: fixture.received, hidden: false) == ["clip.mp4"] else { return false }
             return try Files.read(fixture.received.appending("clip.mp4"), limit: 1 << 30) == content
         }
         try await says(["source_changed", "uploaded in place"], fixture, ["list", "--list", "cancelled"])
         try await says(
             ["\"completed\":1", "\"cancelled\":1", "\"failed\":0", "\"ongoing\":0"], fixture, ["status"])
-        try await eventually("the first one's bytes are gone from the server") {
+        try await eventually("the receiver has deleted the bytes of the old version") {
             try Outcome.files(in: fixture.received, hidden: true).allSatisfy {
                 try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size < 4 << 20 } ?? true
             }
         }
         if source == .delete {
-            try await eventually("the new version is released") {
+            try await eventually("the new version has been released") {
                 try Outcome.files(in: fixture.drop, hidden: true).isEmpty
             }
         }
@@ -175,16 +178,16 @@ struct StagingEndToEndTests {
         try await says(["\"exporting\"", "0.25"], fixture, ["list"])
         let runs = try #require(Int32(String(decoding: try Files.read(pid).dropLast(), as: UTF8.self)))
         fixture.killDaemon()
-        try await eventually("the program went with the daemon") { kill(runs, 0) == -1 }
+        try await eventually("the export program has ended with the daemon") { kill(runs, 0) == -1 }
         #expect(try Outcome.files(in: fixture.staging, hidden: true) != ["1"])
         try Files.replace(ready, with: [])
         try fixture.startDaemon()
-        try await eventually("it is received", within: .seconds(60)) {
+        try await eventually("the exported file has been received", within: .seconds(60)) {
             let names = try Outcome.files(in: fixture.received, hidden: false)
             return try names == ["clip.mp4"] && Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
         #expect(try Files.read(fixture.received.appending("clip.mp4")) == Array("ABCDEF".utf8))
-        try await eventually("the source is released") { try FileStatus.ifPresent(at: clip) == nil }
+        try await eventually("the source has been released") { try FileStatus.ifPresent(at: clip) == nil }
     }
 
     // MARK: Copies
@@ -198,7 +201,7 @@ struct StagingEndToEndTests {
         try await says(["\"copying\"", "one.mp4"], fixture, ["list"])
         try await says(["\"running\"", "one.mp4"], fixture, ["status"])
         _ = try await fixture.ask("cancel", ["--all"])
-        try await eventually("nothing is left of it", within: .seconds(20)) {
+        try await eventually("no copy is left", within: .seconds(20)) {
             try Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
         try sparse(fixture.drop.appending("two.mp4"), size: 20_000_000_000)
@@ -221,10 +224,10 @@ struct StagingEndToEndTests {
         try camera.drop(Clip(number: 1, size: 8_000_000, relative: "ill.mp4"))
         try camera.drop(Clip(number: 2, size: 8_000_000, relative: "well.mp4"))
         try await says(["\"backoff\""] + words, fixture, ["list"])
-        try await eventually("the other one does not wait for it", within: .seconds(60)) {
+        try await eventually("the other file has been received", within: .seconds(60)) {
             try Outcome.files(in: fixture.received, hidden: false) == ["well.mp4"]
         }
-        try await eventually("nothing of it takes room") {
+        try await eventually("no copy of the unreadable source is left") {
             try Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("ill.mp4")) != nil)
@@ -283,7 +286,7 @@ struct StagingEndToEndTests {
         }
         try await says(["\"disk\"", "copy: reflink is set", "set copy: auto"], fixture, ["list"])
         #expect(try await fixture.ask("check") == nil)
-        try await eventually("all three were tried", within: .seconds(30)) {
+        try await eventually("all three files have been tried", within: .seconds(30)) {
             let text = try await fixture.ask("list", ["--json"]) ?? ""
             return text.components(of: "copy: reflink is set") == 3
         }

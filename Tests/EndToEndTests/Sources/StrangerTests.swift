@@ -16,7 +16,7 @@ private enum Nginx {
 
     /// Starts one before `receiver` and returns its port.
     static func start(_ program: FilePath, before receiver: String, in folder: FilePath) async throws -> (Child, Int) {
-        try await eventually("a port is free for nginx", every: .milliseconds(50)) {
+        try await eventually("nginx has found a free port", every: .milliseconds(50)) {
             let port = try Loopback.freePort()
             try Files.makeFolders(folder.appending("nginx"))
             let config = folder.appending("nginx/nginx.conf")
@@ -52,7 +52,7 @@ private enum Nginx {
 }
 
 /// Attacks on a receiver and on the control address by clients without a token.
-@Suite("Slow strangers", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Slow clients", .timeLimit(.minutes(Patience.minutes(3))))
 struct StrangerTests {
     private static let token = "a token that nobody guesses"
 
@@ -99,14 +99,14 @@ struct StrangerTests {
         #expect(besieger.ended == nil, "\(complaint)")
     }
 
-    @Test("a camera uploads while 640 strangers send their headers a byte at a time")
+    @Test("a camera uploads while 640 slow clients send their headers a byte at a time")
     func uploads() async throws {
         let fixture = try await fixture()
         try await uploads(fixture, to: try #require(fixture.address.split(separator: ":").last.flatMap { Int($0) }))
     }
 
     @Test(
-        "a camera uploads through nginx while 640 strangers send nginx their headers a byte at a time",
+        "a camera uploads through nginx while 640 slow clients send nginx their headers a byte at a time",
         .enabled("\(Nginx.need)") { await Nginx.program.value != nil })
     func uploadsThroughNginx() async throws {
         let program = try #require(await Nginx.program.value)
@@ -145,7 +145,7 @@ struct StrangerTests {
                 let name = FilePath("clip-\(number).mp4")
                 let content = noise(3_000_000 + number)
                 try Files.replace(fixture.drop.appending(name), with: content)
-                try await eventually("\(name.display) has arrived", within: .seconds(40)) {
+                try await eventually("\(name.display) has been received", within: .seconds(40)) {
                     try FileStatus.ifPresent(at: fixture.received.appending(name))?.size == Int64(content.count)
                 }
                 #expect(try Files.read(fixture.received.appending(name), limit: 8 << 20) == content)
@@ -153,14 +153,14 @@ struct StrangerTests {
         }
     }
 
-    @Test("the control address serves clients with the token while 640 strangers send their headers a byte at a time")
+    @Test("the control address serves clients with the token while 640 others send their headers a byte at a time")
     func control() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         let file = try fixture.folder.write("token", Array(Self.token.utf8))
         fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(file.display)}"
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        let port = try await eventually("the log says where it listens", every: .milliseconds(50)) {
+        let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {
             try fixture.daemon?.complained().firstMatch(of: /\(port ([0-9]+)\)/).flatMap { Int($0.1) }
         }
         try await besieged(port, in: fixture.folder.path) {

@@ -24,13 +24,13 @@ extension FolderScenes {
     }
 
     func completed(_ fixture: DaemonFixture, _ count: Int) async throws {
-        try await eventually("\(count) are complete; \(fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("\(count) uploads are complete; \(fixture.lastWords())", within: .seconds(40)) {
             try await fixture.status()?.counts.completed == count
         }
     }
 
     func state(_ fixture: DaemonFixture, _ isIt: @escaping (String) -> Bool) async throws {
-        try await eventually("the folder is in its state; \(fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the folder has the expected state; \(fixture.lastWords())", within: .seconds(40)) {
             try await fixture.status()?.folders.first.map { isIt($0.state) } ?? false
         }
     }
@@ -89,7 +89,7 @@ struct SwappedFolderTests: FolderScenes {
         let away = place.parent.appending("away")
         try Files.rename(place, to: away)
         try Files.rename(other, to: place)
-        try await eventually("it is absent; \(fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the folder is absent; \(fixture.lastWords())", within: .seconds(40)) {
             _ = try await run(fixture, ["rescan"])
             let state = try await fixture.status()?.folders.first?.state
             return state?.contains("another directory is there") == true && state?.contains(why) == true
@@ -157,7 +157,7 @@ struct SwappedFolderTests: FolderScenes {
         try Files.replace(fixture.drop.appending("first.mp4"), with: noise(1000))
         try await completed(fixture, 1)
         try Files.rename(theirs.appending("other"), to: theirs.appending("current"))
-        try await eventually("it is absent; \(fixture.lastWords())", within: .seconds(40)) {
+        try await eventually("the folder is absent; \(fixture.lastWords())", within: .seconds(40)) {
             _ = try await run(fixture, ["rescan"])
             return try await fixture.status()?.folders.first?.state.contains("another directory is there") == true
         }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Watching, with the built program", .serialized, .timeLimit(.minutes(Patience.minutes(4))))
 struct WatchingTests {
     private func status(_ fixture: DaemonFixture, says words: String) async throws -> String {
-        try await eventually("the status says: \(words)") {
+        try await eventually("`status` contains: \(words)") {
             guard let text = try await fixture.ask("status"), text.contains(words) else { return nil }
             return text
         }
@@ -16,7 +16,7 @@ struct WatchingTests {
 
     private func arrives(_ fixture: DaemonFixture, _ name: FilePath, _ content: [UInt8]) async throws {
         // A directory without a watch is inspected every minute at least.
-        try await eventually("\(name) arrives; \(fixture.lastWords())", within: .seconds(100)) {
+        try await eventually("\(name) has been received; \(fixture.lastWords())", within: .seconds(100)) {
             try FileStatus.ifPresent(at: fixture.received.appending(name)) != nil
         }
         #expect(try Files.read(fixture.received.appending(name)) == content)
@@ -62,7 +62,7 @@ struct WatchingTests {
         try await remote.mount()
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": remote.path])
         try await fixture.startReceiver()
-        // A program on the other machine may have a file open, which cannot be known here.
+        // A program on the other machine may have the file open, which this machine cannot know.
         fixture.folderKeys = ["require: {file: .here}", "release_unsure: after 1s"]
         func write(_ name: FilePath) throws {
             let path = remote.there.appending("drop").appending(name)
@@ -74,16 +74,16 @@ struct WatchingTests {
         try write(".here")
         try fixture.startDaemon()
         _ = try await status(fixture, says: "directory polled")
-        // Not through this machine: no event reports it.
+        // The write does not go through this machine, so no event reports it.
         for name: FilePath in ["a.mp4", "day/cam/b.mp4"] {
             try write(name)
             try await arrives(fixture, name, noise(200_000))
-            try await eventually("it is released") {
+            try await eventually("the source has been released") {
                 try FileStatus.ifPresent(at: remote.there.appending("drop").appending(name)) == nil
             }
         }
         remote.cut()
-        try await eventually("it is said; \(fixture.lastWords())", within: .seconds(100)) {
+        try await eventually("`status` reports the folder; \(fixture.lastWords())", within: .seconds(100)) {
             let text = try await fixture.ask("status")
             return text?.contains("failed:") == true || text?.contains("absent:") == true
         }
@@ -134,20 +134,20 @@ struct WatchingTests {
         try put(".here")
         try put("staged.mp4")
         try fixture.startDaemon()
-        try await eventually("it is staged") { try !Outcome.files(in: fixture.staging, hidden: true).isEmpty }
+        try await eventually("the file is staged") { try !Outcome.files(in: fixture.staging, hidden: true).isEmpty }
         try put("settling.mp4")
         try Files.remove(mark)
         _ = try await status(fixture, says: ".here is missing")
         try await fixture.startReceiver()
         try await arrives(fixture, "staged.mp4", noise(1000))
-        try await eventually("its release waits") {
+        try await eventually("the release waits for the folder") {
             try fixture.daemon?.complained().contains("files wait for the disk of their folder") == true
         }
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("staged.mp4")) != nil)
         #expect(try FileStatus.ifPresent(at: fixture.received.appending("settling.mp4")) == nil)
         try put(".here")
         try await arrives(fixture, "settling.mp4", noise(1000))
-        try await eventually("both are released", within: .seconds(60)) {
+        try await eventually("both sources have been released", within: .seconds(60)) {
             try Files.names(in: fixture.drop) == [".here"]
         }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
@@ -168,7 +168,7 @@ struct WatchingTests {
         #expect(json.contains("\"overdue\":true"))
         try Descriptor.open(fixture.drop.appending("a.mp4.ok"), for: .creating).close(named: "ok")
         try await arrives(fixture, "a.mp4", noise(1000))
-        let shown = try await eventually("show tells") { try await fixture.ask("show", ["a.mp4"]) }
+        let shown = try await eventually("`show` answers") { try await fixture.ask("show", ["a.mp4"]) }
         #expect(shown.contains("marker"))
         #expect(try FileStatus.ifPresent(at: fixture.received.appending("a.mp4.ok")) == nil)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))

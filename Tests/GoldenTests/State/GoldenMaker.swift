@@ -4,8 +4,8 @@ import Linux
 import TestKit
 import Testing
 
-/// How the recorded state was made. It is kept to be read, and runs only when `SLUICE_MAKE_GOLDEN` names a folder for what it makes:
-/// the recorded state is of the program of its day, and making it again would lose what it is for.
+/// The recording of the golden state. It is kept for reading, and runs only if `SLUICE_MAKE_GOLDEN` names a folder for
+/// its output: the recorded state is that of the program of its day, and a new recording would lose this purpose.
 @Suite("Recording of the golden state", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
 struct GoldenMaker {
     private static let place = getenv("SLUICE_MAKE_GOLDEN").map { FilePath(String(cString: $0)) }
@@ -34,7 +34,7 @@ struct GoldenMaker {
         try await record(scene, servers, place)
     }
 
-    /// Every server that an upload is on its way to.
+    /// Every server to which an upload is in progress.
     private final class Servers {
         let s3: S3Emulator
         let form: FormServer
@@ -64,7 +64,7 @@ struct GoldenMaker {
     }
 
     private func drop(_ scene: GoldenScene, _ path: String, _ size: Int) throws {
-        // Whole at once: nothing is taken up half written.
+        // The file appears complete, so it is not taken up half written.
         let beside = try scene.folder.write("beside", GoldenScene.content(path, size))
         let target = scene.root.appending(FilePath("drop/\(path)"))
         try Files.makeFolders(target.parent)
@@ -77,7 +77,8 @@ struct GoldenMaker {
         }
     }
 
-    /// A file that a folder has whole, under its hidden name. The marker goes, so that nothing is renamed there.
+    /// A complete copy of a file in a folder, under its hidden name. The marker is removed, so that no file is renamed
+    /// there.
     private func copied(_ scene: GoldenScene) async throws {
         let marker = try scene.folder.write("archive/.there", [])
         try await scene.start(crashingAt: "part-synced:1")
@@ -86,7 +87,7 @@ struct GoldenMaker {
         try Files.removeIfPresent(marker)
     }
 
-    /// Uploads that are over, or wait for a reason.
+    /// Uploads that have ended, or wait for a reason.
     private func finished(_ scene: GoldenScene) async throws {
         try drop(scene, "nas/small 1.mp4", 3000)
         try drop(scene, "nas/sub/small 2.mp4", 4000)
@@ -94,7 +95,7 @@ struct GoldenMaker {
         try drop(scene, "both/clip.xml", 300)
         try drop(scene, "moved/away.mp4", 5000)
         try drop(scene, "limited/1.mp4", 5000)
-        // Two of nas, four of both, one of moved, one of limited.
+        // Two uploads of nas, four of both, one of moved, one of limited.
         try await status(scene, "completed", 8)
         try drop(scene, "limited/2.mp4", 400_000)
         let twin = try scene.folder.write("beside", GoldenScene.content("moved/away.mp4", 5000))
@@ -106,7 +107,7 @@ struct GoldenMaker {
         try drop(scene, "place/there.mp4", 7000)
         try drop(scene, "export/made.mp4", 7000)
         try await status(scene, "failed", 1)
-        // A recording that says when it was made.
+        // A recording that contains its time.
         try Files.makeFolders(scene.root.appending("drop/nas"))
         try await scene.shell(
             "cp \"$1\" \"$2/.tmp.part\"; mv \"$2/.tmp.part\" \"$2/camera.mov\"",
@@ -117,11 +118,11 @@ struct GoldenMaker {
         try await status(scene, "completed", 10)
     }
 
-    /// What a person has said.
+    /// Commands of a person.
     private func byHand(_ scene: GoldenScene, _ servers: Servers) async throws {
         func upload(_ name: String) -> String { scene.root.appending(FilePath("drop/\(name)")).display }
         _ = try await scene.must("retry", [upload("refused/no.mp4")])
-        try await eventually("it was refused again", every: .milliseconds(100)) {
+        try await eventually("the upload has been refused again", every: .milliseconds(100)) {
             try await scene.ask("show", ["--json", upload("refused/no.mp4")])?.contains("\"generation\":2") == true
         }
         try await status(scene, "failed", 1)
@@ -137,30 +138,30 @@ struct GoldenMaker {
         _ = try await scene.must(
             "add",
             [file.display, "--to", "away", "--key", "report-1", "--context", "case=7", "--header", "X-Case: 7"])
-        // Cancelled on its way; the bucket refuses to forget it.
+        // The upload was cancelled in progress; the bucket refuses to remove it.
         servers.s3.script(
             .abort, .error(503, "SlowDown"), .error(503, "SlowDown"), .error(503, "SlowDown"),
             .error(503, "SlowDown"))
         try drop(scene, "bucket/cancelled.mp4", 12_000_000)
-        try await eventually("a part of it is there", every: .milliseconds(50)) {
+        try await eventually("the bucket has a part of the upload", every: .milliseconds(50)) {
             servers.s3.uploads.values.contains { !$0.parts.isEmpty }
         }
         _ = try await scene.must("cancel", [upload("bucket/cancelled.mp4")])
     }
 
-    /// Uploads that a kill finds on their way, one to each kind of destination.
+    /// Uploads in progress at the kill, one to each kind of destination.
     private func onTheirWay(_ scene: GoldenScene, _ servers: Servers) async throws {
         for name in ["nas", "form", "video"] { try drop(scene, "\(name)/large.mp4", 1_200_000) }
         for name in ["oss", "vod"] { try drop(scene, "\(name)/large.mp4", 2_000_000) }
         try drop(scene, "bucket/large.mp4", 17_000_000)
-        // Begun by another program, and nothing of it sent.
+        // An upload begun by another program, without any byte.
         let port = try #require(scene.places["NAS"]?.split(separator: ":").last.flatMap { Int($0) })
         let wire = try Wire(port: port)
         try await wire.send(
             "POST /files/ HTTP/1.1\r\nHost: x\r\nTus-Resumable: 1.0.0\r\nUpload-Length: 4000\r\n"
                 + "Upload-Metadata: filename YmVndW4ubXA0\r\nContent-Length: 0\r\n\r\n")
         #expect(try await wire.reply().status == 201)
-        // Bytes that are handed over, and not whole yet.
+        // Bytes that are handed over, and are not complete yet.
         let handing = try Child(
             "/bin/sh",
             [
@@ -169,7 +170,8 @@ struct GoldenMaker {
             ], output: scene.root.appending("logs/handing.out"), errors: scene.root.appending("logs/handing.err"))
         defer { handing.end(with: SIGKILL) }
         try await eventually(
-            "each is on its way; the log says \(scene.log())", within: .seconds(30), every: .milliseconds(100)
+            "each upload has acknowledged bytes; the log says \(scene.log())", within: .seconds(30),
+            every: .milliseconds(100)
         ) {
             guard let text = try await scene.ask("list", ["--json"]) else { return false }
             let going = text.split(separator: "\"id\":").filter { $0.contains("/large.mp4\"") }

@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 @testable import TestKit
 
-/// Uploads of the recorded state go on where they were, each at a server that has what was acknowledged.
+/// Uploads of the recorded state resume where they were, each at a server that has the acknowledged bytes.
 @Suite("Uploads of a recorded state", .timeLimit(.minutes(Patience.minutes(1))))
 struct GoldenResumeTests {
     private struct Ids {
@@ -26,7 +26,7 @@ struct GoldenResumeTests {
         scene.places["VIMEO"] = vimeo.url
         scene.places["VIMEOBYTES"] = vimeo.bytesURL
         try await scene.loadWithReceiver()
-        // Nothing is hidden from the folder any more.
+        // The folder contains no hidden file any more.
         try scene.folder.write("archive/.there", [])
         fill(bucket)
         vimeo.change { state in
@@ -38,7 +38,7 @@ struct GoldenResumeTests {
         let part = try FileStatus(at: scene.root.appending(FilePath("archive/.large.mp4.sluice-\(ids.archive)-1.part")))
         try await scene.start()
         let wanted = [ids.nas, ids.form, ids.video, ids.bucket, ids.archive]
-        try await eventually("each is complete; the log says \(scene.log())", every: .milliseconds(100)) {
+        try await eventually("each upload is complete; the log says \(scene.log())", every: .milliseconds(100)) {
             let page = try JSONTree(try await scene.must("list", ["--list", "completed", "--json"]))
             return Set(page["uploads"]?.items.compactMap { $0["id"]?.text } ?? []).isSuperset(of: wanted)
         }
@@ -59,13 +59,15 @@ struct GoldenResumeTests {
         // The bodies that reached each server, by its own count.
         #expect(form.received < 900_000 + 60_000)
         #expect(vimeo.state.withLock { $0.received } == 1_200_000 - 262_144)
-        // What each attempt sent: less than the whole file. It includes segments that the kernel repeats when an
-        // acknowledgement is late, as on a loaded machine: 64 KiB each.
+        // The bytes that each attempt sent are less than the whole file. They include segments that the kernel repeats
+        // when an acknowledgement is late, as on a loaded machine: 64 KiB each.
         let sent = try sent(scene)
         for name in ["nas", "video", "form"] { #expect(try #require(sent[name]) < 1_200_000) }
         #expect(sent["archive"] == 1_854_272)
-        // The bucket forgets what a person has cancelled.
-        try await eventually("what was cancelled is gone", every: .milliseconds(50)) { bucket.uploads.isEmpty }
+        // The bucket removes the uploads that a person has cancelled.
+        try await eventually("the bucket has removed the cancelled upload", every: .milliseconds(50)) {
+            bucket.uploads.isEmpty
+        }
     }
 
     @Test("an OSS bucket and ApsaraVideo VOD are queried for the upload of the checkpoint")
@@ -83,7 +85,7 @@ struct GoldenResumeTests {
         }
         try await scene.start()
         for upload in uploads {
-            try await eventually("it asks for \(upload), and not \(server.seen)", every: .milliseconds(50)) {
+            try await eventually("a request names \(upload); so far \(server.seen)", every: .milliseconds(50)) {
                 server.seen.contains { $0.hasPrefix("GET ") && $0.contains(upload) }
             }
         }
@@ -134,7 +136,7 @@ struct GoldenResumeTests {
 
     // MARK: Servers
 
-    /// With the first part of one upload, and of one that was cancelled.
+    /// Adds the first part of one upload, and of one that was cancelled.
     private func fill(_ bucket: S3Emulator) {
         bucket.change { state in
             for (id, key) in [("2~2/+=%", "large.mp4"), ("2~1/+=%", "cancelled.mp4")] {
@@ -146,7 +148,7 @@ struct GoldenResumeTests {
         }
     }
 
-    /// With the first three blocks.
+    /// A server with the first three blocks.
     private func form(in scene: GoldenScene) throws -> FormServer {
         var options = FormServer.Options()
         options.block = 100_000
@@ -162,7 +164,7 @@ struct GoldenResumeTests {
         return server
     }
 
-    /// Bytes that each destination's attempt has sent, as the log says.
+    /// Bytes that each destination's attempt has sent, from the log.
     private func sent(_ scene: GoldenScene) throws -> [String: Int64] {
         let lines = try scene.daemon?.complained().split(separator: "\n") ?? []
         return Dictionary(
@@ -177,7 +179,7 @@ struct GoldenResumeTests {
 }
 
 extension GoldenScene {
-    /// The receiver stands before the database is filled: checkpoints name its port.
+    /// The receiver is started before the database is filled, because checkpoints name its port.
     func loadWithReceiver() async throws {
         try await load(before: startReceiver)
     }

@@ -11,7 +11,7 @@ final class GoldenScene {
     var root: FilePath { folder.path }
     var state: FilePath { root.appending("state") }
     var config: FilePath { root.appending("sluice.yaml") }
-    /// What stands in place of the words in braces; a server that is not named refuses every connection.
+    /// Replacements for the words in braces; a server that is not named refuses every connection.
     var places = [
         "NAS": "http://127.0.0.1:1", "S3": "http://127.0.0.1:1", "FORM": "http://127.0.0.1:1",
         "VIMEO": "http://127.0.0.1:1", "VIMEOBYTES": "http://127.0.0.1:2", "OSS": "http://127.0.0.1:1",
@@ -50,7 +50,7 @@ final class GoldenScene {
         return FilePath(bytes: buffer.prefix(max(0, count))).parent.appending("sluice")
     }
 
-    /// `text` with each word in braces replaced.
+    /// Returns `text` with each word in braces replaced.
     func filled(_ text: String) -> String {
         var words = places
         words["ROOT"] = root.display
@@ -95,14 +95,14 @@ final class GoldenScene {
 
     func killReceiver() { receiver?.end(with: SIGKILL) }
 
-    /// What a verb prints; `nil` when it ends with another status than 0.
+    /// The output of a verb; `nil` if its status is not 0.
     func ask(_ verb: String, _ words: [String] = []) async throws -> String? {
         let name = hexadecimal(Random.bytes(6))
         let child = try start(name, [verb, "--config", config.display] + words)
         return try await child.end(within: .seconds(20)) == .status(0) ? try child.printed() : nil
     }
 
-    /// The same, and it is an error when it fails.
+    /// The output of a verb that must succeed.
     func must(_ verb: String, _ words: [String] = []) async throws -> String {
         let name = hexadecimal(Random.bytes(6))
         let child = try start(name, [verb, "--config", config.display] + words)
@@ -134,7 +134,8 @@ final class GoldenScene {
 
     func log() -> String { String((try? daemon?.complained())?.suffix(4000) ?? "") }
 
-    /// Content that packs well and is another one in each place: eight bytes of the file's name and the block's number, repeated.
+    /// Content that compresses well and differs in each place: eight bytes of the file's name and the block's number,
+    /// repeated.
     static func content(_ name: String, _ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 4096)

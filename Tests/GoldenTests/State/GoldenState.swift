@@ -23,7 +23,7 @@ extension GoldenScene {
         try database.execute(filled(try fixture("more.sql")))
     }
 
-    /// Lends the database, while no daemon has it.
+    /// Opens the database for `body`, while no daemon uses it.
     func withDatabase<R>(_ body: (Connection) throws -> R) throws -> R {
         let database = try Connection(path: state.appending("sluice.db"))
         defer { database.close() }

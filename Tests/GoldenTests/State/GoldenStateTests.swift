@@ -5,14 +5,14 @@ import Testing
 
 @testable import Store
 
-/// The program of the working copy opens a state that an earlier one left when it was killed.
+/// The program of the working copy opens a state that an earlier program left when it was killed.
 @Suite("Recorded state", .timeLimit(.minutes(Patience.minutes(1))))
 struct GoldenStateTests {
     @Test("every row survives and is shown as before")
     func kept() async throws {
         let scene = try GoldenScene()
         try await scene.load()
-        // Nothing is to move while it is looked at.
+        // No value may change during the comparison.
         try scene.withDatabase {
             try $0.execute("INSERT INTO pause (scope, name, since) VALUES ('all', '', 1795659061000)")
         }
@@ -33,7 +33,8 @@ struct GoldenStateTests {
         try RecordedWords.expect("../state/shown.txt", shown)
     }
 
-    /// What a start changes is left out: leases and states of what was on its way, and what is counted again.
+    /// The tables without the values that a start changes: leases and states of uploads in progress, and recomputed
+    /// counts.
     private func tables(of scene: GoldenScene) throws -> [String: Set<String>] {
         let changing: [String: Set<String>] = [
             "upload": ["state", "lease_owner", "leased_at", "backoff_until", "trouble", "troubled_at", "tried_again"],
@@ -48,7 +49,7 @@ struct GoldenStateTests {
             uniqueKeysWithValues: try names.map { ($0, try scene.table($0, without: changing[$0] ?? [])) })
     }
 
-    /// What `list`, `show`, `usage` and `events` print that stays the same from one start to the next.
+    /// The output of `list`, `show`, `usage` and `events` that stays the same from one start to the next.
     private func shown(by scene: GoldenScene, events last: Int) async throws -> [String] {
         var lines: [String] = []
         for list in ["ongoing", "completed", "failed", "cancelled", "history"] {
@@ -87,12 +88,12 @@ struct GoldenStateTests {
         return JSONTree.object(fields).lines()
     }
 
-    /// Each type of event with what its first one says.
+    /// Each type of event with the content of its first one.
     private func events(of scene: GoldenScene, _ last: Int) async throws -> [String] {
         let follower = try scene.start(
             "events", ["events", "--since", "0", "--json", "--config", scene.config.display])
         defer { follower.end(with: 9) }
-        let lines = try await eventually("\(last) events are told", every: .milliseconds(50)) {
+        let lines = try await eventually("the follower has printed \(last) events", every: .milliseconds(50)) {
             let lines = try follower.printed().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             return lines.count >= last ? Array(lines.prefix(last)) : nil
         }

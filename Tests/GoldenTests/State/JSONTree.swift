@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Any JSON, as a test compares it.
+/// Any JSON, in a form that a test can compare.
 indirect enum JSONTree: Decodable, Hashable {
     case null
     case flag(Bool)

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Store
 
-/// Words that a newer program may have written into the database: kept and shown as they are, and nothing is lost for them.
+/// Words that a newer program may have written into the database: they are kept and shown unchanged, and nothing is
+/// lost because of them.
 @Suite("Unknown words in a state", .timeLimit(.minutes(Patience.minutes(1))))
 struct UnknownValuesTests {
     private let upload = "01M8ASXH4472EQFRTPZFH45M9A"
@@ -86,16 +87,16 @@ struct UnknownValuesTests {
             status["exceptions"]?.items.map { "\($0["scope"]?.text ?? "") \($0["kind"]?.text ?? "")" } ?? []
         #expect(exceptions.contains("orbit gravity") && exceptions.contains("all gravity"), "\(exceptions)")
         #expect(status["limit"] == nil)
-        // What a pause of an unknown kind holds is not known, so that nothing goes before a person ends it.
+        // The scope of a pause of an unknown kind is unknown, so no upload runs before a person ends it.
         let why = try await scene.must("why", ["01M8ASXH4472EQFRTPZFH45M7Z"])
         #expect(why.contains("paused"), "\(why)")
         let follower = try scene.start(
             "events", ["events", "--since", "114", "--json", "--config", scene.config.display])
-        try await eventually("the event is told", every: .milliseconds(50)) {
+        try await eventually("the follower has printed the unknown event", every: .milliseconds(50)) {
             try follower.printed().contains("\"type\":\"teleported\"")
         }
         follower.end(with: 9)
-        // Nothing is done to an upload of an unknown state.
+        // An upload of an unknown state is not changed.
         #expect(try await scene.ask("cancel", [other]) == nil)
         _ = try await scene.must("resume", ["--all"])
         let resumed = try JSONTree(try await scene.must("status", ["--json"]))
@@ -111,7 +112,7 @@ struct UnknownValuesTests {
             try scene.rows("SELECT json_extract(body, '$.type') FROM checkpoint WHERE upload = '\(upload)'") == [
                 "teleporter"
             ])
-        // It counts where what went over networks of an unknown kind does.
+        // Its bytes count like all bytes over networks of an unknown kind.
         let store = try await Store.open(scene.state, clocks: SystemClocks(), sorting: .newestFirst)
         let since = WallTime(milliseconds: 0)
         #expect(
@@ -122,7 +123,7 @@ struct UnknownValuesTests {
             try await store.read { try $0.ledger.spent(since: since, destination: "refused", networks: [.metered]) }
                 .bytes == 0)
         await store.close()
-        // The copy of an asset of an unknown state may be all that is left of a file.
+        // The copy of an asset of an unknown state may be the last copy of a file.
         #expect(try Files.read(scene.root.appending("staging/11")).count == 2000)
     }
 }

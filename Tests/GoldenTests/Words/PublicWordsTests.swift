@@ -152,7 +152,7 @@ struct PublicWordsTests {
         #expect(RecordedWords.difference(from: ["a", "b", "c"], to: ["a", "x", "c", "d"]) == "- 2: b\n+ 2: x\n+ 4: d")
     }
 
-    /// What a verb prints, by lines.
+    /// The output of a verb, by lines.
     private func print(_ words: [FilePath]) async throws -> [String] {
         let kept = Mutex<[UInt8]>([])
         let status = await Shell.run(

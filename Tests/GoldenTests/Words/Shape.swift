@@ -62,7 +62,7 @@ enum Shape {
     private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let path: String
         let record: Record
-        /// What was asked whether it is null may be absent.
+        /// Keys that were checked for null: their values may be absent.
         private final class Optionals { var names: Set<String> = [] }
         private let optionals = Optionals()
 

@@ -4,7 +4,7 @@ import Glibc
 import Linux
 import TestKit
 
-/// Words that stand in no table of the program: found in its sources.
+/// Words that no table of the program contains: found in its sources.
 enum SourceWords {
     /// Names of the fields of log lines: the keys of the literals in calls like `log.notice("…", ["path": …])`.
     static func logFields() throws -> [String] {
@@ -17,8 +17,8 @@ enum SourceWords {
         return names.sorted()
     }
 
-    /// Codes of failures: `code: "…"`, and what stands behind the class of a failure, or is the first word of a refusal;
-    /// and constants that are such codes.
+    /// Codes of failures: `code: "…"`, the argument after the class of a failure, the first word of a refusal, and
+    /// constants that are such codes.
     static func failureCodes() throws -> [String] {
         let classes = [
             "local", "config", "auth", "quota", "permanent", "transient", "protocol", "protocol`", "cancelled",
@@ -57,11 +57,12 @@ enum SourceWords {
     }
 }
 
-/// The bytes of one source file. Looked through with memchr and memcmp, since generic searches are slow without optimisation.
+/// The bytes of one source file. Searched with memchr and memcmp, because generic searches are slow without
+/// optimisation.
 struct SourceBytes {
     let bytes: [UInt8]
 
-    /// Where `mark` ends, each time it occurs.
+    /// The end of each occurrence of `mark`.
     func places(of mark: String) -> [Int] {
         let mark = Array(mark.utf8)
         return bytes.withUnsafeBytes { text in
@@ -110,7 +111,7 @@ struct SourceBytes {
         return keys
     }
 
-    /// Where the quote is that ends a text; values in it, `\(…)`, are passed over.
+    /// The position of the quote that ends a text; values in it, `\(…)`, are skipped.
     private func endOfText(at start: Int) -> Int {
         var index = start
         while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {

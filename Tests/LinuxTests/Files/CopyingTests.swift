@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Copying and the kernel")
 struct CopyingTests {
-    /// On a thread of its own, since tests share theirs.
+    /// Runs on a separate thread, because tests share theirs.
     private func onThread<R: Sendable>(_ body: @escaping @Sendable () -> R) async throws -> R {
         try await blocking { body() }
     }

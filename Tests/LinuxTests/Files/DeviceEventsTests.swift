@@ -26,7 +26,9 @@ struct DeviceEventsTests {
         let other = try DeviceEvents(of: "no_such_class") { counts.others.add(1, ordering: .relaxed) }
         for number in 1...3 {
             try DeviceEvent.make()
-            try await eventually("event \(number) is told") { counts.told.load(ordering: .relaxed) >= number }
+            try await eventually("event \(number) has been delivered") {
+                counts.told.load(ordering: .relaxed) >= number
+            }
         }
         #expect(counts.others.load(ordering: .relaxed) == 0)
         events.stop()

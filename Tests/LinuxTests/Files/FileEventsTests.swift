@@ -26,7 +26,7 @@ struct FileEventsTests {
     private func listen(to name: FilePath, limit: Int = .max) async throws -> FileEvents {
         let path = folder.path.appending(name)
         let events = try FileEvents(limit: limit) { [reports] in reports.add(path) }
-        try await isTold("it watches") { events.watch([path]) }
+        try await isTold("the start of watching is reported") { events.watch([path]) }
         return events
     }
 
@@ -41,17 +41,21 @@ struct FileEventsTests {
         let events = try await listen(to: "run/camera/recording")
         #expect(events.unheard.isEmpty)
         let (run, camera) = (folder.path.appending("run"), folder.path.appending("run/camera"))
-        try await isTold("a folder of the way") { try Files.makeFolders(run) }
-        try await isTold("the next one") { try Files.makeFolders(camera) }
-        try await isTold("the file") { try folder.write("run/camera/recording", []) }
-        try await isTold("it goes") { try Files.remove(camera.appending("recording")) }
-        try await isTold("another takes its name") {
+        try await isTold("the first folder of the path is reported") { try Files.makeFolders(run) }
+        try await isTold("the second folder is reported") { try Files.makeFolders(camera) }
+        try await isTold("the new file is reported") { try folder.write("run/camera/recording", []) }
+        try await isTold("the removal of the file is reported") { try Files.remove(camera.appending("recording")) }
+        try await isTold("the replacement of the file is reported") {
             try folder.write("run/camera/other", [])
             try Files.rename(camera.appending("other"), to: camera.appending("recording"))
         }
-        try await isTold("a folder above is moved away") { try Files.rename(run, to: folder.path.appending("away")) }
-        try await isTold("and comes back") { try Files.rename(folder.path.appending("away"), to: run) }
-        try await isTold("the way is heard as before") { try Files.remove(camera.appending("recording")) }
+        try await isTold("the move of a folder above is reported") {
+            try Files.rename(run, to: folder.path.appending("away"))
+        }
+        try await isTold("the return of the folder is reported") {
+            try Files.rename(folder.path.appending("away"), to: run)
+        }
+        try await isTold("a later removal is reported") { try Files.remove(camera.appending("recording")) }
         events.stop()
     }
 
@@ -61,10 +65,10 @@ struct FileEventsTests {
         let path = folder.path.appending("a/b/c/d/recording")
         for _ in 0..<50 {
             try folder.write("a/b/c/d/recording", [])
-            try await eventually("the last event came when it was there") { reports.isThere }
+            try await eventually("the last event came while the file existed") { reports.isThere }
             try Files.remove(path)
             try Files.rename(folder.path.appending("a/b"), to: folder.path.appending("b"))
-            try await eventually("the last event came when it was gone") { !reports.isThere }
+            try await eventually("the last event came after the file was gone") { !reports.isThere }
             for gone in ["b/c/d", "b/c", "b", "a"] as [FilePath] { rmdir(folder.path.appending(gone).display) }
         }
         events.stop()
@@ -74,9 +78,9 @@ struct FileEventsTests {
     func others() async throws {
         try folder.write("run/other", [])
         let events = try await listen(to: "run/recording")
-        // A disk that another test mounts is an event as well: then the round proves nothing.
+        // A disk that another test mounts causes an event as well, and then the round proves nothing.
         let mounts = try MountEvents()
-        try await eventually("a round in which nothing was mounted") {
+        try await eventually("a round has passed without a mount") {
             _ = mounts.hasCome()
             let before = reports.count
             for number in 0..<50 {
@@ -84,9 +88,11 @@ struct FileEventsTests {
                 try folder.write(FilePath("run/recording.\(number)"), [1])
                 try Files.remove(folder.path.appending(FilePath("run/\(number)")))
             }
-            try await isTold("the file") { try folder.write("run/recording", []) }
+            try await isTold("the new file is reported") { try folder.write("run/recording", []) }
             let count = reports.count - before
-            try await isTold("it goes") { try Files.remove(folder.path.appending("run/recording")) }
+            try await isTold("the removal of the file is reported") {
+                try Files.remove(folder.path.appending("run/recording"))
+            }
             if mounts.hasCome() { return false }
             #expect(count == 1)
             return true
@@ -101,15 +107,17 @@ struct FileEventsTests {
         try folder.write("run/other", [])
         let events = try FileEvents { [reports] in reports.raise() }
         events.watch([folder.path.appending("run/recording")])
-        try await eventually("it watches") { reports.count == 1 }
+        try await eventually("the listener watches") { reports.count == 1 }
         let before = reports.count
         let elsewhere = try DeadDisk()
-        try await isTold("the file") { try folder.write("run/recording", []) }
+        try await isTold("the new file is reported") { try folder.write("run/recording", []) }
         #expect(reports.count == before + 1)
         let here = try DeadDisk(at: folder.path.appending("run"))
-        try await eventually("it is told") { events.unheard.values.contains { $0.contains("mounted from elsewhere") } }
-        try await isTold("it is taken away") { here.release() }
-        try await eventually("it is heard of again") { events.unheard.isEmpty }
+        try await eventually("the missing events of the path are reported") {
+            events.unheard.values.contains { $0.contains("mounted from elsewhere") }
+        }
+        try await isTold("the unmount is reported") { here.release() }
+        try await eventually("the events of the path are no longer missing") { events.unheard.isEmpty }
         elsewhere.release()
         events.stop()
     }
@@ -121,9 +129,11 @@ struct FileEventsTests {
         few.stop()
         let events = try await listen(to: "run/recording")
         events.watch(["/proc/self/nothing"])
-        try await eventually("it is said") { events.unheard["/proc/self/nothing"]?.contains("does not report") == true }
+        try await eventually("the missing events of the path are reported") {
+            events.unheard["/proc/self/nothing"]?.contains("does not report") == true
+        }
         events.watch([])
-        try await eventually("nothing is left to hear of") { events.unheard.isEmpty }
+        try await eventually("no path is reported without events") { events.unheard.isEmpty }
         events.stop()
     }
 }

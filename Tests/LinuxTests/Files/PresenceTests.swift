@@ -151,7 +151,7 @@ struct OpenFilesTests {
     @Test("a process that cannot be inspected makes the answer uncertain")
     func closed() throws {
         let path = try folder.write("a", noise(10))
-        // A file that is not a folder cannot be listed, like a forbidden one.
+        // A file cannot be listed like a folder, as a forbidden one cannot.
         try Files.makeFolders(folder.path.appending("proc/12"))
         #expect(makeLink(to: "fd", at: folder.path.appending("proc/12/fd")))
         let answer = try answer(path, root: folder.path.appending("proc"))
@@ -166,7 +166,7 @@ struct OpenFilesTests {
         for name in ["fd", "fdinfo"] { try Files.makeFolders(process.appending(FilePath(name))) }
         #expect(makeLink(to: path, at: process.appending("fd/3")))
         _ = try folder.write("proc/12/maps", [])
-        // It was closed meanwhile.
+        // The file was closed meanwhile.
         #expect(try answer(path, root: folder.path.appending("proc")).closed == 0)
         for text in ["", "flags:\t0100001\n"] {
             _ = try folder.write("proc/12/fdinfo/3", Array(text.utf8))
@@ -174,7 +174,7 @@ struct OpenFilesTests {
             #expect(answer.closed == (text.isEmpty ? 1 : 0) && answer.writer == (text.isEmpty ? .unknown : .present))
         }
         try Files.removeIfPresent(process.appending("fdinfo/3"))
-        // A folder cannot be read as a file, like a forbidden file.
+        // A folder cannot be read as a file, as a forbidden file cannot.
         try Files.makeFolders(process.appending("fdinfo/3"))
         #expect(try answer(path, root: folder.path.appending("proc")).closed == 1)
     }

@@ -48,7 +48,7 @@ struct SlowDiskTests {
         let disk = SlowDisk(patience: .milliseconds(20))
         let gate = Gate()
         let hasBegun = ConditionLock(false)
-        // On a busy machine the time may be over before the work has begun, and then nothing hangs.
+        // On a busy machine the time may end before the work has begun, and then no work hangs.
         repeat {
             await #expect(throws: SlowDisk.Silent.self) {
                 try await disk.run { _ in
@@ -59,7 +59,7 @@ struct SlowDiskTests {
         } while !hasBegun.withLock { $0 }
         await #expect(throws: SlowDisk.Silent.self) { try await disk.run { _ in 1 } }
         gate.open()
-        try await eventually("the work is back") { (try? await disk.run { _ in 1 }) == 1 }
+        try await eventually("the disk accepts work again") { (try? await disk.run { _ in 1 }) == 1 }
     }
 
     @Test("work with progress is not abandoned, however long it takes")
@@ -82,12 +82,12 @@ struct SlowDiskTests {
         let gate = Gate()
         let hanging = Task { try await disk.run { _ in gate.wait() } }
         let busy = Task { try await disk.run { pulse in while true { try pulse.beat() } } }
-        try await eventually("it waits") { gate.waiting == 1 }
+        try await eventually("the work hangs") { gate.waiting == 1 }
         for task in [hanging, busy] {
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }
-        #expect(try await disk.run { _ in 1 } == 1, "others go on")
+        #expect(try await disk.run { _ in 1 } == 1, "the disk accepts other work")
         gate.open()
     }
 }
@@ -139,7 +139,7 @@ struct MountPointTests {
         #expect(try MountPoint("/").holds(opened, named: folder.path))
         let bare = MountPoint(folder.path)
         #expect(try !bare.holds(opened, named: folder.path))
-        #expect(try !bare.holds(opened, named: folder.path), "nor when it is asked again")
+        #expect(try !bare.holds(opened, named: folder.path), "a second check gives the same answer")
     }
 
     @Test("mounting and unmounting are detected", .enabled(if: SmallDisk.isPossible, "mounting needs root"))

@@ -61,10 +61,10 @@ struct SourceFolderTests {
         let text = try #require(refusal(SourceFolders()[direct]))
         #expect(text.contains("direct") && text.contains("61002") && text.contains("chown -h"))
         #expect(refusal(SourceFolders()[direct.appending("sub")]) != nil)
-        // An allowed link that leads through a forbidden one.
+        // An allowed link leads through a forbidden one.
         let outer = try link("outer", to: "direct/sub", of: 0)
         #expect(refusal(SourceFolders()[outer]) != nil)
-        // To a directory of root's: a link of mallory's still belongs to mallory.
+        // The link leads to a directory of root: a link of mallory still belongs to mallory.
         #expect(refusal(SourceFolders()[try link("etc", to: "/etc", of: mallory)]) != nil)
     }
 
@@ -84,14 +84,14 @@ struct SourceFolderTests {
         let folder = folders[path]
         #expect(refusal(folder) == nil)
         #expect(refusal(folder) == nil)
-        // Another directory of alice's: a restored backup.
+        // Another directory of alice: a restored backup.
         try Files.rename(path, to: temporary.path.appending("old"))
         _ = try directory("drop", of: alice)
         #expect(refusal(folder) == nil)
         try Files.rename(path, to: temporary.path.appending("older"))
         _ = try directory("drop", of: mallory)
         #expect(refusal(folder)?.contains("61002") == true)
-        #expect(refusal(folder) != nil, "it does not become right by being looked at")
+        #expect(refusal(folder) != nil, "a second check refuses it too")
         // The first directory is back.
         try Files.rename(path, to: temporary.path.appending("foreign"))
         try Files.rename(temporary.path.appending("older"), to: path)
@@ -114,7 +114,7 @@ struct SourceFolderTests {
         #expect(refusal(SourceFolders(remembered: [path: known])[path]) != nil)
         let status = try FileStatus(at: path)
         let same = FolderIdentity(fileSystem: nil, inode: status.inode, born: status.born, owner: alice)
-        #expect(refusal(SourceFolders(remembered: [path: same])[path]) == nil, "a chown alone is no other directory")
+        #expect(refusal(SourceFolders(remembered: [path: same])[path]) == nil, "a chown alone makes no other directory")
         // Without a birth time the inode number alone proves nothing: the next directory gets the same number at once.
         let ageless = FolderIdentity(fileSystem: nil, inode: status.inode, born: nil, owner: alice)
         #expect(refusal(SourceFolders(remembered: [path: ageless])[path]) != nil)
@@ -130,7 +130,7 @@ struct SourceFolderTests {
         #expect(refusal(folders[path])?.contains("sluice folder accept cam") == true)
         rule.requirement = FolderRequirement(mount: "/")
         folders.apply([rule])
-        #expect(refusal(folders[path]) != nil, "`mount: /` asks for nothing")
+        #expect(refusal(folders[path]) != nil, "`mount: /` requires nothing")
         rule.requirement = FolderRequirement(file: ".here")
         folders.apply([rule])
         #expect(refusal(folders[path]) == nil)

@@ -164,7 +164,7 @@ struct BusFuzzTests {
                     let size = Int.random(in: 1...200, using: &round.dice)
                     for message in try stream.parse(rest.prefix(size)) {
                         guard let value = message.values?.first else { continue }
-                        // Every question gets this answer.
+                        // Every query gets this answer.
                         for question in mirror.nextQuestions() { mirror.apply(.value(value), to: question) }
                         mirror.invalidate(about: message.path ?? "/")
                     }
@@ -190,7 +190,7 @@ struct BusFuzzTests {
         try Fuzz("bus greeting", rounds: 3000).each(mutator) { round in
             var stream = BusStream()
             do throws(BusError) { _ = try stream.parse(round.input) } catch {
-                try round.expect(error.description.utf8.count < 20_000, "a long complaint")
+                try round.expect(error.description.utf8.count < 20_000, "the error is too long")
             }
         }
     }

@@ -52,7 +52,7 @@ struct NetlinkTests {
         #expect(NetlinkMessage.all(in: (one + two)[...])?.map(\.type) == [16, 24])
         #expect(NetlinkMessage.all(in: []) == [])
         for cut in 1..<one.count {
-            #expect(NetlinkMessage.all(in: one.dropLast(cut)) == nil, "\(cut) bytes are missing")
+            #expect(NetlinkMessage.all(in: one.dropLast(cut)) == nil, "\(cut) bytes are cut off")
         }
         for length in [UInt32(0), 1, 15, UInt32(one.count + 1), 0x7FFF_FFFF, 0xFFFF_FFFF] {
             #expect(NetlinkMessage.all(in: (raw(length) + one.dropFirst(4))[...]) == nil, "length \(length)")
@@ -72,7 +72,7 @@ struct NetlinkTests {
         let odd = NetlinkAttributes((raw(UInt16(7)) + raw(UInt16(4)) + [1, 2, 3, 0])[...])
         #expect(odd.number(4, as: Int32.self) == nil)
         let flagged = NetlinkAttributes((raw(UInt16(8)) + raw(UInt16(0x8004)) + raw(Int32(7)))[...])
-        #expect(flagged.number(4, as: Int32.self) == 7, "the highest bits are no part of the number")
+        #expect(flagged.number(4, as: Int32.self) == 7, "the highest bits are not part of the number")
     }
 
     @Test("a request is padded, and contains its length")
@@ -263,7 +263,7 @@ struct NetworkNewsKindTests {
         #expect(kind(state: 4, is: known, after: known) == nil)
         #expect(kind(link: 8, is: other, after: known) == nil)
         #expect(kind(address: [10, 0, 0, 2], is: other, after: known) == nil)
-        // The router was asked and has not answered, does not answer, or is forgotten.
+        // The router was queried and has not answered, does not answer, or was removed.
         #expect(kind(state: 1, is: nil, after: known) == nil)
         #expect(kind(state: 0x20, is: other, after: known) == nil)
         #expect(kind(29, is: known, after: known) == nil)
@@ -298,7 +298,7 @@ struct NetlinkFuzzTests {
         try Fuzz("netlink", rounds: 3000).each(mutator) { round in
             let kind = NetworkEvents.kind(of: round.input[...])
             guard let messages = NetlinkMessage.all(in: round.input[...]) else {
-                return try round.expect(kind == .mayForbid, "what cannot be read is not told")
+                return try round.expect(kind == .mayForbid, "an unreadable message is not reported")
             }
             try round.expect(messages.count <= round.input.count / 16, "\(messages.count) messages")
             for message in messages {
@@ -309,7 +309,7 @@ struct NetlinkFuzzTests {
                     try round.expect(address.address.prefix <= 128, "\(address)")
                 }
                 if let facts = LinkFacts(message) {
-                    try round.expect(facts.below != facts.index, "on itself")
+                    try round.expect(facts.below != facts.index, "the link is below itself")
                 }
                 _ = Routes.hardwareAddress(in: message)
                 _ = Routes.neighbour(in: message)

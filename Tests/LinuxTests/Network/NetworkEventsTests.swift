@@ -78,7 +78,7 @@ struct NetworkEventsTests {
     func change(_ change: Change) async throws {
         let events = try listen()
         for words in change.words { try network.run(words) }
-        try await eventually("\(change.what) is told") { reports.all.contains { $0 >= change.kind } }
+        try await eventually("\(change.what) has been reported") { reports.all.contains { $0 >= change.kind } }
         events.stop()
     }
 
@@ -87,7 +87,7 @@ struct NetworkEventsTests {
         try network.ip("link", "set", "left1", "down")
         let events = try listen()
         try network.ip("link", "set", "left1", "up")
-        try await eventually("it is told") { reports.all.contains(.other) }
+        try await eventually("the change has been reported") { reports.all.contains(.other) }
         events.stop()
     }
 
@@ -98,10 +98,10 @@ struct NetworkEventsTests {
         let theirs = Reports()
         let others = try other.run { try NetworkEvents { theirs.add($0) } }
         try other.addCable("one", "two")
-        try await eventually("the other network's are told there") { !theirs.all.isEmpty }
+        try await eventually("the other network has reported its changes") { !theirs.all.isEmpty }
         // All earlier events come before this change.
         try network.ip("link", "set", "left0", "mtu", "1400")
-        try await eventually("a change of this one is told") { !reports.all.isEmpty }
+        try await eventually("the change of this network has been reported") { !reports.all.isEmpty }
         #expect(reports.all.allSatisfy { $0 == .other })
         mine.stop()
         others.stop()
@@ -129,12 +129,12 @@ struct NetworkEventsTests {
         }
         try answers(known)
         try answers(other, at: "10.1.0.7")
-        try await end("it is heard")
+        try await end("the unrelated change has been reported")
         #expect(!reports.all.contains(.mayForbid))
         reports.forget()
         try answers(other)
         // A change may be reported in several pieces, the last of them only now.
-        try await eventually("it is told") { reports.all.contains(.mayForbid) }
+        try await eventually("the change has been reported") { reports.all.contains(.mayForbid) }
         reports.forget()
         try network.run { try events.follow([:]) }
         try answers(known)
@@ -143,7 +143,7 @@ struct NetworkEventsTests {
         reports.forget()
         try answers(other)
         try network.run { try events.follow([router: found]) }
-        try await eventually("it has changed already") { reports.all.contains(.mayForbid) }
+        try await eventually("the earlier change has been reported") { reports.all.contains(.mayForbid) }
         events.stop()
     }
 
@@ -157,16 +157,16 @@ struct NetworkEventsTests {
             }
         }
         try network.ip("addr", "add", "10.1.0.3/24", "dev", "left0")
-        try await eventually("it is being told") { reports.all == [.other] }
-        // More than the socket's buffer holds while it is not read; and none of it forbids anything.
+        try await eventually("the listener is called with the change") { reports.all == [.other] }
+        // More than the socket's buffer holds while it is not read; none of it forbids anything.
         let folder = TemporaryFolder()
         let batch = (0..<6000).map { "addr add 10.\(100 + $0 / 250).\($0 % 250).1/32 dev left0\n" }.joined()
         try network.run(["-batch", folder.write("batch", Array(batch.utf8)).display])
         gate.changeForAll { $0 = true }
-        try await eventually("the loss is told") { reports.all.contains(.mayForbid) }
+        try await eventually("the loss of events has been reported") { reports.all.contains(.mayForbid) }
         reports.forget()
         try network.ip("link", "set", "left0", "mtu", "1400")
-        try await eventually("the next change is told") { !reports.all.isEmpty }
+        try await eventually("the next change has been reported") { !reports.all.isEmpty }
         events.stop()
     }
 
@@ -182,20 +182,22 @@ struct NetworkEventsTests {
                     own.withLock { $0?.stop() }
                 }
             }
-            try await eventually("its thread is there") { try threads(named: name) > 0 }
+            try await eventually("the thread of the listener runs") { try threads(named: name) > 0 }
             switch round % 3 {
             case 0: events.stop()
             case 1:
                 own.withLock { $0 = events }
                 reports.forget()
                 try network.ip("link", "set", "left0", "mtu", "\(1300 + round)")
-                try await eventually("it is told") { !reports.all.isEmpty }
+                try await eventually("the change has been reported") { !reports.all.isEmpty }
                 own.withLock { $0 = nil }
             default: break
             }
         }
-        try await eventually("no thread is left") { try threads(named: name) == 0 }
-        try await eventually("no socket is left") { try network.run { try socketsOfNetwork() } == sockets }
+        try await eventually("no thread of the listeners is left") { try threads(named: name) == 0 }
+        try await eventually("no socket of the listeners is left") {
+            try network.run { try socketsOfNetwork() } == sockets
+        }
     }
 }
 

@@ -16,12 +16,12 @@ struct NetworkManagerEventsTests {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("run/dbus/bus")
         let listening = try Listening("unix:path=\(socket.display)")
-        let report = try await listening.until("there is none") { $0.trouble != nil }
+        let report = try await listening.until("the missing bus is reported") { $0.trouble != nil }
         #expect(report.trouble == "D-Bus: connect \(socket.display): No such file or directory")
         #expect(!report.networkManager.isRunning && !report.modemManager.isRunning)
         for number in 0..<10 { try folder.write(FilePath("run/other \(number)"), []) }
         for number in 0..<10 { try folder.write(FilePath("run/dbus/other \(number)"), []) }
-        // Without a socket there is no time at which it would try by itself.
+        // Without a socket there is no time at which the connection would be tried without an event.
         let other = try OtherEnd(at: socket)
         try await other.accept()
         #expect(listening.count == 1)
@@ -46,7 +46,7 @@ struct NetworkManagerEventsTests {
         arguments: ["", "tcp:host=localhost,port=1", "unix:path=%zz", "unix:", ";;,="])
     func address(_ address: String) async throws {
         let listening = try Listening(address)
-        let report = try await listening.until("it is told") { $0.trouble != nil }
+        let report = try await listening.until("the trouble is reported") { $0.trouble != nil }
         #expect(report.trouble?.contains("names no Unix socket") == true)
         try await listening.stop()
     }
@@ -67,7 +67,7 @@ struct NetworkManagerEventsTests {
     func laterBus() async throws {
         let bus = try await PrivateBus()
         let waiting = try Listening(bus.address)
-        try await waiting.until("there is no bus") { $0.trouble != nil }
+        try await waiting.until("the missing bus is reported") { $0.trouble != nil }
         try await bus.start()
         let manager = try await bus.play(.networkManager)
         try await manager.tell("add_device('eth0', 1)")
@@ -78,11 +78,13 @@ struct NetworkManagerEventsTests {
         let listening = try Listening(bus.address)
         try await listening.until("eth0", is: .yes)
         bus.stop()
-        let gone = try await listening.until("the bus is gone") { $0.trouble != nil && !$0.networkManager.isRunning }
+        let gone = try await listening.until("the loss of the bus is reported") {
+            $0.trouble != nil && !$0.networkManager.isRunning
+        }
         #expect(gone.metered("eth0") == .yes)
         manager.end()
         try await bus.start()
-        try await listening.until("the bus is back") { $0.trouble == nil }
+        try await listening.until("the trouble has ended") { $0.trouble == nil }
         let again = try await bus.play(.networkManager)
         try await again.tell("add_device('eth0', 2)")
         try await listening.until("eth0", is: .no)
@@ -101,11 +103,11 @@ struct NetworkManagerEventsTests {
         }
         try await bus.start()
         let listening = try Listening(bus.address)
-        let report = try await listening.until("there is nothing") { _ in true }
+        let report = try await listening.until("a first report has come") { _ in true }
         #expect(report == NetworkReport())
         listening.events.checkAgain()
         let modems = try await bus.play(.modemManager)
-        try await listening.until("modems") { $0.modemManager.isRunning }
+        try await listening.until("ModemManager runs") { $0.modemManager.isRunning }
         let manager = try await bus.play(.networkManager)
         try await manager.tell("add_device('eth0', 4)")
         try await listening.until("eth0", is: .guessedNo)
@@ -126,7 +128,9 @@ struct NetworkManagerEventsTests {
             try await other.accept()
             other.say(Array(greeting.utf8))
         }
-        let report = try await listening.until("it is told") { $0.trouble?.contains("rejects this user") == true }
+        let report = try await listening.until("the trouble is reported") {
+            $0.trouble?.contains("rejects this user") == true
+        }
         #expect(report.trouble?.contains(greeting.prefix(8)) == true)
         try await listening.stop()
     }
@@ -138,7 +142,7 @@ struct NetworkManagerEventsTests {
         let other = try OtherEnd(at: socket)
         let listening = try Listening("unix:path=\(socket.display)", patience: .milliseconds(50))
         for _ in 0..<3 { try await other.accept() }
-        try await listening.until("it is told") { $0.trouble == "D-Bus: it does not answer" }
+        try await listening.until("the trouble is reported") { $0.trouble == "D-Bus: it does not answer" }
         try await listening.stop()
     }
 
@@ -147,16 +151,16 @@ struct NetworkManagerEventsTests {
         let bus = try await PrivateBus()
         try await bus.start()
         let (here, nowhere) = (try Listening(bus.address), try Listening("unix:path=/nowhere/at/all"))
-        try await here.until("something is told") { _ in true }
-        try await nowhere.until("something is told") { _ in true }
+        try await here.until("a first report has come") { _ in true }
+        try await nowhere.until("a first report has come") { _ in true }
         let threads = [here.thread, nowhere.thread]
         let open = try sockets(to: bus.socket)
         #expect(open == 1)
         try await here.stop()
         try await nowhere.cancel()
         // The bus closes its end once it has noticed that ours is closed.
-        try await eventually("the connection is gone") { try sockets(to: bus.socket) == 0 }
-        try await eventually("the threads are gone") {
+        try await eventually("the connection has been closed") { try sockets(to: bus.socket) == 0 }
+        try await eventually("the threads have ended") {
             try threads.allSatisfy { try FileStatus.ifPresent(at: FilePath("/proc/self/task/\($0)")) == nil }
         }
     }
@@ -178,7 +182,7 @@ private final class OtherEnd {
         listening = try systemCall("socket", on: path.display) {
             socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
         }
-        // It gets its name only when it listens: a client that finds a name without a listener is refused.
+        // The socket gets its name only when it listens: a client that finds a name without a listener is refused.
         let early = path.parent.appending("early")
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -206,7 +210,7 @@ private final class OtherEnd {
     }
 
     func say(_ bytes: [UInt8]) {
-        // A client that has left already receives nothing, which is what the test checks.
+        // A client that has left already receives nothing, which is the purpose of the test.
         _ = send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 }

@@ -19,7 +19,7 @@ struct NetworkManagerTests {
         return (bus, manager, try Listening(bus.address))
     }
 
-    @Test("each of its five metered values of a device is reported", isPossible)
+    @Test("each of NetworkManager's five metered values of a device is reported", isPossible)
     func opinions() async throws {
         let (bus, manager, listening) = try await scene()
         for metered in NetworkReport.Metered.allCases {
@@ -52,14 +52,14 @@ struct NetworkManagerTests {
         withExtendedLifetime(bus) {}
     }
 
-    @Test("if it disappears, its last values warn, and permit nothing", isPossible)
+    @Test("if NetworkManager disappears, its last values warn, and permit nothing", isPossible)
     func restart() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('eth0', 1); add_device('eth1', 2)")
         try await listening.until("eth0", is: .yes)
         try await listening.until("eth1", is: .no)
         manager.end()
-        let gone = try await listening.until("it is gone") { !$0.networkManager.isRunning }
+        let gone = try await listening.until("NetworkManager no longer runs") { !$0.networkManager.isRunning }
         #expect(gone.metered("eth0") == .yes)
         #expect(gone.metered("eth1") == .unknown)
         #expect(gone.networkManager.connectivity == .unknown)
@@ -71,7 +71,7 @@ struct NetworkManagerTests {
         try await listening.stop()
     }
 
-    @Test("while it starts, values that it has not determined yet stay as before", isPossible)
+    @Test("while NetworkManager starts, values that it has not determined yet stay as before", isPossible)
     func startup() async throws {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('eth0', 1); add_device('eth1', 2); add_device('eth2', 4)")
@@ -79,9 +79,9 @@ struct NetworkManagerTests {
             try await listening.until(name, is: metered)
         }
         try await manager.tell("change(MANAGER, NM, Startup=dbus.Boolean(True))")
-        try await listening.until("it starts") { $0.networkManager.isStarting }
+        try await listening.until("NetworkManager starts") { $0.networkManager.isStarting }
         try await manager.tell("metered('eth0', UInt32(0)); metered('eth1', UInt32(0))")
-        let starting = try await listening.until("both wait") {
+        let starting = try await listening.until("both devices are still undetermined") {
             [$0.networkManager.devices["eth0"], $0.networkManager.devices["eth1"]].allSatisfy { $0?.isCurrent == false }
         }
         #expect(starting.metered("eth0") == .yes)
@@ -97,13 +97,13 @@ struct NetworkManagerTests {
     @Test("devices appear and disappear", isPossible)
     func devices() async throws {
         let (bus, manager, listening) = try await scene()
-        try await listening.until("it runs") { $0.networkManager.isRunning }
+        try await listening.until("NetworkManager runs") { $0.networkManager.isRunning }
         #expect(listening.report?.networkManager.devices == [:])
         try await manager.tell("add_device('eth0', 4); add_device('usb0', 3)")
         try await listening.until("eth0", is: .guessedNo)
         try await listening.until("usb0", is: .guessedYes)
         try await manager.tell("remove_device('usb0')")
-        try await listening.until("usb0 is gone") { $0.networkManager.devices.keys.sorted() == ["eth0"] }
+        try await listening.until("usb0 has disappeared") { $0.networkManager.devices.keys.sorted() == ["eth0"] }
         try await listening.stop()
         withExtendedLifetime(bus) {}
     }
@@ -127,16 +127,20 @@ struct NetworkManagerTests {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('wlan0', 4, kind=2, ip_name='wlan0')")
         try await manager.tell("connect('wlan0', 1, 'Café', '1b9d'); join('wlan0', 1, b'Caf\\xe9 \\x00 guests')")
-        let report = try await listening.until("the network is told") {
+        let report = try await listening.until("the Wi-Fi network is reported") {
             $0.networkManager.devices["wlan0"]?.ssid != nil
         }
         let device = try #require(report.networkManager.devices["wlan0"])
         #expect(device.connection == NetworkReport.Connection(id: "Café", uuid: "1b9d"))
         #expect(device.ssid == Array("Caf".utf8) + [0xE9, 0x20, 0] + Array(" guests".utf8))
         try await manager.tell("join('wlan0', 2, b'home')")
-        try await listening.until("another network") { $0.networkManager.devices["wlan0"]?.ssid == Array("home".utf8) }
+        try await listening.until("the other network is reported") {
+            $0.networkManager.devices["wlan0"]?.ssid == Array("home".utf8)
+        }
         try await manager.tell("change(MANAGER + '/Devices/wlan0', DEVICE, ActiveConnection=Path('/'))")
-        try await listening.until("no profile") { $0.networkManager.devices["wlan0"]?.connection == nil }
+        try await listening.until("the missing profile is reported") {
+            $0.networkManager.devices["wlan0"]?.connection == nil
+        }
         try await listening.stop()
         withExtendedLifetime(bus) {}
     }
@@ -147,7 +151,9 @@ struct NetworkManagerTests {
         try await manager.tell("add_device('wlan0', 4, kind=2, ip_name='wlan0')")
         try await manager.tell("see('wlan0', 1, b'Harbour Guest'); see('wlan0', 2, b'Home'); see('wlan0', 3, b'')")
         let listening = try Listening(bus.address, listsWiFi: true)
-        let report = try await listening.until("both are told") { $0.networkManager.heard.count == 2 }
+        let report = try await listening.until("both networks in range are reported") {
+            $0.networkManager.heard.count == 2
+        }
         #expect(report.networkManager.heard == [Array("Harbour Guest".utf8), Array("Home".utf8)])
         #expect(report.networkManager.devices["wlan0"]?.ssid == nil)
         try await plain.until("wlan0", is: .guessedNo)
@@ -161,10 +167,10 @@ struct NetworkManagerTests {
         let (bus, manager, listening) = try await scene()
         for state in NetworkReport.Connectivity.allCases {
             try await manager.tell("main.SetConnectivity(UInt32(\(state.rawValue)))")
-            try await listening.until("\(state)") { $0.networkManager.connectivity == state }
+            try await listening.until("connectivity is \(state)") { $0.networkManager.connectivity == state }
         }
         try await manager.tell("main.SetConnectivity(UInt32(9))")
-        try await listening.until("an unknown value") { $0.networkManager.connectivity == .unknown }
+        try await listening.until("connectivity is unknown") { $0.networkManager.connectivity == .unknown }
         try await listening.stop()
         withExtendedLifetime(bus) {}
     }
@@ -175,7 +181,7 @@ struct NetworkManagerTests {
         let (bus, manager, listening) = try await scene()
         try await manager.tell("add_device('wlan0', 4, kind=2); join('wlan0', 1, b'home')")
         let device = "MANAGER + '/Devices/wlan0'"
-        try await listening.until("the network is told") { $0.networkManager.devices["wlan0"]?.ssid != nil }
+        try await listening.until("the Wi-Fi network is reported") { $0.networkManager.devices["wlan0"]?.ssid != nil }
         // Earlier messages of the bus arrive before the answer to this change.
         try await manager.tell("metered('wlan0', UInt32(1))")
         try await listening.until("wlan0", is: .yes)
@@ -206,12 +212,12 @@ struct NetworkManagerTests {
         try await manager.tell("change(MANAGER + '/Devices/eth0', DEVICE, ActiveConnection=dbus.Byte(1))")
         try await manager.tell("change(MANAGER, NM, Connectivity=String('full'))")
         for name in ["eth0", "eth1"] { try await listening.until(name, is: .unknown) }
-        try await listening.until("nothing of connectivity") { $0.networkManager.connectivity == .unknown }
+        try await listening.until("connectivity is unknown") { $0.networkManager.connectivity == .unknown }
         #expect(listening.report?.metered("eth2") == .yes)
         try await manager.tell("change(MANAGER + '/Devices/eth0', DEVICE, Interface=UInt32(4))")
-        try await listening.until("eth0 has no name") { $0.networkManager.devices["eth0"] == nil }
+        try await listening.until("eth0 is no longer reported") { $0.networkManager.devices["eth0"] == nil }
         try await manager.tell("change(MANAGER, NM, Devices=String('all'))")
-        try await listening.until("no devices") { $0.networkManager.devices.isEmpty }
+        try await listening.until("no device is reported") { $0.networkManager.devices.isEmpty }
         try await manager.tell("change(MANAGER, NM, Devices=Paths(['/nowhere', MANAGER + '/Devices/eth1']))")
         try await listening.until("eth1", is: .unknown)
         try await listening.stop()
@@ -231,22 +237,22 @@ struct NetworkManagerTests {
         ]
         try await service.tell("main.said = String('first')")
         let listening = try Listening(bus.address)
-        let first = try await listening.until("nonsense is told") { $0.networkManager.trouble != nil }
+        let first = try await listening.until("the nonsense is reported") { $0.networkManager.trouble != nil }
         #expect(first.networkManager.trouble == "its answer is of the wrong type")
         #expect(!first.networkManager.isRunning)
         for answer in answers { try await service.tell("say(\(answer))") }
         try await service.tell("say(dbus.DBusException('no', name='org.example.Denied'))")
-        try await listening.until("what it says is told") {
+        try await listening.until("the refusal is reported") {
             $0.networkManager.trouble == "it answers org.example.Denied"
         }
         try await service.tell("say(dbus.Dictionary({'Connectivity': UInt32(4)}, signature='sv'))")
-        let last = try await listening.until("it talks sense") { $0.networkManager.connectivity == .full }
+        let last = try await listening.until("connectivity is full") { $0.networkManager.connectivity == .full }
         #expect(last.networkManager.isRunning && last.networkManager.trouble == nil)
         try await listening.stop()
 
         try await service.tell("say(None)")
         let impatient = try Listening(bus.address, patience: .milliseconds(50))
-        let silent = try await impatient.until("it is silent") { $0.networkManager.trouble != nil }
+        let silent = try await impatient.until("the silence is reported") { $0.networkManager.trouble != nil }
         #expect(silent.networkManager.trouble == "it does not answer")
         #expect(silent.trouble == nil)
         try await impatient.stop()

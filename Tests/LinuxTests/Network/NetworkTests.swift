@@ -52,14 +52,14 @@ struct NetworkTests {
         #expect(left.isUsable)
         #expect(left.kind == "veth")
         #expect(left.medium == .ethernet)
-        #expect(left.lower == [], "the other end of a cable carries nothing")
+        #expect(left.lower == [], "the other end of a cable is no lower interface")
         #expect(left.leadsOut)
         #expect(left.hardwareAddress?.bytes.count == 6)
         #expect(left.addresses.contains { $0.description == "10.1.0.2/24" })
         #expect(left.addresses.contains { $0.description == "fd01::2/64" })
         #expect(!left.hasDevice && !left.isWireless && !left.isOnUSB && left.ssid == nil)
         #expect(links["lo"]?.medium == .loopback)
-        #expect(links["lo"]?.isUsable == true, "it does not tell, and so can")
+        #expect(links["lo"]?.isUsable == true, "an unknown state counts as usable")
         #expect(links["right0"]?.leadsOut == false)
         #expect(links["mac0"]?.kind == "macvlan")
         #expect(links["mac0"]?.lower == [left.index])
@@ -84,7 +84,7 @@ struct NetworkTests {
         let near = try #require(try ways.route(to: "10.2.0.77"))
         #expect(near.link == right)
         #expect(near.gateway == nil)
-        #expect(try ways.route(to: "10.2.0.2")?.link == 1, "its own address does not leave the machine")
+        #expect(try ways.route(to: "10.2.0.2")?.link == 1, "a packet to its own address does not leave the machine")
         #expect(try ways.route(to: "127.0.0.1")?.link == 1)
         #expect(try ways.route(to: "::1")?.link == 1)
         #expect(try ways.route(to: "::ffff:10.2.0.77")?.link == right)
@@ -92,7 +92,7 @@ struct NetworkTests {
         #expect(try ways.route(to: "2001:db8::9") == nil)
         try ways.network.ip("-6", "route", "add", "default", "via", "fd02::1", "dev", "right0")
         let long = try #require(try ways.route(to: "2001:db8::9"))
-        #expect(long.link == right, "the two families differ")
+        #expect(long.link == right, "IPv4 and IPv6 have different routes")
         #expect(long.gateway == IPAddress("fd02::1"))
         #expect(long.source == IPAddress("fd02::2"))
     }
@@ -106,10 +106,12 @@ struct NetworkTests {
         #expect(try ways.route(to: far)?.link == left)
         #expect(try ways.route(to: far, port: 443)?.link == right)
         #expect(try ways.route(to: far, port: 80)?.link == left)
-        #expect(try ways.links()["right0"]?.leadsOut == true, "by a table that is asked for some")
+        #expect(try ways.links()["right0"]?.leadsOut == true, "the table of a rule counts as well")
 
         try ways.network.ip("route", "add", "default", "via", "10.2.0.1", "dev", "right0", "metric", "20")
-        #expect(try ways.route(to: far, over: right)?.gateway == IPAddress("10.2.0.1"), "for a socket bound to it")
+        #expect(
+            try ways.route(to: far, over: right)?.gateway == IPAddress("10.2.0.1"),
+            "a socket bound to the interface has this route")
         #expect(try ways.route(to: far, over: 4711) == nil)
         for refusal in ["unreachable", "blackhole", "prohibit"] {
             try ways.network.ip("route", "add", refusal, far)
@@ -149,7 +151,7 @@ struct NetworkTests {
         let ways = try TwoWays()
         let left = try ways.index("left0")
         try ways.network.ip("link", "set", "left1", "down")
-        let route = try #require(try ways.route(to: far), "the kernel goes on choosing it")
+        let route = try #require(try ways.route(to: far), "the kernel still chooses the route")
         #expect(route.link == left)
         #expect(route.isDead)
         #expect(try ways.links()["left0"]?.isUsable == false)
@@ -178,7 +180,7 @@ struct NetworkTests {
             let route = try #require(try near.run { try Routes.route(to: address) })
             #expect(route.gatewayHardware == nil)
             try near.run { try Routes.askGateway(of: route) }
-            try await eventually("the gateway of \(text) has told") {
+            try await eventually("the gateway of \(text) has answered") {
                 try near.run { try Routes.route(to: address) }?.gatewayHardware == wanted
             }
         }

@@ -113,7 +113,7 @@ struct TunnelRoutesTests {
             "/usr/sbin/bridge", ["fdb", "append", "00:00:00:00:00:00", "dst", "10.2.0.1", "dev", "vx0"],
             output: folder.path.appending("output"), errors: folder.path.appending("errors"))
         #expect(child.wait() == .status(0))
-        try await eventually("it is told") { told.load(ordering: .relaxed) > 0 }
+        try await eventually("the new end has been reported") { told.load(ordering: .relaxed) > 0 }
         #expect(Set(try ways(network) ?? []) == ["wan0", "lte0"])
     }
 

@@ -66,7 +66,7 @@ struct ExpiryTests {
         _ = try await scene.store.write { try $0.transitions.expire(one.uploads) }
         _ = try await scene.store.write { try $0.transitions.retry(one.uploads[0], fromCopy: true) }
         #expect(try await aged(scene.store).ids.isEmpty)
-        // When a person has cancelled it, it does not count as expired any more.
+        // If a person has cancelled it, it no longer counts as expired.
         _ = try await scene.store.write { try $0.transitions.cancel(one.uploads) }
         #expect(try await scene.store.read { try $0.uploads.row(one.uploads[0]) }?.isExpired == false)
     }
@@ -100,7 +100,7 @@ struct ExpiryTests {
         guard case .recorded(_, let before)? = try await store.write({ try $0.arrivals.record([file]) }).first else {
             throw Scene.Unexpected()
         }
-        // A slow clock is corrected: no upload is a week old, though it looks so.
+        // A slow clock is corrected: no upload is a week old, although it seems so.
         clocks.step(by: Self.day * 8)
         #expect(try await aged(store).ids.isEmpty)
         #expect(try await aged(store).next == clocks.wall().advanced(by: Self.day * 7))

@@ -41,7 +41,7 @@ struct KnownTests {
             for _ in 0..<count {
                 let name = Self.names.randomElement(using: &dice) ?? "a"
                 let folder = folders.randomElement(using: &dice) ?? "cam"
-                // Half of them as they are recorded, and some twice.
+                // Half of them as recorded, and some of them twice.
                 let same = buried.first { $0.relative == name && $0.folder == folder }
                 asked.append(
                     Bool.random(using: &dice)
@@ -53,7 +53,7 @@ struct KnownTests {
                 let stone = try await scene.store.read { try $0.tombstones.find(identity.folder, identity.relative) }
                 alone.append(stone?.identity.isSameVersion(as: identity) ?? false)
             }
-            #expect(try await scene.store.known(asked) == alone, "seed \(seed), \(count) asked about")
+            #expect(try await scene.store.known(asked) == alone, "seed \(seed), query for \(count)")
         }
         #expect(try await scene.store.known([]) == [])
     }

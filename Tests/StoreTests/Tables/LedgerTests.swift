@@ -130,7 +130,7 @@ struct LedgerTests {
         #expect(
             try await scene.store.read { try $0.ledger.spent(since: day, networks: [.unknown]) }
                 == Spending(bytes: 900, files: 1))
-        // The bytes count, though the upload is over.
+        // The bytes count, although the upload has ended.
         try await scene.store.write {
             try $0.attempts.finish(upload, .yielded, payments: [Payment(account, Spending(bytes: 11))])
         }

@@ -52,7 +52,7 @@ struct RemoteLeftoversTests {
         try await scene.store.write { [removals] tx in try tx.remoteDeletions.finish(removals[0], "gave_up") }
         try await scene.store.write { [removals] tx in try tx.remoteDeletions.finish(removals[1], "done") }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "gave_up")
-        // And over another try.
+        // The failed removal also stays over another attempt.
         _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         try await cancelled(scene, id, Checkpoint(["video": "3"]))
         try await scene.store.write { tx in

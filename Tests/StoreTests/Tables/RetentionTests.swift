@@ -65,7 +65,7 @@ struct RetentionTests {
         await again.close()
     }
 
-    @Test("of a killed run, the time up to the last other write counts")
+    @Test("the time of a killed run counts up to its last other write")
     func killed() async throws {
         let scene = try await Scene()
         let one = try await end(scene, "one", Self.sent)
@@ -160,7 +160,7 @@ struct RetentionTests {
         _ = try await scene.store.write { try $0.transitions.dismiss(uploads, .dismissed) }
         let found = try await scene.store.read { try $0.releases.releasable(limit: 9) }
         #expect(found.map(\.asset.id) == [asset] && found.map(\.verdict) == [.keepSource])
-        // Begun again, and sent: then nothing keeps it.
+        // The upload has begun again and was sent, so nothing keeps the source.
         let failed = try #require(try await scene.store.read { try $0.uploads.of(asset) }.first { $0.ended == .failed })
         #expect(try await scene.store.write { try $0.transitions.retry(failed.id, fromCopy: true) } == .removed)
         _ = try await scene.store.claim("nas", passingOver: [])
@@ -196,7 +196,7 @@ struct RetentionTests {
         func forget(_ time: Duration) async throws -> Duration? {
             try await scene.store.forget(after: time, from: nil, most: 50).next
         }
-        // The release is not done with them.
+        // The release has not finished with them.
         scene.clocks.advance(by: Self.day * 90)
         _ = try await forget(Self.day)
         #expect(try await scene.store.read { try $0.uploads.find(one.id) } != nil)

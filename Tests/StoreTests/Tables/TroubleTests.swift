@@ -65,7 +65,7 @@ struct TroubleTests {
         scene.clocks.advance(by: .seconds(7))
         try await attempt(scene, id)
         #expect(try await told(scene) == ["attempt attempt=\(number) code=http_503"])
-        // The position alone is no byte that was accepted.
+        // A position alone is not an accepted byte.
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 0) }
         #expect(try await told(scene).count == 1)
         for acked: Int64 in [10, 20, 30] {

@@ -36,7 +36,7 @@ struct TurnTests {
         #expect(try await claims(scene, 5) == ["a0", "b0", "a1", "b1", "a2"])
         try await stage(scene, "c", 1)
         #expect(try await claims(scene, 5) == ["c0", "b2", "a3", "a4", "a5"])
-        // A folder that is passed over keeps its turn.
+        // A skipped folder keeps its turn.
         try await stage(scene, "b", 2, from: 3)
         #expect(try await claims(scene, 1, passingOver: ["b"]) == ["a6"])
         #expect(try await claims(scene, 3) == ["b3", "a7", "b4"])
@@ -55,7 +55,8 @@ struct TurnTests {
                     _ = try await store.write { tx in try tx.arrivals.record(files.map { Scene.arrival($0) }) }
                 }
             }
-            // As with a cache with space for one more, and a quota that lets one go, before the power fails again.
+            // As with a cache with space for one more upload, and a quota that permits one, before the power fails
+            // again.
             let next = try #require(
                 try await store.read { tx in
                     try tx.staging.waiting(limit: 1, except: [], turns: tx.turns.of(.copies))
@@ -64,7 +65,7 @@ struct TurnTests {
             try await store.write {
                 try $0.staging.record([StagedCopy(asset: next.id, sha256: noise(32, seed: UInt64(run)))])
             }
-            // The first run claims none, so that there is a choice.
+            // The first run claims no upload, so that there is a choice.
             if run > 0, let claim = try await store.claim("nas", passingOver: []) {
                 sent.append(claim.upload.name.display)
                 try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
@@ -72,7 +73,7 @@ struct TurnTests {
             await store.close()
         }
         #expect(copied == ["a0", "b0", "a1", "b1", "a2", "b2"])
-        // Each gave its turn back: the first of the folder whose turn it is goes.
+        // Each claim was given back: the first upload of the folder whose turn it is runs.
         #expect(sent == ["a0", "b0", "a0", "b0", "a0"])
     }
 
@@ -146,7 +147,7 @@ struct TurnTests {
             try await scene.store.read { tx in
                 try tx.queue.first(waitingFor: "nas", lacking: 0, from: { !["b"].contains($0) })
             } == nil)
-        // Refused when it was about to begin: there is nothing of it at the remote.
+        // The upload was refused when it was about to begin: the remote has nothing of it.
         #expect(try await scene.store.claim("nas", passingOver: ["b"])?.upload.name == "a0")
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(), for: begun.upload.id) }
         try await scene.store.write { try $0.attempts.finish(begun.upload.id, .yielded) }

@@ -66,7 +66,7 @@ struct WasteTests {
         let clocks = ManualClocks()
         var id = ""
         for number in 1...3 {
-            let store = try await eventually("the lock is free") {
+            let store = try await eventually("the lock of the state has been released") {
                 try? await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
             }
             if number == 1 {

@@ -37,7 +37,7 @@ struct FoundFilesTests {
         #expect(files.beginQuery(isComplete: true)?.identities.map(\.relative) == ["c"])
     }
 
-    @Test("has no free slot when a whole query waits")
+    @Test("no slot is free when a whole query waits")
     func slots() throws {
         var files = FoundFiles()
         let before = files.freeSlots

@@ -55,7 +55,7 @@ struct SettleTrackerTests {
         #expect(tracker.contains(place) && tracker.due(at: clocks.monotonic(), limit: 10).isEmpty)
         clocks.advance(by: .seconds(5))
         guard case .settled(let file)? = evaluate(place, trees, tracker) else {
-            return #expect(Bool(false), "it is settled")
+            return #expect(Bool(false), "the file is settled")
         }
         #expect(file.relative == "a" && file.folder == "cam" && file.status.size == 2 && tracker.isEmpty)
     }
@@ -68,10 +68,12 @@ struct SettleTrackerTests {
         try note(place, trees, tracker)
         try trees.folder.write("a", [1, 2, 3])
         clocks.advance(by: .seconds(5))
-        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it waits") }
+        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "the file waits") }
         try Files.remove(trees.folder.path.appending("a"))
         clocks.advance(by: .seconds(5))
-        guard case .dropped? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it is dropped") }
+        guard case .dropped? = evaluate(place, trees, tracker) else {
+            return #expect(Bool(false), "the file is dropped")
+        }
         #expect(tracker.isEmpty && log.lines.withLock { $0.isEmpty })
     }
 
@@ -83,14 +85,14 @@ struct SettleTrackerTests {
         #expect(tracker.accepts(place, rule: trees.rules[0], at: "", at: clocks.monotonic()))
         try note(place, trees, tracker)
         clocks.advance(by: .seconds(5))
-        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it waits") }
+        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "the file waits") }
         let waiting = tracker.summary(trees.rules, limit: 10, at: clocks.monotonic()).waiting
         #expect(waiting.map(\.reason) == [.marker("a.ok")])
         try trees.folder.write("a.ok", [])
         #expect(tracker.awaitsMarkers)
         tracker.noteMarker("a.ok", in: trees.root.top, at: clocks.monotonic())
         guard case .settled(let file)? = evaluate(place, trees, tracker) else {
-            return #expect(Bool(false), "it is settled")
+            return #expect(Bool(false), "the file is settled")
         }
         #expect(file.settledBy == .marker && !tracker.awaitsMarkers)
     }
@@ -117,10 +119,12 @@ struct SettleTrackerTests {
         let place = trees.place("a")
         try note(place, trees, tracker)
         clocks.advance(by: .seconds(5))
-        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it waits") }
+        guard case .waiting? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "the file waits") }
         #expect(started == [1])
         tracker.finishCheck(1, .unknownFormat, at: clocks.monotonic())
-        guard case .settled? = evaluate(place, trees, tracker) else { return #expect(Bool(false), "it is settled") }
+        guard case .settled? = evaluate(place, trees, tracker) else {
+            return #expect(Bool(false), "the file is settled")
+        }
         #expect(started == [1])
     }
 
@@ -174,7 +178,7 @@ struct ContainerChecksTests {
         #expect(decide("a", rule) == .passed)
     }
 
-    @Test("runs four checks at once; the next file waits for a slot")
+    @Test("four checks run at once; the next file waits for a slot")
     mutating func slots() {
         for number in 1...4 {
             guard case .start(number: number, until: _) = decide(FilePath("\(number)")) else {

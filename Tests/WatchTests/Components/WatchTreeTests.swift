@@ -77,7 +77,7 @@ struct WatchTreeTests {
         }
         let (a, b) = (trees.directory("a"), trees.directory("b"))
         guard case .added = try watch(trees.root.top), case .added = try watch(a), case .unchanged = try watch(a)
-        else { return #expect(Bool(false), "watches are set once") }
+        else { return #expect(Bool(false), "each watch is set once") }
         guard case .limitReached(isFirst: true) = try watch(b), case .limitReached(isFirst: false) = try watch(b)
         else { return #expect(Bool(false), "the limit is reported once") }
         let number = try #require(a.watch)
@@ -86,6 +86,6 @@ struct WatchTreeTests {
         #expect(trees.tree.directories(of: number) == nil)
         guard case .added = try watch(b) else { return #expect(Bool(false), "a removed directory frees its watch") }
         #expect(names(trees.tree.endEvents()) == ["", "b"])
-        guard case .unavailable = try watch(b) else { return #expect(Bool(false), "no more events") }
+        guard case .unavailable = try watch(b) else { return #expect(Bool(false), "events are unavailable") }
     }
 }

@@ -78,7 +78,7 @@ extension VimeoServer {
 
     /// The state of its bytes.
     private func part(_ upload: Upload, _ status: String, _ account: Account) -> String {
-        // The trap: a video whose upload never ends.
+        // A video whose upload never ends.
         if upload.size == 0 { return "{}" }
         let stands =
             switch status {

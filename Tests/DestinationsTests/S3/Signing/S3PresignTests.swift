@@ -141,7 +141,7 @@ struct S3PresignTests {
             #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
             #expect(scene.holds(parcel), "stopped at note \(note)")
             if !wasStopped { break }
-            try #require(note < 40, "it never ends")
+            try #require(note < 40, "the upload does not end")
         }
     }
 
@@ -202,7 +202,7 @@ struct S3PresignTests {
     @Test("an address refused for another reason is not tried twice with bytes, and never shown")
     func refused() async throws {
         let scene = try Scene()
-        // For the question about an object, and for the one whether the key may write.
+        // For the query for an object, and for the one whether the key may write.
         scene.signer.script(.address { $0 + "0" }, .address { $0 + "0" }, .address { $0 + "0" })
         let parcel = try Parcel(900)
         let error = try await parcel.failure(to: scene)
@@ -213,7 +213,7 @@ struct S3PresignTests {
         #expect(second.failure.code == "SignatureDoesNotMatch")
         #expect(second.failure.message.contains("it was not signed: ***"), "\(second)")
         #expect(!second.failure.message.contains("signature-that"), "\(second)")
-        // The last one checks whether the object exists nevertheless.
+        // The last request checks whether the object exists anyway.
         #expect(scene.emulator.requests == ["head", "head", "part 1", "head", "put", "head"])
     }
 
@@ -270,6 +270,6 @@ struct S3PresignTests {
         let last = try #require(logbook.last)
         #expect(try await scene.destination.discard(last))
         #expect(scene.emulator.uploads.isEmpty)
-        #expect(try await scene.destination.discard(last), "not there is done")
+        #expect(try await scene.destination.discard(last), "a missing upload counts as discarded")
     }
 }

@@ -111,7 +111,7 @@ struct S3SignerServersTests {
                 let isWhole = try await end.content(name) == parcel.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
-                try #require(note < 40, "it never ends")
+                try #require(note < 40, "the upload does not end")
             }
             #expect(try await end.unfinished() == 0)
         }
