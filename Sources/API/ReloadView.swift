@@ -33,6 +33,11 @@ package struct ChangeView: Codable, Sendable, Hashable {
         self.change = change
         self.keys = keys
     }
+
+    /// `folder cam added`, `destination nas changed (token, url)`.
+    package var words: String {
+        "\(what)\(name.map { " " + $0 } ?? "") \(change)" + (keys.isEmpty ? "" : " (\(keys.joined(separator: ", ")))")
+    }
 }
 
 /// An error in a configuration, or a warning.

@@ -1,7 +1,6 @@
 internal import API
 internal import Control
 package import Core
-internal import Daemon
 internal import Glibc
 package import Linux
 

@@ -1,6 +1,5 @@
 internal import API
 internal import Core
-internal import Daemon
 
 /// The output of `status`.
 func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [String] {

@@ -1,6 +1,5 @@
 internal import API
 internal import Core
-internal import Daemon
 
 // The output of `usage`: a line for each day and month, with a bar in the remaining width, and the quotas.
 

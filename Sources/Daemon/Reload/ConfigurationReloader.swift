@@ -174,11 +174,6 @@ extension ChangeView {
             what: change.what, name: change.name.isEmpty ? nil : change.name, change: change.kind.rawValue,
             keys: change.keys)
     }
-
-    /// `folder cam added`, `destination nas changed (token, url)`.
-    package var words: String {
-        "\(what)\(name.map { " " + $0 } ?? "") \(change)" + (keys.isEmpty ? "" : " (\(keys.joined(separator: ", ")))")
-    }
 }
 
 extension ProblemView {

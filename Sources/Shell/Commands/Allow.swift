@@ -2,7 +2,6 @@ internal import API
 internal import Config
 internal import Control
 internal import Core
-internal import Daemon
 
 // A person's temporary exceptions from the policy.
 

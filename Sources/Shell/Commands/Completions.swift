@@ -2,7 +2,6 @@ internal import API
 internal import Config
 internal import Control
 internal import Core
-internal import Daemon
 internal import Linux
 
 extension Verb {

@@ -1,7 +1,6 @@
 internal import API
 internal import Control
 internal import Core
-internal import Daemon
 
 // The verbs that stop and start uploads. All of them may be repeated without harm.
 

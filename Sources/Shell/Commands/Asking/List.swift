@@ -1,7 +1,6 @@
 internal import API
 internal import Control
 internal import Core
-internal import Daemon
 
 extension Verb {
     static let list: Verb = Verb(
