@@ -18,7 +18,7 @@ package protocol RequestPermit: Sendable {
     /// ``returnReservation(for:sent:)``.
     ///
     /// - Returns: The reason why it may not begin now; `nil` when it may.
-    func reserve(for count: Int64) -> Shortage?
+    func reserve(for count: Int64) async -> Shortage?
 
     /// Ends a reservation after `sent` bytes of the body have left: the rest is free again.
     func returnReservation(for count: Int64, sent: Int64)

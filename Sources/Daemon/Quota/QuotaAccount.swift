@@ -24,6 +24,8 @@ final class QuotaAccount: Sendable {
         var countsReceived: Bool
         /// Whether its step is being renewed.
         var isRenewing = false
+        /// Renewals that have ended.
+        var renewals = 0
         /// Bytes of the step that a renewal which is not on disk yet gives back: they may not be sent any more.
         var givenBack: Int64 = 0
         var isClosed = false
@@ -255,13 +257,22 @@ final class QuotaAccount: Sendable {
     ///
     /// - Returns: The reason why it may not begin; `nil` when it may. In that case ``returnReservation(for:sent:)`` has
     ///   to follow.
-    func reserve(for body: Int64) -> Shortage? {
+    func reserve(for body: Int64) async -> Shortage? {
         if isFree || isExempt { return nil }
         let cost = Self.cost(ofBody: body)
-        let (lacking, own) = state.withLock { ($0.reserved + cost - max(0, $0.left), max(0, $0.left) - $0.reserved) }
-        if let line = ledger.promise(lacking, to: self) {
-            state.withLock { $0.lacked = cost }
-            return shortage(line, cost, own)
+        while true {
+            let (lacking, own, renewals) = state.withLock {
+                ($0.reserved + cost - max(0, $0.left), max(0, $0.left) - $0.reserved, $0.renewals)
+            }
+            guard let line = ledger.promise(lacking, to: self) else { break }
+            // The quota lacks what a renewal has reserved for this account and has not given to it yet.
+            let (isRenewing, isRenewed) = state.withLock { ($0.isRenewing, $0.renewals != renewals) }
+            if isRenewed { continue }
+            guard isRenewing, let renewal = ledger.renewals.last else {
+                state.withLock { $0.lacked = cost }
+                return shortage(line, cost, own)
+            }
+            await renewal.value
         }
         state.withLock { state in
             state.reserved += cost
@@ -347,6 +358,7 @@ final class QuotaAccount: Sendable {
         let now = ledger.clocks.monotonic()
         let isOver = state.withLock { state -> Bool in
             state.isRenewing = false
+            state.renewals += 1
             state.givenBack = 0
             if let more {
                 state.pace.turn(at: now)

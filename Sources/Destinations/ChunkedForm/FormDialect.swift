@@ -61,7 +61,7 @@ struct FormDialect: PartsDialect {
         }
     }
 
-    func reserve(for count: Int64) -> Shortage? { context.permit.reserve(for: count) }
+    func reserve(for count: Int64) async -> Shortage? { await context.permit.reserve(for: count) }
     func returnReservation(for count: Int64, sent: Int64) { context.permit.returnReservation(for: count, sent: sent) }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {

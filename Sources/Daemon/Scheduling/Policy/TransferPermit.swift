@@ -92,7 +92,7 @@ struct TransferPermit: RequestPermit {
     var rate: Int64? { throttles.compactMap(\.rate).min() }
 
     func allowance(for count: Int64) -> Int64 { account?.allowance(for: count) ?? count }
-    func reserve(for count: Int64) -> Shortage? { account?.reserve(for: count) }
+    func reserve(for count: Int64) async -> Shortage? { await account?.reserve(for: count) }
     func returnReservation(for count: Int64, sent: Int64) { account?.returnReservation(for: count, sent: sent) }
 }
 

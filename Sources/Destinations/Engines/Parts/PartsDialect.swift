@@ -42,7 +42,7 @@ protocol PartsDialect: Sendable {
 
     /// Reserves the quota for a part of this size; ``returnReservation(for:sent:)`` gives back the rest. See
     /// ``RequestPermit/reserve(for:)``.
-    func reserve(for count: Int64) -> Shortage?
+    func reserve(for count: Int64) async -> Shortage?
     func returnReservation(for count: Int64, sent: Int64)
 
     /// Chooses the file's name at the remote. Makes only queries: it leaves nothing at the remote, regardless of the

@@ -15,7 +15,7 @@ extension PartsEngine {
                 guard let plan = plan(order) else { continue }
                 // A file for which the quota does not suffice waits alone, with the reason.
                 let dialect = dialect.charging(upload: order.id)
-                if dialect.reserve(for: plan[0].length) != nil { continue }
+                if await dialect.reserve(for: plan[0].length) != nil { continue }
                 var checkpoint = PartsCheckpoint()
                 checkpoint.set(plan, order)
                 let held: RemoteObject?

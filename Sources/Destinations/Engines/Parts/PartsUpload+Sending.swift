@@ -31,7 +31,7 @@ extension PartsUpload {
                 // A server that keeps renaming never gets two requests at once.
                 let most = dialect.mayRename && accepted.isEmpty || renamings > 2 ? 1 : engine.parallel
                 while failure == nil, running < most, !reporter.isToPause, let index = waiting.first {
-                    if let shortage = dialect.reserve(for: plan[index].length) {
+                    if let shortage = await dialect.reserve(for: plan[index].length) {
                         // A part in flight may use less than its reservation.
                         if running == 0 { failure = short(shortage) }
                         break
@@ -79,7 +79,7 @@ extension PartsUpload {
         let plan = try storedPlan ?? dialect.plan(order)
         let accepted = Set(try await reporter.parts().map(\.index))
         guard let next = (0..<plan.count).first(where: { !accepted.contains($0) }) else { return }
-        if let shortage = dialect.reserve(for: plan[next].length) { throw short(shortage) }
+        if let shortage = await dialect.reserve(for: plan[next].length) { throw short(shortage) }
         // The reservation is made again when the part leaves: the answer to a question may have changed which parts are
         // sent.
         dialect.returnReservation(for: plan[next].length, sent: 0)

@@ -49,7 +49,7 @@ struct S3Dialect: PartsDialect {
         S3Dialect(api: S3API(bucket: api.bucket, context: api.context.charging(upload: id)), isSingle: isSingle)
     }
 
-    func reserve(for count: Int64) -> Shortage? { api.context.permit.reserve(for: count) }
+    func reserve(for count: Int64) async -> Shortage? { await api.context.permit.reserve(for: count) }
     func returnReservation(for count: Int64, sent: Int64) {
         api.context.permit.returnReservation(for: count, sent: sent)
     }
