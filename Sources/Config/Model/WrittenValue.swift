@@ -29,6 +29,15 @@ package indirect enum WrittenValue: Hashable, Sendable {
         .mapping(fields.compactMap { field in field.value.map { Field(key: field.key, value: $0) } })
     }
 
+    /// For people: without quotes.
+    var text: String {
+        switch self {
+        case .text(let text): FilePath(text).display
+        case .list(let items): items.map(\.text).joined(separator: ", ")
+        default: yaml
+        }
+    }
+
     /// On one line (YAML 1.1, chapter 7).
     package var yaml: String {
         switch self {
