@@ -94,6 +94,28 @@ struct KeyTests {
         #expect(Camera.keys.map { $0.text(of: other) } == ["0", "allow", "none", "a", "none"])
     }
 
+    @Test("a value that needs a restart is reported with its old and its new text, and a token without")
+    func fixed() throws {
+        func settings(_ more: String) throws -> Settings {
+            try read("version: 1\nfolders: []\ndestinations: {}\nstate: /s\n" + more).settings
+        }
+        let listen = #"listen: "127.0.0.1:8484", certificate: /c.pem, key: /k.pem"#
+        let alone = try settings("control: {socket: /run/a.sock}")
+        let remote = try settings("control: {socket: /run/a.sock, \(listen), token: {env: A}}")
+        let named = try settings(
+            "control: {socket: /run/b.sock, \(listen), token: {env: B}, hosts: [a, b], trusted_proxies: [10.0.0.0/8]}")
+        #expect(
+            SettingsChanges(from: alone, to: remote).fixed.map { "\($0.key): \($0.old) > \($0.new)" } == [
+                "control.listen: none > 127.0.0.1:8484", "control.hosts: none > ", "control.trusted_proxies: none > ",
+                "control.certificate: none > /c.pem", "control.key: none > /k.pem", "control.token: none > another",
+            ])
+        #expect(
+            SettingsChanges(from: remote, to: named).fixed.map { "\($0.key): \($0.old) > \($0.new)" } == [
+                "control.socket: /run/a.sock > /run/b.sock", "control.hosts:  > a, b",
+                "control.trusted_proxies:  > 10.0.0.0/8", "control.token: what it was > another",
+            ])
+    }
+
     @Test("each key that a folder or `policy` sets is printed once")
     func everyKey() throws {
         let rules = """

@@ -9,12 +9,12 @@ extension Array: SettingsValue where Element: SettingsValue {
     var inFile: WrittenValue { .list(map(\.inFile)) }
 }
 extension Bool: SettingsValue { var inFile: WrittenValue { .flag(self) } }
-extension Duration: SettingsValue { var inFile: WrittenValue { .time(self) } }
-extension FilePath: SettingsValue { var inFile: WrittenValue { .path(self) } }
+extension Duration: SettingsValue { var inFile: WrittenValue { .plain(writtenTime(self)) } }
+extension FilePath: SettingsValue { var inFile: WrittenValue { .text(text ?? display) } }
 extension HardwareAddress: SettingsValue { var inFile: WrittenValue { .text("\(self)") } }
 extension Int: SettingsValue { var inFile: WrittenValue { .number(Int64(self)) } }
 /// An amount of bytes.
-extension Int64: SettingsValue { var inFile: WrittenValue { .bytes(self) } }
+extension Int64: SettingsValue { var inFile: WrittenValue { .plain(writtenBytes(self)) } }
 extension IPSubnet: SettingsValue { var inFile: WrittenValue { .text("\(self)") } }
 extension ListenAddress: SettingsValue { var inFile: WrittenValue { .text("\(self)") } }
 extension MarkerName: SettingsValue { var inFile: WrittenValue { .text(source) } }

@@ -16,10 +16,6 @@ package indirect enum WrittenValue: Hashable, Sendable {
     case list([WrittenValue])
     case mapping([Field])
 
-    static func texts(_ texts: [String]) -> WrittenValue { .list(texts.map { .text($0) }) }
-    static func path(_ path: FilePath) -> WrittenValue { .text(path.text ?? path.display) }
-    static func time(_ duration: Duration) -> WrittenValue { .plain(writtenTime(duration)) }
-    static func bytes(_ bytes: Int64) -> WrittenValue { .plain(writtenBytes(bytes)) }
     static func rate(_ rate: Int64?) -> WrittenValue {
         .plain(rate.map { $0 == 0 ? "0" : writtenBytes($0) + "/s" } ?? "unlimited")
     }

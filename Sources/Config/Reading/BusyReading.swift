@@ -38,10 +38,10 @@ extension SettingsReading {
 extension BusyRule {
     func written(_ pieces: EffectivePieces) -> WrittenValue {
         switch source {
-        case .file(let path): .fields([("file", .path(path))])
+        case .file(let path): .fields([("file", path.inFile)])
         case .command(let words):
             .fields([
-                ("command", .texts(pieces.shown(words))), ("every", .time(every)), ("timeout", .time(timeout)),
+                ("command", pieces.shown(words).inFile), ("every", every.inFile), ("timeout", timeout.inFile),
             ])
         }
     }

@@ -54,8 +54,7 @@ extension SettingsReading {
         return ReadDestination(
             settings: DestinationSettings(
                 name: entry.key, type: type.name, values: values,
-                policy: overrides,
-                place: findings.name(of: entry.place), places: places),
+                policy: overrides, place: findings.name(of: entry.place), places: places),
             place: fields.node("path")?.start ?? entry.place)
     }
 

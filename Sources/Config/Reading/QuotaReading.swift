@@ -90,7 +90,7 @@ extension Quota: SettingsValue {
             case .month(let first): ("month", .number(Int64(first)))
             }
         return .fields([
-            ("per", .plain(span)), ("starts_on", first), ("bytes", bytes.map { .bytes($0) }),
+            ("per", .plain(span)), ("starts_on", first), ("bytes", bytes?.inFile),
             ("files", files.map { .number($0) }), ("network", .plain(network.rawValue)),
             ("direction", bytes.map { _ in .plain(direction.rawValue) }),
         ])

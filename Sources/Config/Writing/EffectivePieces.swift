@@ -14,7 +14,7 @@ struct EffectivePieces {
         let destinations = settings.destinations.map { ($0.name, destination($0)) }
         let hooks = settings.hooks.map { ($0.name, section(.hook, Hook.keys, $0)) }
         var fields: Fields = [
-            ("version", .value(.number(1))), ("state", .value(.path(settings.state))),
+            ("version", .value(.number(1))), ("state", .value(settings.state.inFile)),
             ("staging", section(.staging, StagingSettings.keys, settings.staging)),
             ("folders", folders.isEmpty ? .value(.list([])) : .items(folders)),
             ("destinations", destinations.isEmpty ? .value(.mapping([])) : .mapping(destinations)),
@@ -44,7 +44,7 @@ struct EffectivePieces {
         .mapping(
             [
                 ("command", command(export.command.source)), ("output", .value(export.output.inFile)),
-                ("timeout", .value(.time(export.timeout))), ("min_size", .value(.bytes(export.minSize))),
+                ("timeout", .value(export.timeout.inFile)), ("min_size", .value(export.minSize.inFile)),
             ], known: Section.export.keys)
     }
 
@@ -70,13 +70,13 @@ struct EffectivePieces {
         switch value {
         case .text(let text): shown(text)
         case .secret(let source): secret(source)
-        case .flag(let flag): .value(.flag(flag))
-        case .bytes(let bytes): .value(.bytes(bytes))
-        case .duration(let duration): .value(.time(duration))
-        case .whole(let number): .value(.number(Int64(number)))
-        case .path(let path): .value(.path(path))
-        case .template(let template): .value(.text(template.source))
-        case .texts(let texts): .value(.texts(texts))
+        case .flag(let flag): .value(flag.inFile)
+        case .bytes(let bytes): .value(bytes.inFile)
+        case .duration(let duration): .value(duration.inFile)
+        case .whole(let number): .value(number.inFile)
+        case .path(let path): .value(path.inFile)
+        case .template(let template): .value(template.inFile)
+        case .texts(let texts): .value(texts.inFile)
         case .map(let map): headers(map)
         case .secrets(let map): mapping(map) { secret($0) }
         }
@@ -98,7 +98,7 @@ struct EffectivePieces {
     func secret(_ source: SecretSource) -> EffectivePiece {
         func only(_ key: String, _ value: WrittenValue) -> WrittenValue { .mapping([.init(key: key, value: value)]) }
         switch source {
-        case .file(let path): return .value(only("file", .path(path)))
+        case .file(let path): return .value(only("file", path.inFile))
         case .environment(let name): return .value(only("env", .text(name)))
         case .credential(let name): return .value(only("credential", .text(name)))
         case .command(let words):
@@ -119,7 +119,7 @@ struct EffectivePieces {
 
     func command(_ words: [String]) -> EffectivePiece {
         let safe = shown(words)
-        return .value(.texts(safe), note: safe == words ? nil : "a secret in it is not shown")
+        return .value(safe.inFile, note: safe == words ? nil : "a secret in it is not shown")
     }
 
     /// A program and its arguments, without values after `--password=` or `--password`.
