@@ -7,8 +7,7 @@ struct SettingsReading {
     let types: [DestinationType]
     let disk: Disk
     let environment: @Sendable (String) -> String?
-    /// What the sections that are read later refer to. The names include those of folders and destinations that could
-    /// not be read.
+    /// Values to which later sections refer. The names include those of folders and destinations that could not be read.
     private(set) var policy = PolicySettings()
     private(set) var folderNames: Set<String> = []
     private(set) var destinationNames: Set<String> = []
