@@ -18,7 +18,9 @@ struct Key<Owner>: Sendable {
     let differs: @Sendable (Owner, Owner) -> Bool
     /// The key before it in `sluice config`, where that is not its neighbour in the table.
     private var earlier: String?
+}
 
+extension Key {
     /// A key whose value is a property. A file that leaves it out leaves the property as it is.
     ///
     /// - Parameter piece: `nil` for a value that is not printed.
@@ -27,14 +29,13 @@ struct Key<Owner>: Sendable {
         _ take: @escaping @Sendable (SettingsReading, Fields) -> Value?,
         _ piece: @escaping @Sendable (Value, EffectivePieces) -> EffectivePiece?
     ) {
-        self.name = name
-        read = { fields, owner, reading in
-            guard let value = take(reading, fields) else { return false }
-            owner[keyPath: path] = value
-            return true
-        }
-        self.piece = { owner, pieces in piece(owner[keyPath: path], pieces) }
-        differs = { $0[keyPath: path] != $1[keyPath: path] }
+        self.init(
+            name: name,
+            read: { fields, owner, reading in
+                guard let value = take(reading, fields) else { return false }
+                owner[keyPath: path] = value
+                return true
+            }, piece: { piece($0[keyPath: path], $1) }, differs: { $0[keyPath: path] != $1[keyPath: path] })
     }
 
     /// A key that is not printed while it has no value.
@@ -87,10 +88,9 @@ struct Key<Owner>: Sendable {
         _ name: String, of value: @escaping @Sendable (Owner) -> Value?,
         _ piece: @escaping @Sendable (Value, EffectivePieces) -> EffectivePiece?
     ) {
-        self.name = name
-        read = { _, _, _ in false }
-        self.piece = { owner, pieces in value(owner).flatMap { piece($0, pieces) } }
-        differs = { value($0) != value($1) }
+        self.init(
+            name: name, read: { _, _, _ in false },
+            piece: { owner, pieces in value(owner).flatMap { piece($0, pieces) } }, differs: { value($0) != value($1) })
     }
 
     init<Value: SettingsValue>(_ name: String, of value: @escaping @Sendable (Owner) -> Value?) {
@@ -106,32 +106,28 @@ struct Key<Owner>: Sendable {
         _ name: String, _ section: Section, _ keys: [Key], conditional: [Key] = [],
         check: @escaping @Sendable (Fields, inout Owner, Set<String>, SettingsReading) -> Void = { _, _, _, _ in }
     ) {
-        self.name = name
-        read = { fields, owner, reading in
-            let inner = fields.fields(name, section)
-            let readable = keys.read(inner, into: &owner, reading)
-            check(inner, &owner, readable, reading)
-            return fields.has(name)
-        }
-        piece = { owner, pieces in
-            let fields = (keys + conditional).pieces(of: owner, pieces)
-            return fields.isEmpty ? nil : .mapping(fields, known: section.keys)
-        }
-        differs = { old, new in (keys + conditional).contains { $0.differs(old, new) } }
-    }
-
-    private init<Inner>(_ key: Key<Inner>, _ path: Property<Owner, Inner>, name: String) {
-        self.name = name
-        earlier = key.earlier
-        read = { fields, owner, reading in key.read(fields, &owner[keyPath: path], reading) }
-        isPrinted = { key.isPrinted($0[keyPath: path]) }
-        piece = { owner, pieces in key.piece(owner[keyPath: path], pieces) }
-        differs = { key.differs($0[keyPath: path], $1[keyPath: path]) }
+        let all = keys + conditional
+        self.init(
+            name: name,
+            read: { fields, owner, reading in
+                let inner = fields.fields(name, section)
+                let readable = keys.read(inner, into: &owner, reading)
+                check(inner, &owner, readable, reading)
+                return fields.has(name)
+            },
+            piece: { owner, pieces in
+                let fields = all.pieces(of: owner, pieces)
+                return fields.isEmpty ? nil : .mapping(fields, known: section.keys)
+            }, differs: { old, new in all.contains { $0.differs(old, new) } })
     }
 
     /// The same key for an owner that contains this one.
     func of<Outer>(_ path: Property<Outer, Owner>, below section: String? = nil) -> Key<Outer> {
-        Key<Outer>(self, path, name: section.map { "\($0).\(name)" } ?? name)
+        Key<Outer>(
+            name: section.map { "\($0).\(name)" } ?? name, read: { [read] in read($0, &$1[keyPath: path], $2) },
+            piece: { [piece] in piece($0[keyPath: path], $1) },
+            isPrinted: { [isPrinted] in isPrinted($0[keyPath: path]) },
+            differs: { [differs] in differs($0[keyPath: path], $1[keyPath: path]) }, earlier: earlier)
     }
 
     /// Prints it only while a condition holds.
