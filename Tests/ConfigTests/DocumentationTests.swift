@@ -24,6 +24,34 @@ struct DocumentationTests {
         #expect(listed.count == Set(listed).count)
     }
 
+    @Test("the manual's defaults are those of the program")
+    func defaults() throws {
+        let bytes = try Files.read(top.appending("docs/configuration.md"))
+        // `| key | takes | default | means |`
+        let rows = String(decoding: bytes, as: UTF8.self).split(separator: "\n").filter { $0.hasPrefix("| `") }
+            .map { $0.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ")[...] } }
+        let documented = Dictionary(
+            rows.filter {
+                $0.count == 4 && $0[2].hasPrefix("`") && $0[2].dropFirst().firstIndex(of: "`") == $0[2].indices.last
+            }.map { ($0[0].dropFirst().dropLast(), $0[2].dropFirst().dropLast()) },
+            uniquingKeysWith: { first, _ in first })
+        let loaded = try read(
+            minimal.replacing("upload_to: [nas]", with: "upload_to: [nas]\n    group: {by: stem}") + """
+
+                hooks: [{name: h, url: "https://h/"}]
+                metrics: {textfile: /m.prom}
+                policy: {before_upload: {command: [/bin/true]}}
+                """)
+        var compared = 0
+        for row in EffectiveConfiguration(loaded).rows where row.from == "default" {
+            let path = row.path.replacing("folders.door.", with: "folders[].").replacing("hooks.h.", with: "hooks[].")
+            guard let value = row.value?.yaml, let text = documented[path[...]] else { continue }
+            #expect(value.filter { $0 != "\"" } == text, "\(path)")
+            compared += 1
+        }
+        #expect(compared > 25)
+    }
+
     @Test("the manual names the keys that need a restart")
     func fixedKeys() throws {
         let bytes = try Files.read(top.appending("docs/configuration.md"))

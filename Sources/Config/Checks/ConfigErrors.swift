@@ -119,9 +119,10 @@ func quoted(_ text: String) -> String {
     return "`\(shown)`"
 }
 
-/// `; did you mean …?` where a known word is similar, otherwise `; FALLBACK`.
-func suggestion(for written: String, among known: [String], else fallback: String) -> String {
-    nearest(to: written, among: known).map { "; did you mean `\($0)`?" } ?? "; \(fallback)"
+/// `; did you mean …?` where a known word is similar, otherwise `; FALLBACK`: by default, all known words.
+func suggestion(for written: String, among known: [String], else fallback: String? = nil) -> String {
+    if let near = nearest(to: written, among: known) { return "; did you mean `\(near)`?" }
+    return "; " + (fallback ?? (known.isEmpty ? "there is none" : "there are: \(known.joined(separator: ", "))"))
 }
 
 /// A similar word, or the only one that begins like this.

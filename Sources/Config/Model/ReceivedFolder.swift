@@ -6,8 +6,7 @@ extension FolderSettings {
     package static let received: FolderSettings = FolderSettings(
         // No file is ever there: it only names the source of such bytes.
         watch: WatchRule(name: receivedName, path: "/dev/stdin"), uploadTo: [], afterUpload: .delete, empty: .upload,
-        duplicates: .upload, priority: 0, name: Template.builtIn("{name}"), metadata: [:], context: [:],
-        policy: PolicyOverrides())
+        name: Template.builtIn("{name}"))
 
     static let receivedName = "-"
 

@@ -29,11 +29,11 @@ package struct StagingSettings: Hashable, Sendable {
     }
 
     package var path: FilePath
-    package var copy: Copy
+    package var copy = Copy.auto
     /// The maximum total size of staged copies in bytes; `nil` for no limit.
     package var maxSize: Int64?
     /// Bytes that stay free on the file system.
-    package var keepFree: Int64
+    package var keepFree: Int64 = 1_000_000_000
     /// Number of copies made in parallel.
     package var concurrency = 2
 }
@@ -64,25 +64,25 @@ package struct FolderSettings: Hashable, Sendable {
     package var watch: WatchRule
     /// Names of destinations, without repeats, at least one.
     package var uploadTo: [String]
-    package var afterUpload: SourceAction
+    package var afterUpload = SourceAction.keep
     /// With ``SourceAction/keep``.
     package var retention = Retention()
     /// Files that are uploaded together; `nil` where each is uploaded alone.
     package var group: GroupRule?
     /// What to do with files of 0 bytes.
-    package var empty: Empty
-    package var duplicates: Duplicates
+    package var empty = Empty.skip
+    package var duplicates = Duplicates.upload
     /// Higher is sent first.
-    package var priority: Int
-    /// The remote name; default `{folder}/{relative}`.
-    package var name: Template
+    package var priority = 0
+    /// The remote name.
+    package var name = Template.builtIn("{folder}/{relative}")
     /// Sent to the destination with the file.
-    package var metadata: [String: Template]
+    package var metadata: [String: Template] = [:]
     /// The key of its uploads; `nil` for none.
     package var key: Template?
     /// Kept with the uploads and shown with them.
-    package var context: [String: Template]
-    package var policy: PolicyOverrides
+    package var context: [String: Template] = [:]
+    package var policy = PolicyOverrides()
     /// How copies are made; `nil` for ``StagingSettings/copy``.
     package var copy: StagingSettings.Copy?
     package var export: ExportSettings?
@@ -134,11 +134,11 @@ package struct DestinationSettings: Hashable, Sendable {
 /// Global policy, defaults filled in.
 package struct PolicySettings: Hashable, Sendable {
     /// Parallel uploads, over all destinations.
-    package var total: Int
+    package var total = 3
     /// Parallel uploads to one destination.
-    package var perDestination: Int
-    package var order: UploadOrdering
-    package var retry: Backoff
+    package var perDestination = 2
+    package var order = UploadOrdering.newestFirst
+    package var retry = Backoff()
     /// Run before every upload, after those of its folder and its destination.
     package var beforeUpload: BeforeUpload?
     package var rules = PolicyRules()

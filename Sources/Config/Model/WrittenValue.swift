@@ -16,10 +16,6 @@ package indirect enum WrittenValue: Hashable, Sendable {
     case list([WrittenValue])
     case mapping([Field])
 
-    static func texts(_ texts: [String]) -> WrittenValue { .list(texts.map { .text($0) }) }
-    static func path(_ path: FilePath) -> WrittenValue { .text(path.text ?? path.display) }
-    static func time(_ duration: Duration) -> WrittenValue { .plain(writtenTime(duration)) }
-    static func bytes(_ bytes: Int64) -> WrittenValue { .plain(writtenBytes(bytes)) }
     static func rate(_ rate: Int64?) -> WrittenValue {
         .plain(rate.map { $0 == 0 ? "0" : writtenBytes($0) + "/s" } ?? "unlimited")
     }
@@ -27,6 +23,15 @@ package indirect enum WrittenValue: Hashable, Sendable {
     /// Leaves out keys without a value.
     static func fields(_ fields: [(key: String, value: WrittenValue?)]) -> WrittenValue {
         .mapping(fields.compactMap { field in field.value.map { Field(key: field.key, value: $0) } })
+    }
+
+    /// For people: without quotes.
+    var text: String {
+        switch self {
+        case .text(let text): FilePath(text).display
+        case .list(let items): items.map(\.text).joined(separator: ", ")
+        default: yaml
+        }
     }
 
     /// On one line (YAML 1.1, chapter 7).

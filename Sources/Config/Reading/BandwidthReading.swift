@@ -31,6 +31,10 @@ extension SettingsReading {
     }
 }
 
+extension PolicyRules.RateRule: SettingsValue {
+    var inFile: WrittenValue { .fields([("limit", .rate(limit))] + (window?.writtenTimes ?? [])) }
+}
+
 /// Bytes a second from `2 MB/s`, `8 Mbit/s` or `0`, in the form of a configuration; `nil` for any other text, and for
 /// no limit.
 package func readRate(_ text: String) -> Int64? { (try? Reader<Int64?>.rate.read(text)) ?? nil }

@@ -34,3 +34,15 @@ extension SettingsReading {
         return BusyRule(.command(words), every: every?.value ?? .seconds(30), timeout: timeout?.value ?? .seconds(10))
     }
 }
+
+extension BusyRule {
+    func written(_ pieces: EffectivePieces) -> WrittenValue {
+        switch source {
+        case .file(let path): .fields([("file", path.inFile)])
+        case .command(let words):
+            .fields([
+                ("command", pieces.shown(words).inFile), ("every", every.inFile), ("timeout", timeout.inFile),
+            ])
+        }
+    }
+}

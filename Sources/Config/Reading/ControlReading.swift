@@ -4,7 +4,7 @@ internal import Core
 struct ControlReading {
     let findings: Findings
     let disk: Disk
-    let environment: @Sendable (String) -> String?
+    let secrets: SecretReading
 
     /// - Parameter runtime: The folder that systemd made for sockets.
     func control(_ fields: Fields, runtime: FilePath?) -> ControlSettings {
@@ -22,11 +22,10 @@ struct ControlReading {
         let hosts = fields.list("hosts", as: .hostName)?.map(\.value) ?? []
         let proxies = fields.list("trusted_proxies", as: .proxy)?.map(\.value) ?? []
         let token = fields.node("token").flatMap {
-            SecretReading(findings: findings, disk: disk, environment: environment)
-                .secret($0, key: fields.path(of: "token"))
+            secrets.secret($0, key: fields.path(of: "token"))
         }
         guard fields.has("listen") else {
-            for key in ["token", "hosts", "trusted_proxies", "certificate", "key"] where fields.has(key) {
+            for key in Section.control.keys where key != "socket" && fields.has(key) {
                 fields.error("has no effect without `listen`", key)
             }
             return nil

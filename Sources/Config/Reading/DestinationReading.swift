@@ -8,7 +8,7 @@ extension SettingsReading {
         var place: Place
     }
 
-    func destinations(_ files: [Fields], policy: PolicySettings) -> [ReadDestination] {
+    func destinations(_ files: [Fields]) -> [ReadDestination] {
         var taken: [String: Place] = [:]
         var all: [ReadDestination] = []
         for file in files {
@@ -22,13 +22,13 @@ extension SettingsReading {
                         "the destination \(quoted(entry.key)) is already defined at \(findings.name(of: earlier))",
                         at: entry.place, key: key)
                 }
-                if let destination = destination(entry, key: key, policy: policy) { all.append(destination) }
+                if let destination = destination(entry, key: key) { all.append(destination) }
             }
         }
         return all
     }
 
-    private func destination(_ entry: Node.Entry, key: String, policy: PolicySettings) -> ReadDestination? {
+    private func destination(_ entry: Node.Entry, key: String) -> ReadDestination? {
         guard let type = type(of: entry, key: key) else { return nil }
         let section = Section(
             path: Section.destination.path, keys: Section.destination.keys + type.keys.map(\.name),
@@ -49,16 +49,12 @@ extension SettingsReading {
             let place = place(of: objection.key[...], in: entry.value) ?? entry.place
             findings.error(objection.problem, at: place, key: "\(key).\(objection.key)")
         }
+        var overrides = PolicyOverrides()
+        PolicyOverrides.destinationKeys.read(fields, into: &overrides, self)
         return ReadDestination(
             settings: DestinationSettings(
                 name: entry.key, type: type.name, values: values,
-                policy: PolicyOverrides(
-                    concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
-                    retry: fields.has("retry")
-                        ? retry(fields.fields("retry", .destinationRetry), otherwise: policy.retry) : nil,
-                    order: fields.take("order", as: .choice)?.value, beforeUpload: beforeUpload(fields),
-                    rules: rules(fields)),
-                place: findings.name(of: entry.place), places: places),
+                policy: overrides, place: findings.name(of: entry.place), places: places),
             place: fields.node("path")?.start ?? entry.place)
     }
 
@@ -100,7 +96,7 @@ extension SettingsReading {
         guard let type = types.first(where: { $0.name == name }) else {
             findings.error(
                 "no type of destination is called \(quoted(name))"
-                    + suggestion(for: name, among: known, else: "there are: \(known.joined(separator: ", "))"),
+                    + suggestion(for: name, among: known),
                 at: node.start, key: "\(key).type")
             return nil
         }
@@ -143,7 +139,6 @@ extension SettingsReading {
     private func value(of setting: SettingKey, in fields: Fields) -> SettingValue? {
         let key = setting.name
         guard let node = fields.node(key) else { return nil }
-        let secrets = SecretReading(findings: findings, disk: disk, environment: environment)
         switch setting.kind {
         case .text: return fields.take(key, as: .text).map { .text($0.value) }
         case .url: return fields.take(key, as: .url).map { .text($0.value) }

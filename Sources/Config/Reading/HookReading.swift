@@ -4,41 +4,29 @@ internal import Core
 extension SettingsReading {
     private static let forms = "`command: [/usr/local/bin/tell]` or `url: https://example.org/hook`"
 
-    /// - Parameters:
-    ///   - folders: The names of all folders, including those that could not be read.
-    ///   - destinations: The names of all destinations, including those that could not be read.
-    func hooks(_ main: Fields, folders: Set<String>, destinations: Set<String>) -> [Hook] {
+    func hooks(_ main: Fields) -> [Hook] {
         var taken: [String: Place] = [:]
         var all: [Hook] = []
         for (index, node) in (main.items("hooks", expected: "a list of hooks") ?? []).enumerated() {
             let fields = Fields(node, .hook, path: "hooks[\(index)]", start: node.start, findings: findings)
             guard case .mapping = node.content else { continue }
-            let name = fields.has("name") ? fields.take("name", as: .name)?.value : Hook.name(ofNumber: index)
-            if let name, let earlier = taken.updateValue(fields.place(of: "name"), forKey: name) {
-                fields.error("another hook is called \(quoted(name)), at \(findings.name(of: earlier))", "name")
+            var hook = Hook(name: Hook.name(ofNumber: index), target: .command([]))
+            let readable = Hook.keys.read(fields, into: &hook, self)
+            if readable.contains("name") || !fields.has("name"),
+                let earlier = taken.updateValue(fields.place(of: "name"), forKey: hook.name)
+            {
+                fields.error("another hook is called \(quoted(hook.name)), at \(findings.name(of: earlier))", "name")
             }
-            if let hook = hook(fields, name ?? "", folders, destinations) { all.append(hook) }
+            if let target = target(fields) {
+                hook.target = target
+                all.append(hook)
+            }
         }
         return all
     }
 
-    private func hook(_ fields: Fields, _ name: String, _ folders: Set<String>, _ destinations: Set<String>) -> Hook? {
-        let on = types(fields)
-        let known = (
-            names(fields, "folders", folders, what: "folder"),
-            names(fields, "destinations", destinations, what: "destination")
-        )
-        let timeout = fields.take("timeout", as: .duration(.milliseconds(100) ... .seconds(600)))?.value
-        let retry = retry(fields.fields("retry", .hookRetry), otherwise: Hook.patience, isOfUploads: false)
-        let giveUp = fields.take("give_up_after", as: .duration(.seconds(1) ... .seconds(30 * 86_400)))?.value
-        guard let target = target(fields) else { return nil }
-        return Hook(
-            name: name, on: on, folders: known.0, destinations: known.1, target: target,
-            timeout: timeout ?? .seconds(30), retry: retry, giveUpAfter: giveUp ?? .seconds(86_400))
-    }
-
-    private func types(_ fields: Fields) -> [String] {
-        guard let words = fields.list("on", as: .text("a type of event")) else { return Hook.usual }
+    func types(_ fields: Fields) -> [String]? {
+        guard let words = fields.list("on", as: .text("a type of event")) else { return nil }
         if case .list(let items)? = fields.node("on")?.content, items.isEmpty {
             fields.error("lists no event, so the hook would never run; remove it for completed, failed", "on")
         }
@@ -47,27 +35,31 @@ extension SettingsReading {
                 word.value == "progress"
                 ? "is not sent to hooks, because it occurs twice a second; `sluice events` and `/v1/events` follow it"
                 : "no event is called \(quoted(word.value))"
-                    + suggestion(
-                        for: word.value, among: Hook.types, else: "there are: \(Hook.types.joined(separator: ", "))")
+                    + suggestion(for: word.value, among: Hook.types)
             findings.error(text, at: word.place, key: word.key)
         }
         return words.map(\.value)
     }
 
-    private func names(_ fields: Fields, _ key: String, _ known: Set<String>, what: String) -> [String] {
-        guard let names = fields.list(key, as: .name) else { return [] }
+    func names(_ fields: Fields, _ key: String, _ what: String, _ known: Set<String>) -> [String]? {
+        guard let names = fields.list(key, as: .name) else { return nil }
         if case .list(let items)? = fields.node(key)?.content, items.isEmpty {
             fields.error("names no \(what); take it out for all", key)
         }
-        for name in names where !known.contains(name.value) {
-            findings.error(
-                "no \(what) is called \(quoted(name.value))"
-                    + suggestion(
-                        for: name.value, among: known.sorted(),
-                        else: known.isEmpty ? "there is none" : "there are: \(known.sorted().joined(separator: ", "))"),
-                at: name.place, key: name.key)
-        }
+        for name in names { _ = isKnown(name, what, known) }
         return names.map(\.value)
+    }
+
+    /// Reports the name of a folder or destination that nothing has.
+    ///
+    /// - Parameter remedy: What to do where there is none at all.
+    func isKnown(_ name: Fields.Found<String>, _ what: String, _ known: Set<String>, remedy: String? = nil) -> Bool {
+        if known.contains(name.value) { return true }
+        findings.error(
+            "no \(what) is called \(quoted(name.value))"
+                + suggestion(for: name.value, among: known.sorted(), else: known.isEmpty ? remedy : nil),
+            at: name.place, key: name.key)
+        return false
     }
 
     private func target(_ fields: Fields) -> Hook.Target? {
@@ -90,7 +82,6 @@ extension SettingsReading {
             return .command(words)
         }
         guard let url = fields.take("url", as: .url) else { return nil }
-        let secrets = SecretReading(findings: findings, disk: disk, environment: environment)
         let secret = fields.node("secret").flatMap { secrets.secret($0, key: fields.path(of: "secret")) }
         var headers: [String: SecretSource] = [:]
         for entry in fields.node("headers").map({ findings.entries(of: $0, path: fields.path(of: "headers")) }) ?? [] {
@@ -116,12 +107,9 @@ extension SettingsReading {
     func beforeUpload(_ fields: Fields) -> BeforeUpload? {
         guard fields.has("before_upload") else { return nil }
         let before = fields.fields("before_upload", .beforeUpload)
-        let timeout = before.take("timeout", as: .duration(.milliseconds(100) ... .seconds(600)))?.value
         before.require("command", "it is asked before each upload, like `command: [/usr/local/bin/may-go]`")
-        guard
-            let words = program(before, example: "/usr/local/bin/may-go", meanwhile: "until then uploads wait")
-        else { return nil }
-        return BeforeUpload(command: words, timeout: timeout ?? .seconds(10))
+        var question = BeforeUpload(command: [])
+        return BeforeUpload.keys.read(before, into: &question, self).contains("command") ? question : nil
     }
 
     /// `command`: a program by its absolute path, and its arguments.

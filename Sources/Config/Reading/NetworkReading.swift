@@ -25,22 +25,37 @@ extension SettingsReading {
     }
 
     private func network(_ fields: Fields) -> NetworkRule? {
-        let rule = NetworkRule(
-            interface: fields.take("interface", as: .interface)?.value, ssid: fields.take("ssid", as: .ssid)?.value,
-            gateway: fields.take("gateway", as: .hardware)?.value, subnet: fields.take("subnet", as: .subnet)?.value,
-            isRoaming: fields.take("roaming", as: .flag)?.value, isMetered: fields.take("metered", as: .flag)?.value,
-            isAllowed: fields.take("allowed", as: .flag)?.value)
+        var rule = NetworkRule()
+        let readable = NetworkRule.keys.read(fields, into: &rule, self)
         if !fields.has("metered"), !fields.has("allowed") {
             fields.error(
                 "sets nothing; add `metered: true` or `false`, or `allowed: true` or `false`", "metered")
         }
         // Without an unreadable condition the rule would apply to every network.
-        let conditions = ["interface", "ssid", "gateway", "subnet", "roaming"].filter(fields.has)
-        let read = [
-            rule.interface != nil, rule.ssid != nil, rule.gateway != nil, rule.subnet != nil, rule.isRoaming != nil,
-        ].count { $0 }
-        return conditions.count == read ? rule : nil
+        let isMissing = NetworkRule.conditionKeys.contains { fields.has($0.name) && !readable.contains($0.name) }
+        return isMissing ? nil : rule
     }
+}
+
+extension MeteredRule: SettingsValue {
+    var inFile: WrittenValue {
+        switch self {
+        case .allow: .plain("allow")
+        case .pause: .plain("pause")
+        case .limit(let rate): .fields([("limit", .rate(rate))])
+        }
+    }
+}
+
+extension NetworkRule: SettingsValue {
+    static let conditionKeys: [Key<Self>] = [
+        Key("interface", \.interface, .interface), Key("ssid", \.ssid, .ssid), Key("gateway", \.gateway, .hardware),
+        Key("subnet", \.subnet, .subnet), Key("roaming", \.isRoaming, .flag),
+    ]
+    static let keys: [Key<Self>] =
+        conditionKeys + [Key("metered", \.isMetered, .flag), Key("allowed", \.isAllowed, .flag)]
+
+    var inFile: WrittenValue { Self.keys.inFile(of: self) }
 }
 
 extension Reader where Value == MeteredRule {

@@ -80,6 +80,23 @@ extension SettingsReading {
     }
 }
 
+extension Quota: SettingsValue {
+    var inFile: WrittenValue {
+        let (span, first): (String, WrittenValue?) =
+            switch period {
+            case .hour: ("hour", nil)
+            case .day: ("day", nil)
+            case .week(let first): ("week", .plain(first.rawValue))
+            case .month(let first): ("month", .number(Int64(first)))
+            }
+        return .fields([
+            ("per", .plain(span)), ("starts_on", first), ("bytes", bytes?.inFile),
+            ("files", files.map { .number($0) }), ("network", .plain(network.rawValue)),
+            ("direction", bytes.map { _ in .plain(direction.rawValue) }),
+        ])
+    }
+}
+
 extension Reader where Value == Weekday {
     fileprivate static var firstOfWeek: Reader {
         let expected = "one of \(Weekday.allCases.map(\.rawValue).joined(separator: ", "))"

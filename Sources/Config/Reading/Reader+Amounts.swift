@@ -15,9 +15,7 @@ extension Reader where Value == Int64 {
             guard let factor = byteUnits.first(where: { $0.name == amount.unit })?.bytes else {
                 throw Complaint(
                     "\(quoted(amount.unit)) is not a unit of bytes"
-                        + suggestion(
-                            for: amount.unit, among: byteUnits.map(\.name),
-                            else: "there are: \(byteUnits.map(\.name).joined(separator: ", "))"),
+                        + suggestion(for: amount.unit, among: byteUnits.map(\.name)),
                     offset: amount.unitOffset)
             }
             guard let bytes = amount.times(factor) else { throw Complaint("is more than 8 EiB") }
@@ -72,16 +70,12 @@ extension Reader where Value == Duration {
     }
 }
 
-/// A length of time, or `never`, for which `0` may be written too.
-struct TimeOrNever {
-    let time: Duration?
-}
-
-extension Reader where Value == TimeOrNever {
+extension Reader where Value == Duration? {
+    /// A length of time, or `never`, for which `0` may be written too.
     static func duration(atLeast least: Duration) -> Reader {
         Reader(expected: "a length of time like `7d`, or `never`") { text throws(Complaint) in
-            if text == "never" || text == "0" { return TimeOrNever(time: nil) }
-            return TimeOrNever(time: try Reader<Duration>.duration(least ... .seconds(10 * 366 * 86_400)).read(text))
+            if text == "never" || text == "0" { return nil }
+            return try Reader<Duration>.duration(least ... .seconds(10 * 366 * 86_400)).read(text)
         }
     }
 }
@@ -117,12 +111,7 @@ extension ReleaseUnsure {
 
 extension Backoff {
     /// The form of a configuration: `retry: {first: 5s, max: 30m}`.
-    package var written: String {
-        let last =
-            (attempts.map { ", attempts: \($0)" } ?? "")
-            + (giveUpAfter.map { ", give_up_after: \(writtenTime($0))" } ?? "")
-        return "retry: {first: \(writtenTime(first)), max: \(writtenTime(ceiling))\(last)}"
-    }
+    package var written: String { "retry: " + Self.uploadKeys.inFile(of: self).yaml }
 }
 
 /// A number with up to three decimals, and its unit. Large enough for every `Int64` in the smallest unit.

@@ -1,14 +1,14 @@
 internal import Core
 
 /// Reads one kind of value, and describes its form.
-struct Reader<Value> {
+struct Reader<Value>: Sendable {
     /// Completes "takes …": `a length of time like …`.
     let expected: String
     /// Whether a plain `no` or `010` is refused although it could be read as text.
     var isText = false
     /// Whether quotes are refused: a number in quotes is a text.
     var isPlain = false
-    let read: (String) throws(Complaint) -> Value
+    let read: @Sendable (String) throws(Complaint) -> Value
 }
 
 /// The reason why a reader refuses a text.
@@ -146,7 +146,7 @@ extension Reader where Value == String {
     }
 }
 
-extension Reader where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
+extension Reader where Value: RawRepresentable & CaseIterable & Sendable, Value.RawValue == String {
     /// One of the words of an enum.
     static var choice: Reader {
         let word = Reader<String>.word(of: Value.allCases.map(\.rawValue))

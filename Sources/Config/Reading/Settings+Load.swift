@@ -11,7 +11,7 @@ package struct LoadedSettings: Hashable, Sendable {
     /// The place of each setting, or the environment variable that decided it (``Origins``).
     var origins: [String: String] = [:]
     /// The keys of each type of destination.
-    var keys: [String: [String]] = [:]
+    var keys: [String: [SettingKey]] = [:]
 }
 
 extension Settings {
@@ -67,7 +67,7 @@ extension Settings {
         guard roots.count == texts.count, let main = roots.first else {
             throw findings.failure ?? ConfigErrors(problems: [])
         }
-        let building = SettingsReading(
+        var building = SettingsReading(
             findings: findings, types: types, disk: Disk(checks: disk), environment: environment)
         let settings = building.settings(main: main, additions: Array(roots.dropFirst()))
         if let failure = findings.failure { throw failure }
@@ -75,7 +75,7 @@ extension Settings {
         return LoadedSettings(
             settings: settings, warnings: findings.warningsInOrder, files: texts.map(\.file),
             origins: surroundings.merging(Origins(nodes, in: findings.sources).places) { $1 },
-            keys: Dictionary(types.map { ($0.name, $0.keys.flatMap(\.flat).map(\.name)) }) { first, _ in first })
+            keys: Dictionary(types.map { ($0.name, $0.keys) }) { first, _ in first })
     }
 
     private static func content(of file: FilePath, _ findings: Findings) -> [UInt8]? {

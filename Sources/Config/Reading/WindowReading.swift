@@ -27,6 +27,18 @@ extension SettingsReading {
     }
 }
 
+extension Window: SettingsValue {
+    var inFile: WrittenValue {
+        except.isEmpty ? .text(words) : .fields(writtenTimes)
+    }
+
+    /// `between`, and `except` where days are excluded.
+    var writtenTimes: [(key: String, value: WrittenValue?)] {
+        [("between", .text(words))]
+            + (except.isEmpty ? [] : [("except", .list(except.sorted().map { .text("\($0)") }))])
+    }
+}
+
 extension Reader where Value == CivilDay {
     /// `2026-12-24`.
     static var day: Reader {

@@ -80,4 +80,10 @@ indirect enum EffectivePiece {
     /// Lists the keys that are allowed there.
     case mapping([(key: String, piece: EffectivePiece)], known: [String] = [])
     case items([(name: String, piece: EffectivePiece)])
+
+    /// The same value with this origin, when the file does not set it.
+    func otherwise(_ origin: String) -> EffectivePiece {
+        guard case .value(let value, _, let note) = self else { return self }
+        return .value(value, otherwise: origin, note: note)
+    }
 }

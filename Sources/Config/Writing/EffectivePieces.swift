@@ -5,256 +5,100 @@ struct EffectivePieces {
     typealias Fields = [(key: String, piece: EffectivePiece)]
 
     let hides: Bool
-    /// The keys of each type of destination, by full names.
-    let keys: [String: [String]]
+    /// The keys of each type of destination.
+    var keys: [String: [SettingKey]] = [:]
     private static let hidden = "hidden"
 
     func root(_ settings: Settings) -> EffectivePiece {
-        let staging = settings.staging
-        let policy = settings.policy
-        let folders = settings.folders.map { ($0.watch.name, folder($0)) }
+        let folders = settings.folders.map { ($0.watch.name, section(.folder, FolderSettings.keys, $0)) }
         let destinations = settings.destinations.map { ($0.name, destination($0)) }
-        return .mapping(
-            [
-                ("version", .value(.number(1))), ("state", .value(.path(settings.state))),
-                (
-                    "staging",
-                    section(
-                        .staging,
-                        [
-                            ("path", .path(staging.path)), ("copy", .plain(staging.copy.rawValue)),
-                            ("max_size", staging.maxSize.map { .bytes($0) }), ("keep_free", .bytes(staging.keepFree)),
-                            ("concurrency", .number(Int64(staging.concurrency))),
-                        ])
-                ), ("folders", folders.isEmpty ? .value(.list([])) : .items(folders)),
-                ("destinations", destinations.isEmpty ? .value(.mapping([])) : .mapping(destinations)),
-                (
-                    "policy",
-                    .mapping(
-                        [
-                            (
-                                "concurrency",
-                                section(
-                                    .concurrency,
-                                    [
-                                        ("total", .number(Int64(policy.total))),
-                                        ("per_destination", .number(Int64(policy.perDestination))),
-                                    ])
-                            ), ("order", .value(.plain(policy.order.rawValue))),
-                            ("retry", retry(policy.retry, otherwise: "default")),
-                        ] + question(policy.beforeUpload) + values(rules(policy.rules)), known: Section.policy.keys)
-                ), ("control", control(settings.control)),
-            ] + metrics(settings.metrics) + [("retention", lists(settings.lists))] + hooks(settings.hooks),
-            known: Section.root.keys)
-    }
-
-    private func control(_ control: ControlSettings) -> EffectivePiece {
-        var fields = values([("socket", .path(control.socket))])
-        if let remote = control.remote {
-            fields += values([("listen", .text("\(remote.listen)"))])
-            fields.append(("token", secret(remote.token)))
-            fields += values([
-                ("hosts", remote.hosts.isEmpty ? nil : .texts(remote.hosts)),
-                (
-                    "trusted_proxies",
-                    remote.trustedProxies.isEmpty ? nil : .texts(remote.trustedProxies.map(\.description))
-                ),
-                ("certificate", (remote.certificate?.chain).map { .path($0) }),
-                ("key", (remote.certificate?.key).map { .path($0) }),
-            ])
-        }
-        return .mapping(fields, known: Section.control.keys)
-    }
-
-    private func metrics(_ metrics: MetricsSettings) -> Fields {
-        guard metrics.isWritten else { return [] }
-        return [
-            (
-                "metrics",
-                section(
-                    .metrics,
-                    [
-                        ("textfile", metrics.textfile.map { .path($0) }),
-                        ("status_file", metrics.statusFile.map { .path($0) }), ("every", .time(metrics.every)),
-                    ])
-            )
+        let hooks = settings.hooks.map { ($0.name, section(.hook, Hook.keys, $0)) }
+        var fields: Fields = [
+            ("version", .value(.number(1))), ("state", .value(settings.state.inFile)),
+            ("staging", section(.staging, StagingSettings.keys, settings.staging)),
+            ("folders", folders.isEmpty ? .value(.list([])) : .items(folders)),
+            ("destinations", destinations.isEmpty ? .value(.mapping([])) : .mapping(destinations)),
+            ("policy", section(.policy, PolicySettings.keys, settings.policy)),
+            ("control", section(.control, ControlSettings.keys, settings.control)),
         ]
-    }
-
-    private func lists(_ lists: ListRetention) -> EffectivePiece {
-        func time(_ time: Duration?) -> WrittenValue { time.map { .time($0) } ?? .plain("never") }
-        return section(
-            .retention,
-            [
-                ("completed", time(lists.completed.time)), ("failed", time(lists.failed.time)),
-                ("cancelled", time(lists.cancelled.time)), ("history", time(lists.history)),
-            ])
-    }
-
-    private func values(_ fields: [(String, WrittenValue?)]) -> Fields {
-        fields.compactMap { key, value in value.map { (key, .value($0)) } }
-    }
-
-    private func section(_ section: Section, _ fields: [(String, WrittenValue?)]) -> EffectivePiece {
-        .mapping(values(fields), known: section.keys)
-    }
-
-    private func folder(_ folder: FolderSettings) -> EffectivePiece {
-        let watch = folder.watch
-        let limits = watch.limits
-        var fields = values([
-            ("name", .text(watch.name)), ("path", .path(watch.path)), ("upload_to", .texts(folder.uploadTo)),
-            ("recursive", .flag(watch.recursive)), ("include", .texts(watch.include)),
-            ("exclude", .texts(watch.exclude)),
-        ])
-        fields.append(("settle", settle(watch)))
-        fields += values([
-            ("existing", .plain(watch.existing.rawValue)), ("empty", .plain(folder.empty.rawValue)),
-            ("duplicates", .plain(folder.duplicates.rawValue)), ("priority", .number(Int64(folder.priority))),
-        ])
-        fields.append(("after_upload", section(.afterUpload, afterUpload(folder))))
-        fields.append(("remote_name", .value(.text(folder.name.source))))
-        fields.append(("metadata", templates(folder.metadata)))
-        fields.append(("context", templates(folder.context)))
-        fields += values([
-            ("key", folder.key.map { .text($0.source) }), ("watch", .plain(watch.watching.rawValue)),
-            ("removable", .plain(folder.removable.rawValue)),
-            ("release_unsure", folder.releaseUnsure.map { .plain($0.written) }),
-            ("min_size", limits.minSize.map { .bytes($0) }),
-            ("max_size", limits.maxSize.map { .bytes($0) }), ("min_age", limits.minAge.map { .time($0) }),
-            ("max_age", limits.maxAge.map { .time($0) }),
-        ])
-        if let group = folder.group {
-            fields.append(
-                (
-                    "group",
-                    section(
-                        .group,
-                        [("by", .plain("stem")), ("wait", .time(group.wait)), ("sidecars", .texts(group.sidecars))])
-                ))
+        if settings.metrics.isWritten {
+            fields.append(("metrics", section(.metrics, MetricsSettings.keys, settings.metrics)))
         }
-        let required = watch.requirement
-        if required.file != nil || required.mount != nil {
-            fields.append(
-                (
-                    "require",
-                    section(
-                        .require,
-                        [("file", required.file.map { .path($0) }), ("mount", required.mount.map { .path($0) })])
-                ))
-        }
-        if let copy = folder.copy {
-            fields.append(("staging", section(.folderStaging, [("copy", .plain(copy.rawValue))])))
-        }
-        if let export = folder.export { fields.append(("export", self.export(export))) }
-        return .mapping(fields + overrides(folder.policy), known: Section.folder.keys)
+        fields.append(("retention", section(.retention, ListRetention.keys, settings.lists)))
+        if !hooks.isEmpty { fields.append(("hooks", .items(hooks))) }
+        return .mapping(fields, known: Section.root.keys)
     }
 
-    private func settle(_ watch: WatchRule) -> EffectivePiece {
-        var settle: [(String, WrittenValue?)] = [
-            ("quiet_for", watch.quietFor.map { .time($0) }), ("writers", .plain(watch.writers.rawValue)),
-            ("marker", watch.marker.map { .text($0.source) }), ("report_after", .time(watch.reportAfter)),
-            ("container", .plain(watch.container.rawValue)),
-        ]
-        if watch.container == .check {
-            settle.append(("broken", .plain(watch.broken.rawValue)))
-            if watch.broken == .upload { settle.append(("broken_after", .time(watch.brokenAfter))) }
-        }
-        return section(.settle, settle)
+    private func section<Owner>(_ section: Section, _ keys: [Key<Owner>], _ owner: Owner) -> EffectivePiece {
+        .mapping(keys.pieces(of: owner, self), known: section.keys)
     }
 
-    private func afterUpload(_ folder: FolderSettings) -> [(String, WrittenValue?)] {
-        switch folder.afterUpload {
-        case .delete: [("source", .plain("delete"))]
-        case .move(let to): [("source", .plain("move")), ("to", .text(to.source))]
-        case .keep, .leave:
-            [
-                ("source", .plain("keep")), ("for", folder.retention.time.map { .time($0) }),
-                ("until_free", folder.retention.untilFree.map { .bytes($0) }),
-            ]
-        }
+    func mapping<Value>(_ map: [String: Value], _ piece: (Value) -> EffectivePiece) -> EffectivePiece {
+        if map.isEmpty { return .value(.mapping([])) }
+        return .mapping(map.sorted { $0.key < $1.key }.map { ($0.key, piece($0.value)) })
     }
 
-    private func export(_ export: ExportSettings) -> EffectivePiece {
+    func templates(_ map: [String: Template]) -> EffectivePiece { mapping(map) { .value($0.inFile) } }
+
+    func export(_ export: ExportSettings) -> EffectivePiece {
         .mapping(
             [
-                ("command", command(export.command.source)), ("output", .value(.text(export.output.source))),
-                ("timeout", .value(.time(export.timeout))), ("min_size", .value(.bytes(export.minSize))),
+                ("command", command(export.command.source)), ("output", .value(export.output.inFile)),
+                ("timeout", .value(export.timeout.inFile)), ("min_size", .value(export.minSize.inFile)),
             ], known: Section.export.keys)
     }
 
-    private func templates(_ templates: [String: Template]) -> EffectivePiece {
-        if templates.isEmpty { return .value(.mapping([])) }
-        return .mapping(
-            templates.sorted { $0.key < $1.key }.map { ($0.key, .value(.text($0.value.source))) })
-    }
-
     private func destination(_ destination: DestinationSettings) -> EffectivePiece {
-        let own = sections(
-            destination.values.map { ($0.key[...], $0.value) }, known: (keys[destination.type] ?? []).map { $0[...] })
+        let own = keys[destination.type] ?? []
         return .mapping(
-            [("type", .value(.plain(destination.type)))] + own.fields + overrides(destination.policy),
-            known: Section.destination.keys + own.known)
+            [("type", .value(.plain(destination.type)))] + fields(own, destination.values)
+                + PolicyOverrides.destinationKeys.pieces(of: destination.policy, self),
+            known: Section.destination.keys + own.map(\.name))
     }
 
-    /// Moves `video.name` under `video` again.
-    private func sections(
-        _ values: [(name: Substring, value: SettingValue)], known: [Substring]
-    ) -> (fields: Fields, known: [String]) {
-        var fields: Fields = []
-        for (first, all) in Dictionary(grouping: values, by: { $0.name.prefix { $0 != "." } }).sorted(by: {
-            $0.key < $1.key
-        }) {
-            if let only = all.first, only.name == first {
-                fields.append((String(first), value(only.value)))
-                continue
-            }
-            let within = sections(
-                all.map { ($0.name.dropFirst(first.count + 1), $0.value) },
-                known: known.filter { $0.hasPrefix(first + ".") }.map { $0.dropFirst(first.count + 1) })
-            fields.append((String(first), .mapping(within.fields, known: within.known)))
+    /// - Parameter prefix: The names of the sections around the keys, each with a dot: values have full names.
+    private func fields(_ keys: [SettingKey], _ values: [String: SettingValue], _ prefix: String = "") -> Fields {
+        keys.sorted { $0.name < $1.name }.compactMap { key in
+            if let value = values[prefix + key.name] { return (key.name, self.value(value)) }
+            guard case .section(let inner) = key.kind else { return nil }
+            let within = fields(inner, values, "\(prefix)\(key.name).")
+            return within.isEmpty ? nil : (key.name, .mapping(within, known: inner.map(\.name)))
         }
-        var names: [String] = []
-        for name in known.map({ String($0.prefix { $0 != "." }) }) where !names.contains(name) { names.append(name) }
-        return (fields, names)
     }
 
     private func value(_ value: SettingValue) -> EffectivePiece {
         switch value {
         case .text(let text): shown(text)
         case .secret(let source): secret(source)
-        case .flag(let flag): .value(.flag(flag))
-        case .bytes(let bytes): .value(.bytes(bytes))
-        case .duration(let duration): .value(.time(duration))
-        case .whole(let number): .value(.number(Int64(number)))
-        case .path(let path): .value(.path(path))
-        case .template(let template): .value(.text(template.source))
-        case .texts(let texts): .value(.texts(texts))
+        case .flag(let flag): .value(flag.inFile)
+        case .bytes(let bytes): .value(bytes.inFile)
+        case .duration(let duration): .value(duration.inFile)
+        case .whole(let number): .value(number.inFile)
+        case .path(let path): .value(path.inFile)
+        case .template(let template): .value(template.inFile)
+        case .texts(let texts): .value(texts.inFile)
         case .map(let map): headers(map)
-        case .secrets(let map) where map.isEmpty: .value(.mapping([]))
-        case .secrets(let map): .mapping(map.sorted { $0.key < $1.key }.map { ($0.key, secret($0.value)) })
+        case .secrets(let map): mapping(map) { secret($0) }
         }
     }
 
-    private func headers(_ map: [String: SecretSource]) -> EffectivePiece {
-        if map.isEmpty { return .value(.mapping([])) }
-        return .mapping(
-            map.sorted { $0.key < $1.key }.map { name, source in
-                if case .json(let object) = source { return (name, .mapping([("json", headers(object))])) }
-                guard case .literal(let text) = source, hides else { return (name, secret(source)) }
-                // A single placeholder hides nothing.
-                if text.hasPrefix("{"), text.hasSuffix("}"), text.filter({ "{}".contains($0) }).count == 2 {
-                    return (name, .value(.text(text)))
-                }
-                // A secret header cannot be distinguished from another one.
-                return (name, .value(.text(Self.hidden), note: "its value is not shown"))
-            })
+    func headers(_ map: [String: SecretSource]) -> EffectivePiece {
+        mapping(map) { source in
+            if case .json(let object) = source { return .mapping([("json", headers(object))]) }
+            guard case .literal(let text) = source, hides else { return secret(source) }
+            // A single placeholder hides nothing.
+            if text.hasPrefix("{"), text.hasSuffix("}"), text.filter({ "{}".contains($0) }).count == 2 {
+                return .value(.text(text))
+            }
+            // A secret header cannot be distinguished from another one.
+            return .value(.text(Self.hidden), note: "its value is not shown")
+        }
     }
 
-    private func secret(_ source: SecretSource) -> EffectivePiece {
+    func secret(_ source: SecretSource) -> EffectivePiece {
         func only(_ key: String, _ value: WrittenValue) -> WrittenValue { .mapping([.init(key: key, value: value)]) }
         switch source {
-        case .file(let path): return .value(only("file", .path(path)))
+        case .file(let path): return .value(only("file", path.inFile))
         case .environment(let name): return .value(only("env", .text(name)))
         case .credential(let name): return .value(only("credential", .text(name)))
         case .command(let words):
@@ -273,9 +117,9 @@ struct EffectivePieces {
         return .value(.text(safe), note: safe == text ? nil : "a secret in it is not shown")
     }
 
-    private func command(_ words: [String]) -> EffectivePiece {
+    func command(_ words: [String]) -> EffectivePiece {
         let safe = shown(words)
-        return .value(.texts(safe), note: safe == words ? nil : "a secret in it is not shown")
+        return .value(safe.inFile, note: safe == words ? nil : "a secret in it is not shown")
     }
 
     /// A program and its arguments, without values after `--password=` or `--password`.
@@ -292,66 +136,10 @@ struct EffectivePieces {
         }
     }
 
-    private func retry(
-        _ backoff: Backoff, otherwise: String, of section: Section = .retry
-    ) -> EffectivePiece {
-        var fields: Fields = [
-            ("first", .value(.time(backoff.first), otherwise: otherwise)),
-            ("max", .value(.time(backoff.ceiling), otherwise: otherwise)),
-        ]
-        if let attempts = backoff.attempts {
-            fields.append(("attempts", .value(.number(Int64(attempts)), otherwise: otherwise)))
-        }
-        if let limit = backoff.giveUpAfter {
-            fields.append(("give_up_after", .value(.time(limit), otherwise: otherwise)))
-        }
-        return .mapping(fields, known: section.keys)
-    }
-
-    private func overrides(_ policy: PolicyOverrides) -> Fields {
-        var fields = values([
-            ("concurrency", policy.concurrency.map { .number(Int64($0)) }),
-            ("order", policy.order.map { .plain($0.rawValue) }),
-        ])
-        if let own = policy.retry { fields.append(("retry", retry(own, otherwise: "as policy.retry"))) }
-        return fields + question(policy.beforeUpload) + values(rules(policy.rules))
-    }
-
-    private func question(_ before: BeforeUpload?) -> Fields {
-        guard let before else { return [] }
-        let keys: Fields = [("command", command(before.command)), ("timeout", .value(.time(before.timeout)))]
-        return [("before_upload", .mapping(keys, known: Section.beforeUpload.keys))]
-    }
-
-    private func hooks(_ hooks: [Hook]) -> Fields {
-        hooks.isEmpty ? [] : [("hooks", .items(hooks.map { ($0.name, hook($0)) }))]
-    }
-
-    private func hook(_ hook: Hook) -> EffectivePiece {
-        var fields: Fields = values([
-            ("name", .text(hook.name)), ("on", .texts(hook.on)),
-            ("folders", hook.folders.isEmpty ? nil : .texts(hook.folders)),
-            ("destinations", hook.destinations.isEmpty ? nil : .texts(hook.destinations)),
-        ])
-        switch hook.target {
-        case .command(let words): fields.append(("command", command(words)))
-        case .web(let web):
-            fields.append(("url", address(web)))
-            if !web.headers.isEmpty { fields.append(("headers", headers(web.headers))) }
-            if let secret = web.secret { fields.append(("secret", self.secret(secret))) }
-            fields += values([
-                ("ca_file", web.caFile.map { .path($0) }), ("network", .plain(web.network.rawValue)),
-            ])
-        }
-        fields += values([("timeout", .time(hook.timeout))])
-        fields.append(("retry", retry(hook.retry, otherwise: "default", of: .hookRetry)))
-        fields += values([("give_up_after", .time(hook.giveUpAfter))])
-        return .mapping(fields, known: Section.hook.keys)
-    }
-
     /// A person who knows the path can often do all that the hook can.
-    private func address(_ web: WebHook) -> EffectivePiece {
-        if !hides || web.url == web.shown || web.url == web.shown + "/" { return .value(.text(web.url)) }
-        return .value(.text(web.shown + "/" + Self.hidden), note: "its path is not shown")
+    func address(_ url: String) -> EffectivePiece {
+        let shown = WebHook(url: url).shown
+        if !hides || url == shown || url == shown + "/" { return .value(.text(url)) }
+        return .value(.text(shown + "/" + Self.hidden), note: "its path is not shown")
     }
 }

@@ -47,8 +47,8 @@ package struct SettingObjection: Hashable, Sendable {
 }
 
 /// One key of a destination.
-package struct SettingKey: Sendable {
-    package enum Kind: Sendable {
+package struct SettingKey: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
         case text
         /// `http` or `https` with a host; no user or password.
         case url

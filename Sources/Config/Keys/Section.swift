@@ -1,4 +1,6 @@
-/// The keys of one mapping in the file. The tables below are the whole language except the keys of destination types.
+internal import Core
+
+/// The keys of one mapping in the file. The list below is the whole language except the keys of destination types.
 ///
 /// `docs/configuration.md` has the same keys; a test compares the two.
 struct Section: Sendable {
@@ -24,16 +26,9 @@ struct Section: Sendable {
             uniqueKeysWithValues: root.keys.filter { $0 != "folders" && $0 != "destinations" }.map {
                 ($0, "`\($0)` may only stand in the main file; files in config.d add `folders` and `destinations`")
             }))
-    static let staging = Section(path: "staging", keys: ["path", "copy", "max_size", "keep_free", "concurrency"])
+    static let staging = Section(path: "staging", StagingSettings.keys)
     static let folder = Section(
-        path: "folders[]",
-        keys: [
-            "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
-            "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
-            "retry", "order", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging",
-            "export",
-            "removable", "before_upload", "release_unsure",
-        ] + rules,
+        path: "folders[]", FolderSettings.keys,
         later: laterPolicy,
         elsewhere: [
             "quiet_for": "`quiet_for` belongs under `settle`", "to": "`to` belongs under `after_upload`",
@@ -41,24 +36,21 @@ struct Section: Sendable {
                 + "`settle: {marker: \"{name}.done\"}`",
             "mount": "`mount` belongs under `require`", "policy": ownRules,
         ])
-    static let settle = Section(
-        path: "folders[].settle",
-        keys: ["quiet_for", "writers", "marker", "report_after", "container", "broken", "broken_after"])
-    static let require = Section(path: "folders[].require", keys: ["file", "mount"])
-    static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to", "for", "until_free"])
-    static let group = Section(path: "folders[].group", keys: ["by", "wait", "sidecars"])
-    static let folderStaging = Section(path: "folders[].staging", keys: ["copy"])
+    static let settle = Section(path: "folders[].settle", FolderSettings.settleKeys + FolderSettings.brokenKeys)
+    static let require = Section(path: "folders[].require", FolderSettings.requireKeys)
+    static let afterUpload = Section(path: "folders[].after_upload", FolderSettings.afterUploadKeys)
+    static let group = Section(path: "folders[].group", GroupRule.keys)
+    static let folderStaging = Section(path: "folders[].staging", FolderSettings.stagingKeys)
     static let export = Section(path: "folders[].export", keys: ["command", "output", "timeout", "min_size"])
-    static let folderRetry = Section(path: "folders[].retry", keys: uploadRetryKeys)
+    static let folderRetry = Section(path: "folders[].retry", Backoff.uploadKeys)
     /// Keys of every destination, for all types.
     static let destination = Section(
-        path: "destinations.*", keys: ["type", "concurrency", "retry", "order", "before_upload"] + rules,
+        path: "destinations.*", keys: ["type"] + PolicyOverrides.destinationKeys.map(\.name),
         later: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
-    static let destinationRetry = Section(path: "destinations.*.retry", keys: uploadRetryKeys)
+    static let destinationRetry = Section(path: "destinations.*.retry", Backoff.uploadKeys)
     private static let ownRules =
         "its own rules belong beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
-    static let policy = Section(
-        path: "policy", keys: ["concurrency", "order", "retry", "before_upload"] + rules, later: laterPolicy)
+    static let policy = Section(path: "policy", PolicySettings.keys, later: laterPolicy)
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", keys: ["between", "except"])
     /// An item of any `bandwidth`.
@@ -66,8 +58,7 @@ struct Section: Sendable {
     /// For any `metered`.
     static let metered = Section(path: "metered", keys: ["limit"])
     /// An item of any `networks`.
-    static let network = Section(
-        path: "networks[]", keys: ["interface", "ssid", "gateway", "subnet", "roaming", "metered", "allowed"])
+    static let network = Section(path: "networks[]", NetworkRule.keys)
     /// An item of any `quotas`.
     static let quota = Section(
         path: "quotas[]", keys: ["per", "starts_on", "bytes", "files", "network", "direction"],
@@ -79,33 +70,21 @@ struct Section: Sendable {
     static let busy = Section(path: "busy", keys: ["file", "command", "every", "timeout"])
     /// For any `before_upload`.
     static let beforeUpload = Section(path: "before_upload", keys: ["command", "timeout"])
-    static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
-    static let retry = Section(path: "policy.retry", keys: uploadRetryKeys)
+    static let concurrency = Section(path: "policy.concurrency", PolicySettings.concurrencyKeys)
+    static let retry = Section(path: "policy.retry", Backoff.uploadKeys)
     static let control = Section(
-        path: "control", keys: ["socket", "listen", "token", "hosts", "trusted_proxies", "certificate", "key"],
+        path: "control", ControlSettings.keys,
         later: ["web"],
         elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port belongs in `listen`"])
-    static let metrics = Section(path: "metrics", keys: ["textfile", "status_file", "every"])
+    static let metrics = Section(path: "metrics", MetricsSettings.keys)
     static let retention = Section(
-        path: "retention", keys: ["completed", "failed", "cancelled", "history"],
+        path: "retention", ListRetention.keys,
         elsewhere: ["source": "what happens to a source is set in its folder, under `after_upload`"])
-    static let hook = Section(
-        path: "hooks[]",
-        keys: [
-            "name", "on", "folders", "destinations", "command", "url", "headers", "secret", "ca_file", "network",
-            "timeout", "retry", "give_up_after",
-        ])
-    static let hookRetry = Section(path: "hooks[].retry", keys: retryKeys)
+    static let hook = Section(path: "hooks[]", Hook.keys)
+    static let hookRetry = Section(path: "hooks[].retry", Backoff.keys)
     static let secret = Section(
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
-    private static let retryKeys = ["first", "max", "attempts"]
-    private static let uploadRetryKeys = retryKeys + ["give_up_after"]
-    /// Keys of `policy`, each destination and each folder.
-    private static let rules = [
-        "windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas", "expires_after", "on_battery",
-        "min_battery", "busy",
-    ]
     private static let laterPolicy = ["limit", "power"]
 
     static let all: [Section] = [
@@ -120,5 +99,12 @@ struct Section: Sendable {
         if let text = elsewhere[key] { return text }
         return "no setting is called \(quoted(key)) here"
             + suggestion(for: key, among: keys, else: "allowed here: \(keys.joined(separator: ", "))")
+    }
+}
+
+extension Section {
+    /// A section whose keys a table declares.
+    init<Owner>(path: String, _ table: [Key<Owner>], later: [String] = [], elsewhere: [String: String] = [:]) {
+        self.init(path: path, keys: table.map(\.name), later: later, elsewhere: elsewhere)
     }
 }

@@ -1,0 +1,40 @@
+internal import Core
+
+// Keys of the sections that the daemon has once.
+
+extension StagingSettings {
+    static let keys: [Key<Self>] = [
+        Key("path", \.path, .path), Key("copy", \.copy), Key("max_size", \.maxSize, .bytes),
+        Key("keep_free", \.keepFree, .bytes), Key("concurrency", \.concurrency, .whole(1...8)),
+    ]
+}
+
+extension MetricsSettings {
+    static let keys: [Key<Self>] = [
+        Key("textfile", \.textfile, .path), Key("status_file", \.statusFile, .path),
+        Key("every", \.every, .duration(.seconds(5) ... .seconds(3600))),
+    ]
+}
+
+extension ListRetention {
+    static let keys = [
+        key("completed", \.completed.time, leastCompleted), key("failed", \.failed.time, leastFailed),
+        key("cancelled", \.cancelled.time, .seconds(1)), key("history", \.history, .seconds(1)),
+    ]
+
+    private static func key(_ name: String, _ path: Property<Self, Duration?>, _ least: Duration) -> Key<Self> {
+        Key(
+            name, path, { $1.take(name, as: .duration(atLeast: least))?.value },
+            { time, _ in .value(time?.inFile ?? .plain("never")) })
+    }
+}
+
+extension ControlSettings {
+    static let keys: [Key<Self>] = [
+        Key("socket", \.socket, .path), Key("listen", of: \.remote?.listen),
+        Key("token", of: \.remote?.token) { $1.secret($0) },
+        Key("hosts", of: \.remote?.hosts).printed { $0.remote?.hosts != [] },
+        Key("trusted_proxies", of: \.remote?.trustedProxies).printed { $0.remote?.trustedProxies != [] },
+        Key("certificate", of: \.remote?.certificate?.chain), Key("key", of: \.remote?.certificate?.key),
+    ]
+}

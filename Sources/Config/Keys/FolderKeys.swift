@@ -1,0 +1,118 @@
+internal import Core
+
+extension FolderSettings {
+    /// In the order in which messages list them.
+    static let keys: [Key<Self>] =
+        [
+            Key("name", \.watch.name, .name), Key("path", \.watch.path, .path),
+            Key("recursive", \.watch.recursive, .flag), Key("include", \.watch.include, listOf: .glob),
+            Key("exclude", \.watch.exclude, listOf: .glob),
+            Key("settle", .settle, settleKeys, conditional: brokenKeys, check: checkSettling),
+            Key("existing", \.watch.existing), Key("empty", \.empty),
+            Key("duplicates", \.duplicates),
+            Key("upload_to", \.uploadTo, { $0.uploadTo($1) }, { names, _ in .value(names.inFile) }).printed(
+                after: "path"),
+            Key("after_upload", .afterUpload, afterUploadKeys).printed(after: "priority"),
+            Key("priority", \.priority, .whole(-1000...1000)),
+            Key("remote_name", \.name, .relativeName(mayHaveFolders: true)),
+            Key("metadata", \.metadata, { $0.metadata($1) }, { $1.templates($0) }),
+            Key("key", \.key, .template(needsName: true)),
+            Key("context", \.context, { $0.context($1) }, { $1.templates($0) }).printed(after: "metadata"),
+        ]
+        + PolicyOverrides.throughputKeys.map {
+            $0.name == "concurrency" ? $0.of(\.policy).printed(after: "export") : $0.of(\.policy)
+        } + [
+            Key("group", optional: \.group, { $0.group($1) }, section(.group, GroupRule.keys)).printed(
+                after: "max_age"),
+            Key("require", .require, requireKeys, check: checkRequirement).printed(after: "group"),
+            Key("watch", \.watch.watching), Key("min_size", \.watch.limits.minSize, .bytes),
+            Key("max_size", \.watch.limits.maxSize, .bytes), Key("min_age", \.watch.limits.minAge, .duration(ages)),
+            Key("max_age", \.watch.limits.maxAge, .duration(ages)),
+            Key("staging", .folderStaging, stagingKeys),
+            Key("export", optional: \.export, { $0.export($1) }) { $1.export($0) },
+            Key("removable", \.removable).printed(after: "watch"),
+            PolicyOverrides.beforeUploadKey.of(\.policy),
+            Key("release_unsure", \.releaseUnsure, .releaseUnsure).printed(after: "removable"),
+        ] + PolicyRules.keys.map { $0.of(\.policy.rules) }
+
+    private static let ages = Duration.zero ... .seconds(100 * 366 * 86_400)
+    private static let year = Duration.seconds(1) ... .seconds(365 * 86_400)
+
+    static let settleKeys: [Key<Self>] = [
+        Key("quiet_for", \.watch.quietFor, .duration(.zero ... .seconds(86_400))),
+        Key("writers", \.watch.writers),
+        Key("marker", \.watch.marker, .markerName),
+        Key("report_after", \.watch.reportAfter, .duration(year)), Key("container", \.watch.container),
+    ]
+    static let brokenKeys: [Key<Self>] = [
+        Key("broken", \.watch.broken).printed { $0.watch.container == .check },
+        Key("broken_after", \.watch.brokenAfter, .duration(year)).printed {
+            $0.watch.container == .check && $0.watch.broken == .upload
+        },
+    ]
+    static let requireKeys: [Key<Self>] = [
+        Key("file", \.watch.requirement.file, .pathBelow), Key("mount", \.watch.requirement.mount, .path),
+    ]
+    static let afterUploadKeys: [Key<Self>] = [
+        Key("source", \.afterUpload, { $0.sourceAction($1) }) { action, _ in .value(.plain(action.word.rawValue)) },
+        Key("to", of: { if case .move(let to) = $0.afterUpload { to } else { nil } }),
+        Key("for", \.retention.time, .duration(.seconds(60) ... .seconds(10 * 366 * 86_400))),
+        Key("until_free", \.retention.untilFree, .bytes),
+    ]
+    static let stagingKeys: [Key<Self>] = [Key("copy", \.copy)]
+}
+
+extension GroupRule {
+    static let keys: [Key<Self>] = [
+        Key("by", of: { _ in "stem" }) { word, _ in .value(.plain(word)) },
+        Key("wait", \.wait, .duration(.zero ... .seconds(86_400))), Key("sidecars", \.sidecars, listOf: .ending),
+    ]
+}
+
+// Values that do not fit together.
+
+extension FolderSettings {
+    @Sendable private static func checkSettling(
+        _ settle: Fields, _ folder: inout Self, _ readable: Set<String>, _ reading: SettingsReading
+    ) {
+        if let marker = folder.watch.marker, !folder.watch.include.isEmpty,
+            folder.watch.include.allSatisfy({ Globs.covers(marker.pattern, $0.lowercased()) })
+        {
+            settle.error(
+                "matches every file that `include` takes, and a marker is never uploaded; give it an ending of its own",
+                "marker")
+        }
+        // From an unreadable value nothing can be concluded.
+        if folder.watch.container == .skip, readable.contains("container") || !settle.has("container") {
+            for key in brokenKeys where settle.has(key.name) {
+                settle.error("belongs to `container: check`; add that, or take this out", key.name)
+            }
+            return
+        }
+        brokenKeys.read(settle, into: &folder, reading)
+        if folder.watch.broken == .wait, settle.has("broken_after") {
+            settle.error("belongs to `broken: upload`; take it out, or set that", "broken_after")
+        }
+    }
+
+    @Sendable private static func checkRequirement(
+        _ require: Fields, _ folder: inout Self, _: Set<String>, _: SettingsReading
+    ) {
+        let path = folder.watch.path
+        guard let mount = folder.watch.requirement.mount, !path.isEmpty else { return }
+        if mount != "/", path != mount, path.relative(to: mount) == nil {
+            require.error(
+                "`\(path.display)` does not lie below `\(mount.display)`; name its mount point, or `/` for none",
+                "mount")
+        }
+    }
+}
+
+/// The words of `after_upload.source`.
+enum SourceWord: String, CaseIterable { case keep, delete, move }
+
+extension SourceAction {
+    fileprivate var word: SourceWord {
+        if case .move = self { .move } else { self == .delete ? .delete : .keep }
+    }
+}

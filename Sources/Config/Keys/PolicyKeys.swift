@@ -1,0 +1,76 @@
+internal import Core
+
+// Keys of `policy`, and those that each destination and each folder may set for itself.
+
+extension PolicySettings {
+    static let keys: [Key<Self>] =
+        [
+            Key("concurrency", .concurrency, concurrencyKeys) { _, policy, readable, _ in
+                if !readable.contains("per_destination") { policy.perDestination = min(2, policy.total) }
+            },
+            Key("order", \.order),
+            Key("retry", \.retry, { $0.retry($1, .retry, Backoff.uploadKeys) }, section(.retry, Backoff.uploadKeys)),
+            Key(
+                "before_upload", optional: \.beforeUpload, { $0.beforeUpload($1) },
+                section(.beforeUpload, BeforeUpload.keys)),
+        ] + PolicyRules.keys.map { $0.of(\.rules) }
+
+    static let concurrencyKeys: [Key<Self>] = [
+        Key("total", \.total, .whole(1...64)), Key("per_destination", \.perDestination, .whole(1...64)),
+    ]
+}
+
+extension PolicyOverrides {
+    static let throughputKeys: [Key<Self>] = [
+        Key("concurrency", \.concurrency, .whole(1...64)),
+        Key(
+            "retry", optional: \.retry, { $0.retry($1, .retry, Backoff.uploadKeys, otherwise: $0.policy.retry) },
+            section(.retry, Backoff.uploadKeys, otherwise: "as policy.retry")
+        ).printed(after: "concurrency"),
+        Key("order", \.order).printed(after: "concurrency"),
+    ]
+    static let beforeUploadKey: Key<Self> = Key(
+        "before_upload", optional: \.beforeUpload, { $0.beforeUpload($1) },
+        section(.beforeUpload, BeforeUpload.keys))
+    /// Those of a destination.
+    static let destinationKeys: [Key<Self>] =
+        throughputKeys + [beforeUploadKey] + PolicyRules.keys.map { $0.of(\.rules) }
+}
+
+extension BeforeUpload {
+    static let keys: [Key<Self>] = [
+        Key(
+            "command", \.command,
+            { $0.program($1, example: "/usr/local/bin/may-go", meanwhile: "until then uploads wait") },
+            { $1.command($0) }),
+        Key("timeout", \.timeout, .duration(.milliseconds(100) ... .seconds(600))),
+    ]
+}
+
+extension PolicyRules {
+    static let keys: [Key<Self>] = [
+        Key("windows", unlessEmpty: \.windows) { $0.windows($1) },
+        Key("bandwidth", unlessEmpty: \.bandwidth) { $0.bandwidth($1) },
+        Key("metered", optional: \.metered, { $0.metered($1) }, { rule, _ in .value(rule.inFile) }),
+        Key("metered_unknown", \.meteredUnknown),
+        Key("networks", unlessEmpty: \.networks) { $0.networks($1) },
+        Key("quotas", unlessEmpty: \.quotas) { $0.quotas($1) },
+        Key("expires_after", \.expiresAfter, .duration(.seconds(60) ... .seconds(10 * 366 * 86_400))),
+        Key("on_battery", \.onBattery),
+        Key(
+            "min_battery", optional: \.minBattery, { $1.take("min_battery", as: .percent)?.value },
+            { share, _ in .value(.plain("\(share)%")) }),
+        Key("busy", optional: \.busy, { $0.busy($1) }) { rule, pieces in .value(rule.written(pieces)) },
+    ]
+}
+
+extension Backoff {
+    static let keys: [Key<Self>] = [
+        Key("first", \.first, .duration(.milliseconds(100) ... .seconds(86_400))),
+        Key("max", \.ceiling, .duration(.milliseconds(100) ... .seconds(7 * 86_400))),
+        Key("attempts", \.attempts, .whole(1...1_000_000)),
+    ]
+    /// Notices have a key of their own for the end of repeated failures.
+    static let uploadKeys: [Key<Self>] =
+        keys + [Key("give_up_after", \.giveUpAfter, .duration(.seconds(60) ... .seconds(366 * 86_400)))]
+}
