@@ -16,7 +16,7 @@ final class QuotaAccount: Sendable {
         var received: Int64 = 0
         var total: Int64 = 0
         var receivedInAll: Int64 = 0
-        var pace: Pace
+        var pace: SendingPace
         /// Whether it waits for the next renewal, perhaps only for bytes to be received.
         var hasAsked = false
         var asksForAnswers = false
@@ -60,33 +60,6 @@ final class QuotaAccount: Sendable {
         func step(at now: MonotonicTime) -> Int64 {
             let underWay = QuotaAccount.margin * Int64(max(0, requests))
             return max(QuotaAccount.least + underWay, min(Ledger.step, 2 * pace.rate(at: now) + underWay))
-        }
-    }
-
-    /// The sending rate.
-    private struct Pace {
-        /// Shorter periods say little: at first a whole buffer leaves at once.
-        private static let least = Duration.milliseconds(500)
-        private var since: MonotonicTime
-        private var sent: Int64 = 0
-        private var rate: Int64 = 0
-
-        init(at now: MonotonicTime) { since = now }
-
-        mutating func spend(_ bytes: Int64) { sent = sent.addingClamped(bytes) }
-
-        /// The recent rate in bytes a second.
-        func rate(at now: MonotonicTime) -> Int64 {
-            let elapsed = now.since(since)
-            let current = max(0, sent) / max(1, max(elapsed, Self.least).inMilliseconds) * 1000
-            return elapsed < Self.least ? max(rate, current) : current
-        }
-
-        /// Begins a new period with a new step.
-        mutating func turn(at now: MonotonicTime) {
-            guard now.since(since) >= Self.least else { return }
-            rate = rate(at: now)
-            (since, sent) = (now, 0)
         }
     }
 
@@ -134,7 +107,8 @@ final class QuotaAccount: Sendable {
         gate = Throttle(clocks: ledger.clocks)
         state = Mutex(
             State(
-                step: step, pace: Pace(at: ledger.clocks.monotonic()), countsReceived: ledger.countsReceived(of: kind)))
+                step: step, pace: SendingPace(at: ledger.clocks.monotonic()),
+                countsReceived: ledger.countsReceived(of: kind)))
         ledger.open.add(self)
         if !isFree { ledger.renewals.add(self) }
     }
