@@ -77,7 +77,8 @@ struct ComponentParts {
             attempts: AttemptContext(
                 context: context, live: live, locator: locator, stagingHolds: stagingHolds,
                 hookSlots: AsyncSemaphore { [signals] in signals.hook.signal() }, pendingApprovals: PendingApprovals(),
-                counters: counters),
+                counters: counters,
+                learned: LearnedFacts(context: context, live: live, stateHealth: stateHealth)),
             sendingLimits: limits, stateHealth: stateHealth, signals: signals, addresses: addresses,
             callbacks: Scheduler.Callbacks(renewSecret: { [secrets] in secrets.renew(of: $0) }))
     }

@@ -132,7 +132,8 @@ package final class Daemon: Sendable {
         let scheduler = Scheduler(
             attempts: AttemptContext(
                 context: context, live: live, locator: locator, stagingHolds: stagingHolds, hookSlots: hookSlots,
-                pendingApprovals: PendingApprovals(), counters: counters),
+                pendingApprovals: PendingApprovals(), counters: counters,
+                learned: LearnedFacts(context: context, live: live, stateHealth: stateHealth)),
             sendingLimits: SendingLimits(ledger: ledger, bandwidth: bandwidth), stateHealth: stateHealth,
             signals: signals, addresses: addresses,
             callbacks: Scheduler.Callbacks(

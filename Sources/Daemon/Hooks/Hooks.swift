@@ -386,7 +386,7 @@ actor Hooks {
     func hold(of hook: Hook) async -> Hold? {
         guard let line = lines[hook.name] else { return nil }
         if case .web(let web) = hook.target, !line.waiting.isEmpty, tasks[hook.name] == nil,
-            let hold = await scheduler.hold(ofHook: hook.name, web.network)
+            let hold = await scheduler.shown().hold(ofHook: hook.name, web.network)
         {
             return hold
         }

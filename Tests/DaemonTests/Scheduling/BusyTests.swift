@@ -211,7 +211,7 @@ struct BusyDaemonTests {
         let sent = try await scene.add("b.mp4")
         try await scene.reach(.completed, [sent])
         try await eventually("nothing is scheduled") {
-            let isAsking = await scheduler.busy.states.isAsking
+            let isAsking = await scheduler.facts.busy.states.isAsking
             return try await scheduler.nextDeadline() == nil && !isAsking
                 && scene.daemon.signals.scheduling.isWaiting
         }
@@ -327,12 +327,12 @@ struct BusyDaemonTests {
         let id = try await scene.add("a.mp4")
         let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
         try await eventually("it waits") { try await scene.daemon.why(id).answers.first?.text == text }
-        let planned = await scene.daemon.scheduler.planned.inputs
+        let planned = await scene.daemon.scheduler.snapshot.planned.inputs
         #expect(planned.busy[Self.command.source]?.answer == .busy)
         camera.answer = .free
         try await scene.reach(.completed, [id])
         try await eventually("its word is over") { await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty }
-        #expect(await scene.daemon.scheduler.planned.inputs.busy[Self.command.source]?.isFree == true)
+        #expect(await scene.daemon.scheduler.snapshot.planned.inputs.busy[Self.command.source]?.isFree == true)
         try await scene.stop()
     }
 }

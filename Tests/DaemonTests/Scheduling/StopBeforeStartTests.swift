@@ -44,7 +44,7 @@ struct StopBeforeStartTests {
         // It is claimed and given back again and again: each time the scheduler wakes itself, since no other event comes.
         try await eventually("it was claimed many times") { stops.load(ordering: .relaxed) > 100 }
         #expect(scene.remote.began.isEmpty)
-        #expect(await scheduler.transfers.isEmpty)
+        #expect(await scheduler.facts.transfers.isEmpty)
         await store.forget(listener)
         try await scene.reach(.completed, [id])
         #expect(scene.remote.began == ["a.mp4"])
