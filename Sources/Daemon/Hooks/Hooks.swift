@@ -102,7 +102,7 @@ actor Hooks {
         isLoaded = true
     }
 
-    /// Applies new settings.
+    /// Applies new settings. The caller wakes the loop.
     func collect() async {
         isTaken = false
         do { try await collectNow() } catch { stateHealth.noteFailure(error) }
@@ -127,7 +127,6 @@ actor Hooks {
             }
         }
         isTaken = true
-        signal.signal()
     }
 
     // MARK: Events
@@ -275,9 +274,9 @@ actor Hooks {
                 await self.deliver(next, line.hook, by: delivery)
                 await self.scheduler.requestEnded(request)
                 await self.close(permit)
-                self.slots.give()
                 self.tasks[name] = nil
-                self.signal.signal()
+                // It also wakes the loop, which may send the next notice.
+                self.slots.give()
             }
         }
     }

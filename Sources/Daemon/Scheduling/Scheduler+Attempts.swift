@@ -56,12 +56,12 @@ extension Scheduler {
         if state?.isTerminal == false { facts.expiry.invalidate() }
     }
 
-    /// Gives back claims that did not begin, and schedules again: other uploads may be sent in their place.
+    /// Gives back claims that did not begin. Another cycle follows: other uploads may be sent in their place.
     func giveBack(
         _ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded }
     ) async throws {
         try await records().giveBack(claims, as: outcome)
-        signals.scheduling.signal()
+        cycles.repeatSoon()
     }
 
     /// - Returns: The verdict, with the time when a held upload may be sent again.

@@ -20,7 +20,6 @@ extension Scheduler {
             if isWanted { callbacks.renewSecret(name) }
             try await context.store.write { try $0.waits.end(for: name) }
         }
-        signals.scheduling.signal()
     }
 
     /// A command wants these uploads to be tried at once, and not others in their place: the waits of other uploads to
@@ -59,7 +58,7 @@ extension Scheduler {
         for name in isAnother ? Set(context.destinations.keys) : changed.union(refused) {
             await endWaits(at: name)
         }
-        signals.scheduling.signal()
+        facts.configurationTookEffect()
     }
 
     /// Ends waits of uploads to a destination.
@@ -82,8 +81,6 @@ extension Scheduler {
     /// Reads the pauses again after a person has changed them.
     func reloadPauses() async throws {
         facts.pauses.replace(try await context.store.read { try $0.pauses.all() })
-        signals.scheduling.signal()
-        wakeRequests()
     }
 
     /// The pauses of these places, which are about to be set, cut no running transfer.
@@ -96,7 +93,6 @@ extension Scheduler {
         let over = facts.pauses.expired(at: context.clocks.wall())
         for pause in over {
             try await context.store.write { try $0.pauses.clear(pause.scope, pause.name) }
-            wakeRequests()
         }
         facts.pauses.replace(try await context.store.read { try $0.pauses.all() })
         if over.isEmpty { return }
@@ -122,7 +118,6 @@ extension Scheduler {
         facts.overrides.replace(try await context.store.read { try $0.overrides.all() })
         setLimits()
         stopForbidden()
-        signals.scheduling.signal()
     }
 
     /// Removes exceptions that are over, and reports it.
@@ -165,7 +160,7 @@ extension Scheduler {
     func stopForbidden() -> Set<String> {
         let snapshot = snapshot
         // Removals at a destination wait for the same rules.
-        if facts.requests.open(where: { snapshot.blockers(at: $0).isEmpty }) { wakeRequests() }
+        facts.requests.open { snapshot.blockers(at: $0).isEmpty }
         stopForbiddenRequests(snapshot)
         let cutting = snapshot.cutting
         var interfaces: Set<String> = []
@@ -235,8 +230,7 @@ extension Scheduler {
             guard let transfer = facts.transfers.carrying(id) else { continue }
             attempts.live.whenOpened(id) { transfer.task.cancel() }
         }
-        // The exceptions for these uploads are over.
-        if facts.overrides.concernsUploads(ids) { signals.scheduling.signal() }
+        facts.overrides.end(ofUploads: ids)
     }
 
     /// Stops a transfer and returns when it has ended, so that a new generation does not meet the old one.

@@ -69,7 +69,7 @@ extension Scheduler {
     private func capacityAnswered(
         _ name: String, _ generation: Int, _ answer: (space: RemoteSpace?, error: UploadError?)?
     ) {
-        facts.destinations.capacityAsked(name, nil)
+        facts.destinations.capacityQueryEnded(name)
         if let answer, facts.destinations.generation(of: name) == generation {
             let settings = context.configuration.settings(ofDestination: name)
             let retry = settings?.policy.retry ?? context.settings.policy.retry
@@ -92,7 +92,6 @@ extension Scheduler {
                 doubtNetwork()
             }
         }
-        signals.scheduling.signal()
     }
 
     /// Records which upload would be next if there were space at the destination, and reports it once for all of them.
@@ -114,7 +113,7 @@ extension Scheduler {
 
     /// A file was removed there.
     func freedSpace(at destination: String) {
-        if facts.destinations.freedSpace(destination) { signals.scheduling.signal() }
+        facts.destinations.freedSpace(destination)
     }
 
     // MARK: Keys

@@ -82,7 +82,6 @@ extension Scheduler {
             inspectNetworkLater(NetworkMonitor.nameServerPause) { $0.facts.network.nameServerPauseEnded() }
         }
         if changed.isEmpty { return }
-        wakeRequests()
         do { try await reconsider(changed) } catch {
             context.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
         }
@@ -137,11 +136,10 @@ extension Scheduler {
     }
 
     private func clockWasSet() async {
-        facts.expiry.invalidate()
+        facts.clockWasSet()
         do { try await reconsider() } catch {
             context.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
         }
-        signals.scheduling.signal()
     }
 
     // MARK: Power
@@ -150,12 +148,14 @@ extension Scheduler {
 
     func refreshPower() async {
         guard dependsOnPower else { return facts.power.rest() }
-        facts.power.listen(context.log) { [signal = signals.scheduling] in signal.signal() }
+        facts.power.listen(context.log) { [weak self] in Task { await self?.powerSupplyChanged() } }
         let supplies = facts.power.supplies
         let reading: Result<[Power.Supply], any Error>
         do { reading = .success(try await blocking { try supplies.all() }) } catch { reading = .failure(error) }
         facts.power.record(reading, at: context.clocks.wall(), context.log)
     }
+
+    private func powerSupplyChanged() { facts.power.supplyChanged() }
 
     /// When to read again; `nil` when nothing would follow from it.
     func nextPowerCheck() async throws -> Duration? {
@@ -199,7 +199,7 @@ extension Scheduler {
     private func filesChanged() { if let unwatched = facts.busy.unwatched { filesChanged(unwatched) } }
 
     private func filesChanged(_ unwatched: [FilePath: String]) {
-        if facts.clock.isZoneOutdated { signals.scheduling.signal() }
+        facts.clock.filesChanged()
         ask(facts.busy.filesChanged(unwatched, context.log))
     }
 
@@ -214,10 +214,7 @@ extension Scheduler {
         ask(again)
         // A stop does not reach uploads that are being claimed at this moment.
         if isNew, answer != .free { facts.generation.noteStop() }
-        // A file whose state is the same changes nothing, and needs no next inspection.
-        if !isNew, !facts.busy.states.hasPolled { return }
-        stopForbidden()
-        signals.scheduling.signal()
+        if isNew || facts.busy.states.hasPolled { stopForbidden() }
     }
 
     // MARK: For tests

@@ -15,13 +15,9 @@ extension Scheduler {
             facts.requests.open(destination)
             return false
         }
-        // A command does not run while no upload waits for it.
-        if facts.requests.close(destination), facts.busy.states.hasPolled { signals.scheduling.signal() }
+        facts.close(destination)
         return true
     }
-
-    /// Wakes the loops whose requests belong to no transfer: what policy says about them may have changed.
-    func wakeRequests() { for signal in [signals.removal, signals.hook] { signal.signal() } }
 
     /// The permission for requests that belong to no file; `nil` where no route is open. Its account has to be closed.
     func permit(to destination: String) -> TransferPermit? {

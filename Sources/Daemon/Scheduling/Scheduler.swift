@@ -11,7 +11,7 @@ internal import Store
 /// It wakes when it is signalled or at the earliest deadline, and never otherwise. It owns the components that policy
 /// depends on; ``snapshot`` is their combined state at one moment.
 actor Scheduler {
-    var facts = SchedulerFacts()
+    var facts = SchedulerFacts() { didSet { if !facts.changes.isEmpty { signals.wake(for: facts.takeChanges()) } } }
     /// The holds that were logged.
     private var holdLog = HoldLog<UploadClass>()
     var cycles = Cycles()
@@ -35,6 +35,16 @@ actor Scheduler {
         var completed = 0
         /// The destination that something was started to last.
         var lastServed = ""
+        /// Whether claims were given back that others may take the place of, or that no later event would start.
+        private var isToRepeat = false
+
+        mutating func repeatSoon() { isToRepeat = true }
+
+        /// - Returns: Whether another cycle follows at once.
+        mutating func takeRepeat() -> Bool {
+            defer { isToRepeat = false }
+            return isToRepeat
+        }
     }
 
     /// Calls to other parts of the daemon.
@@ -92,6 +102,7 @@ actor Scheduler {
                 // No byte is sent unless its checkpoint can be stored.
                 if stateHealth.isFailing { try await context.store.prove() }
                 try await runCycle()
+                if cycles.takeRepeat() { continue }
                 await signals.scheduling.wait(atMost: try await nextDeadline())
             } catch let error as StoreError {
                 stateHealth.failed(error)
@@ -254,7 +265,7 @@ actor Scheduler {
             let refused = snapshot.refused(left, reservations)
             if refused.isEmpty { return left }
             // The stop may have been meant for other uploads, and no event may follow that makes these start.
-            if reservations.generation.stops != facts.generation.stops { signals.scheduling.signal() }
+            if reservations.generation.stops != facts.generation.stops { cycles.repeatSoon() }
             let ids = Set(refused.map(\.upload.id))
             left.removeAll { ids.contains($0.upload.id) }
             // That waits for the disk: a stop or a change of policy may come meanwhile.
@@ -302,8 +313,6 @@ actor Scheduler {
     private func transferEnded(_ number: Int, _ claims: [Claim]) {
         facts.transfers.remove(number)
         for claim in claims { attempts.live.goOn(claim.upload.id) }
-        signals.scheduling.signal()
-        signals.removal.signal()
     }
 
     nonisolated private func reportDuplicate(_ asset: AssetRecord) {

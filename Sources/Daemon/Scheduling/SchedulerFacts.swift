@@ -1,27 +1,50 @@
 internal import Core
 
 /// The scheduler's knowledge besides the configuration and the database: a component for each subject.
-struct SchedulerFacts: Sendable {
-    var transfers = RunningTransfers()
-    var destinations = DestinationTracker()
+///
+/// Components record in ``changes`` what their changes have made possible. The scheduler wakes who waits for it.
+struct SchedulerFacts: Sendable, RecordsChanges {
+    var transfers = RunningTransfers() { didSet { changes.formUnion(transfers.takeChanges()) } }
+    var destinations = DestinationTracker() { didSet { changes.formUnion(destinations.takeChanges()) } }
     var uploads = UploadTracker()
     var quotaWaits = QuotaWaitlist()
-    var requests = BackgroundRequests()
+    var requests = BackgroundRequests() { didSet { changes.formUnion(requests.takeChanges()) } }
     var expiry = ExpiryTimer()
-    var pauses = PauseSet() { didSet { generation.noteChange() } }
-    var overrides = OverrideSet() { didSet { generation.noteChange() } }
-    var clock = ClockMonitor() { didSet { generation.noteChange() } }
-    var power = PowerMonitor() { didSet { generation.noteChange() } }
-    var busy = BusyMonitor() { didSet { generation.noteChange() } }
-    var network = NetworkMonitor() { didSet { generation.noteChange() } }
+    var pauses = PauseSet() { didSet { policyChanged(pauses.takeChanges()) } }
+    var overrides = OverrideSet() { didSet { policyChanged(overrides.takeChanges()) } }
+    var clock = ClockMonitor() { didSet { policyChanged(clock.takeChanges()) } }
+    var power = PowerMonitor() { didSet { policyChanged(power.takeChanges()) } }
+    var busy = BusyMonitor() { didSet { policyChanged(busy.takeChanges()) } }
+    var network = NetworkMonitor() { didSet { policyChanged(network.takeChanges()) } }
+    var changes: FactChanges = []
     /// Counts the changes of what policy depends on.
     var generation = PolicyGeneration()
+
+    private mutating func policyChanged(_ more: FactChanges) {
+        changes.formUnion(more)
+        generation.noteChange()
+    }
 
     /// Other settings hold from now on. Uploads that are being claimed now are given back.
     mutating func configurationChanged() {
         expiry.invalidate()
         generation.noteChange()
         generation.noteStop()
+    }
+
+    /// The routes, and what is known of destinations, are those of the present settings.
+    mutating func configurationTookEffect() { changes.insert(.scheduling) }
+
+    /// The clock was set: windows are open or closed by another time.
+    mutating func clockWasSet() {
+        expiry.invalidate()
+        changes.insert(.scheduling)
+    }
+
+    /// Records that something waits at a place that nothing may be sent to.
+    mutating func close(_ account: String) {
+        // A command does not run while no upload waits for it.
+        if requests.close(account), busy.states.hasPolled { changes.insert(.scheduling) }
     }
 
     /// The times after `began` when a destination is tried or asked again.

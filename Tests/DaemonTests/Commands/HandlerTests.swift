@@ -40,7 +40,7 @@ extension ComponentScene {
             signals: parts.signals)
         let cache = EventCache(context: context, views: views, live: parts.live, making: parts.making)
         return OperationHandlers(
-            context: context, lifecycle: lifecycle, signals: parts.signals, stateHealth: parts.stateHealth,
+            context: context, lifecycle: lifecycle, stateHealth: parts.stateHealth,
             sources: parts.sources, secrets: parts.secrets, mediaReading: parts.mediaReading, live: parts.live,
             making: parts.making, bandwidth: parts.limits.bandwidth, ledger: parts.limits.ledger,
             counters: parts.counters,

@@ -4,7 +4,7 @@ internal import Linux
 
 /// The scheduler's facts about each destination besides its configuration: whether it responds, whether it accepts the
 /// key, and how much space it has.
-struct DestinationTracker: Sendable {
+struct DestinationTracker: Sendable, RecordsChanges {
     private struct Entry: Sendable {
         /// `nil` until something happened there.
         var health: DestinationHealth?
@@ -26,6 +26,7 @@ struct DestinationTracker: Sendable {
         var capacityQuery: Task<Void, Never>?
     }
 
+    var changes: FactChanges = []
     private var entries: [String: Entry] = [:]
 
     // MARK: Configuration
@@ -61,6 +62,7 @@ struct DestinationTracker: Sendable {
     mutating func reconsider(_ name: String, at now: MonotonicTime) {
         entries[name]?.health?.reconsider(monotonic: now)
         entries[name]?.capacity?.changed()
+        changes.insert(.scheduling)
     }
 
     // MARK: Health
@@ -222,8 +224,14 @@ struct DestinationTracker: Sendable {
     func asksForCapacity(_ name: String) -> Bool { entries[name]?.capacityQuery != nil }
     var capacityQueries: [Task<Void, Never>] { entries.values.compactMap(\.capacityQuery) }
 
-    mutating func capacityAsked(_ name: String, _ query: Task<Void, Never>?) {
+    mutating func capacityAsked(_ name: String, _ query: Task<Void, Never>) {
         entries[name, default: Entry()].capacityQuery = query
+    }
+
+    /// Records that the query has ended, with an answer or without: uploads waited for it.
+    mutating func capacityQueryEnded(_ name: String) {
+        entries[name]?.capacityQuery = nil
+        changes.insert(.scheduling)
     }
 
     /// Records the answer of a destination about its free space.
@@ -258,12 +266,10 @@ struct DestinationTracker: Sendable {
     /// Records the next upload that does not fit; `nil` when none waits for space.
     mutating func waits(_ name: String, _ next: RemoteCapacity.Waiting?) { entries[name]?.capacity?.waits(next) }
 
-    /// A file was removed there.
-    ///
-    /// - Returns: Whether uploads may continue because of it.
-    mutating func freedSpace(_ name: String) -> Bool {
-        guard entries[name]?.capacity != nil || trouble(of: name)?.kind == .quota else { return false }
+    /// A file was removed there: uploads that wait for space may continue.
+    mutating func freedSpace(_ name: String) {
+        guard entries[name]?.capacity != nil || trouble(of: name)?.kind == .quota else { return }
         entries[name]?.capacity?.changed()
-        return true
+        changes.insert(.scheduling)
     }
 }

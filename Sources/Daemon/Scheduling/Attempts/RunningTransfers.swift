@@ -2,7 +2,7 @@ internal import Core
 internal import Store
 
 /// The transfers that run now, and the uploads that each of them carries.
-struct RunningTransfers: Sendable {
+struct RunningTransfers: Sendable, RecordsChanges {
     /// A running transfer to a destination: one file, or a bundle of small files.
     struct Transfer: Sendable {
         let destination: String
@@ -15,6 +15,7 @@ struct RunningTransfers: Sendable {
         let task: Task<Void, Never>
     }
 
+    var changes: FactChanges = []
     private var byNumber: [Int: Transfer] = [:]
     /// The transfer of each running upload.
     private var numbers: [String: Int] = [:]
@@ -31,7 +32,9 @@ struct RunningTransfers: Sendable {
         for id in transfer.folders.keys { numbers[id] = number }
     }
 
+    /// Records that a transfer has ended: others may be sent in its place, and its leftovers may be removed.
     mutating func remove(_ number: Int) {
+        changes.formUnion([.scheduling, .removals])
         for id in byNumber.removeValue(forKey: number)?.folders.keys ?? [String: String]().keys
         where numbers[id] == number {
             numbers[id] = nil

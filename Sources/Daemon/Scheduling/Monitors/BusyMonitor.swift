@@ -3,7 +3,8 @@ internal import Core
 internal import Linux
 
 /// Whether the machine is busy with something else, by the sources that `busy` names.
-struct BusyMonitor: Sendable {
+struct BusyMonitor: Sendable, RecordsChanges {
+    var changes: FactChanges = []
     /// The state of each source, and which source to ask when.
     private(set) var states = BusyStates()
     var probe = BusyProbe()
@@ -106,6 +107,9 @@ struct BusyMonitor: Sendable {
         questions[source] = nil
         let (change, patience) = states.heard(answer, of: source, asked: askedAt, at: now)
         let again = patience.map { [source: $0] } ?? [:]
+        let isNew = change != .none
+        // A file whose state is the same changes nothing, and needs no next inspection.
+        if isNew || states.hasPolled { changes.insert(.scheduling) }
         guard let answer, case .another(let before) = change else { return (false, again) }
         report(answer, of: source, after: before?.answer, log)
         return (true, again)
