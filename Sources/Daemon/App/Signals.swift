@@ -18,7 +18,7 @@ struct Signals: Sendable {
     let retention: AsyncSignal
     /// Hooks may have notices to deliver.
     let hook: AsyncSignal
-    /// Files arrived, or the daemon has started: the daily maintenance may be due.
+    /// Files arrived: the daily maintenance may be due.
     let maintenance = AsyncSignal()
     /// Folders of removable media may have a new state.
     let media = AsyncSignal()

@@ -84,15 +84,7 @@ struct BusyMonitor: Sendable, RecordsChanges {
 
     /// Returns when the questions about files are answered, or when `patience` is over.
     func filesAnswered() async {
-        let fileTasks = questions.filter { $0.key.isFile }.map(\.value)
-        if fileTasks.isEmpty { return }
-        let answered = AsyncSignal()
-        let all = Task {
-            for task in fileTasks { await task.value }
-            answered.signal()
-        }
-        await answered.wait(atMost: patience)
-        all.cancel()
+        await AsyncSignal.wait(for: questions.filter { $0.key.isFile }.map(\.value), atMost: patience)
     }
 
     var tasks: [Task<Void, Never>] { Array(questions.values) }
