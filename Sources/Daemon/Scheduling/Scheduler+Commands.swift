@@ -16,8 +16,9 @@ extension Scheduler {
     ///   - isWanted: Whether a command requests it. The user may have corrected a secret before, so it is read again.
     func reconsider(_ names: Set<String>? = nil, isWanted: Bool = false) async throws {
         for name in context.destinations.keys where names?.contains(name) ?? true {
-            facts.destinations.reconsider(name, at: context.clocks.monotonic())
             if isWanted { callbacks.renewSecret(name) }
+            // After the commit, so that the destination is tried with one of the uploads whose waits have ended.
+            defer { facts.destinations.reconsider(name, at: context.clocks.monotonic()) }
             try await context.store.write { try $0.waits.end(for: name) }
         }
     }
@@ -25,12 +26,15 @@ extension Scheduler {
     /// A command wants these uploads to be tried at once, and not others in their place: the waits of other uploads to
     /// the same destinations stay.
     func reconsider(_ uploads: [UploadRecord]) async throws {
-        for (name, some) in Dictionary(grouping: uploads, by: \.destination) {
-            facts.destinations.reconsider(name, at: context.clocks.monotonic())
-            facts.destinations.forgetRefusals(of: Set(some.map(\.id)), at: name)
-            callbacks.renewSecret(name)
+        let groups = Dictionary(grouping: uploads, by: \.destination)
+        for name in groups.keys { callbacks.renewSecret(name) }
+        // After the commit: before it, another upload would be tried in their place.
+        defer {
+            for (name, some) in groups {
+                facts.destinations.forgetRefusals(of: Set(some.map(\.id)), at: name)
+                facts.destinations.reconsider(name, at: context.clocks.monotonic())
+            }
         }
-        // The commit wakes the scheduler.
         try await context.store.write { try $0.waits.end(of: uploads.map(\.id)) }
     }
 
