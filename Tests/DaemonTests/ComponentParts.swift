@@ -54,7 +54,7 @@ struct ComponentParts {
             context: context, stateHealth: stateHealth,
             assets: NewAssetBuilder(
                 configuration: context.configuration, sources: sources, mediaReading: mediaReading),
-            counters: counters, live: live, signal: signals.scheduling)
+            counters: counters)
     }
 
     func stager() -> Stager {
@@ -76,8 +76,10 @@ struct ComponentParts {
         Scheduler(
             attempts: AttemptContext(
                 context: context, live: live, locator: locator, stagingHolds: stagingHolds,
-                hookSlots: AsyncSemaphore { [signals] in signals.hook.signal() }, pendingApprovals: PendingApprovals(),
-                counters: counters),
+                hookSlots: AsyncSemaphore { [signals] in signals.wake(for: .notices) },
+                pendingApprovals: PendingApprovals(),
+                counters: counters,
+                learned: LearnedFacts(context: context, live: live, stateHealth: stateHealth)),
             sendingLimits: limits, stateHealth: stateHealth, signals: signals, addresses: addresses,
             callbacks: Scheduler.Callbacks(renewSecret: { [secrets] in secrets.renew(of: $0) }))
     }

@@ -109,7 +109,7 @@ struct DaemonScene {
 
     /// Whether neither the remote nor the scheduler has an upload that runs.
     var isIdle: Bool {
-        get async { remote.running.isEmpty ? await daemon.scheduler.transfers.isEmpty : false }
+        get async { remote.running.isEmpty ? await daemon.scheduler.facts.transfers.isEmpty : false }
     }
 
     /// Complete and partial copies in the staging folder.

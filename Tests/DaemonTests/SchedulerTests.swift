@@ -63,7 +63,7 @@ struct SchedulerTests {
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number)")) }
         try await eventually("the destination is held and is probed repeatedly") {
-            await scene.daemon.scheduler.hold(of: "nas") != nil && scene.remote.began.count > 5
+            await scene.daemon.scheduler.shown().hold(of: "nas") != nil && scene.remote.began.count > 5
         }
         scene.remote.standard = .waitOpening
         try await eventually("a probe is waiting") { scene.remote.waiting.count == 1 }
@@ -76,7 +76,7 @@ struct SchedulerTests {
         #expect(scene.remote.running.count == 1)
         scene.remote.letGo()
         try await scene.reach(.completed, ids)
-        #expect(await scene.daemon.scheduler.hold(of: "nas") == nil)
+        #expect(await scene.daemon.scheduler.shown().hold(of: "nas") == nil)
         for id in ids { #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.attempt == 0) }
         try await scene.stop()
     }
@@ -87,7 +87,7 @@ struct SchedulerTests {
         scene.remote.standard = .failAfterWord(.holdDestination(after: .zero))
         let id = try await scene.add("a")
         try await eventually("the destination has failed three times in a row") {
-            await scene.daemon.scheduler.destinations.trouble(of: "nas")?.failures ?? 0 >= 3
+            await scene.daemon.scheduler.facts.destinations.trouble(of: "nas")?.failures ?? 0 >= 3
         }
         scene.remote.standard = .take
         try await scene.daemon.scheduler.reconsider()
@@ -100,7 +100,7 @@ struct SchedulerTests {
         let scene = try await DaemonScene(retry: .seconds(3600))
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a")
-        try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
+        try await eventually("the destination is held") { await scene.daemon.scheduler.shown().hold(of: "nas") != nil }
         try await scene.reach(.queued, [id])
         scene.remote.letGo()
         _ = try await scene.daemon.resume(byID ? Selection(ids: [id]) : Selection(all: true))

@@ -69,8 +69,6 @@ package struct StagingAdmission: Sendable {
         package var batch: [Ticket] = []
         /// The reason why the first file that does not fit has to wait.
         package var obstacle: StagingBudget.Obstacle?
-        /// Whether files were left behind that a worker can take now.
-        package var wakesWorkers = false
         /// Whether the shortage of space is over.
         package var endsShortage = false
     }
@@ -100,6 +98,9 @@ package struct StagingAdmission: Sendable {
     /// Whether space is lacking for the next file: of those to be exported, and of the others. It ends when no file has
     /// an obstacle, not with each file that fits.
     private var shortage = (exports: false, copies: false)
+    /// Whether a worker may find a file now that it could not take before: space was released, a copy has ended, or a
+    /// pass has left files behind.
+    private var hasNews = false
 
     package init() {}
 
@@ -109,6 +110,12 @@ package struct StagingAdmission: Sendable {
     /// Files that are being copied. An examined file still counts as waiting.
     package var copying: Set<Int64> { underWay.subtracting(examined) }
     package func isUnderWay(_ id: Int64) -> Bool { underWay.contains(id) }
+
+    /// - Returns: Whether to wake the workers, since a file may be taken now that could not be taken before.
+    package mutating func takeWake() -> Bool {
+        defer { hasNews = false }
+        return hasNews
+    }
 
     // MARK: - Space
 
@@ -141,6 +148,11 @@ package struct StagingAdmission: Sendable {
 
     /// Ends a reservation.
     package mutating func release(_ reservation: StagingBudget.Reservation) {
+        forget(reservation)
+        hasNews = true
+    }
+
+    private mutating func forget(_ reservation: StagingBudget.Reservation) {
         reserved = reserved - reservation
         released = released + reservation
     }
@@ -219,7 +231,7 @@ package struct StagingAdmission: Sendable {
         if pass.leavesFiles {
             if pass.ahead.isDisjoint(with: examined) {
                 // Another worker decided meanwhile, without knowing that files were left behind its file.
-                result.wakesWorkers = true
+                hasNews = true
             } else {
                 hasLeftFiles = true
             }
@@ -232,15 +244,18 @@ package struct StagingAdmission: Sendable {
         // The file that others were left for does not wait, and a file behind it does.
         if hasLeftFiles, pass.hasRefused || !pass.batch.isEmpty {
             hasLeftFiles = false
-            result.wakesWorkers = true
+            hasNews = true
         }
         return result
     }
 
-    /// Ends a pass that failed: its files wait again.
+    /// Ends a pass that failed: its files wait again. It wakes no worker, since the next pass would fail as well.
     package mutating func cancel(_ pass: inout Pass) {
         endExamination(&pass)
-        for ticket in pass.batch { end(ticket) }
+        for ticket in pass.batch {
+            underWay.remove(ticket.id)
+            forget(ticket.reservation)
+        }
         pass.batch = []
     }
 

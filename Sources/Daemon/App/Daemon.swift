@@ -85,7 +85,10 @@ package final class Daemon: Sendable {
         let daemon = Daemon(
             context, try await SourceFolders(recordedIn: store, log), addresses, factory, reloading)
         _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
-        await store.onChange { [signals = daemon.signals] in signals.wake(for: $0) }
+        await store.onChange { [signals = daemon.signals, live = daemon.scheduler.attempts.live] changes in
+            if changes.contains(.superseded) { live.reviewSuperseded() }
+            signals.wake(for: changes)
+        }
         var setup = configuration.value
         for destination in settings.destinations {
             setup.destinations[destination.name] = try factory.make(destination)
@@ -116,14 +119,14 @@ package final class Daemon: Sendable {
             counters: counters)
         ledger.set(charging: { [weak transport] in await transport?.charge() })
         let bandwidth = BandwidthLimiter(clocks: context.clocks)
-        let hookSlots = AsyncSemaphore { signals.hook.signal() }
+        let hookSlots = AsyncSemaphore { signals.wake(for: .notices) }
         let lifecycle = Lifecycle(startedAt: context.clocks.wall())
         let firstWatch = FirstWatch(store: context.store)
         let intake = Intake(
             context: context, stateHealth: stateHealth,
             assets: NewAssetBuilder(
                 configuration: context.configuration, sources: sources, mediaReading: mediaReading),
-            counters: counters, live: live, signal: signals.scheduling)
+            counters: counters)
         let watcher = Self.watcher(context, sources)
         let reconsider: @Sendable (String, FilePath) -> Void = { watcher.reconsider(folder: $0, relative: $1) }
         let stager = Stager(
@@ -132,7 +135,8 @@ package final class Daemon: Sendable {
         let scheduler = Scheduler(
             attempts: AttemptContext(
                 context: context, live: live, locator: locator, stagingHolds: stagingHolds, hookSlots: hookSlots,
-                pendingApprovals: PendingApprovals(), counters: counters),
+                pendingApprovals: PendingApprovals(), counters: counters,
+                learned: LearnedFacts(context: context, live: live, stateHealth: stateHealth)),
             sendingLimits: SendingLimits(ledger: ledger, bandwidth: bandwidth), stateHealth: stateHealth,
             signals: signals, addresses: addresses,
             callbacks: Scheduler.Callbacks(
@@ -170,7 +174,7 @@ package final class Daemon: Sendable {
                 watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
             signals: signals)
         let operations = OperationHandlers(
-            context: context, lifecycle: lifecycle, signals: signals, stateHealth: stateHealth, sources: sources,
+            context: context, lifecycle: lifecycle, stateHealth: stateHealth, sources: sources,
             secrets: secrets, mediaReading: mediaReading, live: live, making: making, bandwidth: bandwidth,
             ledger: ledger, counters: counters, alerts: alerts, stagingHolds: stagingHolds, reloader: reloader,
             views: views, cache: events,
@@ -270,10 +274,6 @@ package final class Daemon: Sendable {
             for loop in loops { group.addTask { try await loop() } }
             group.addTask { try await self.watchForDamage() }
             if let end { group.addTask { try await end() } }
-            // Each looks for its work once more after its first round: another loop's first round may have made some.
-            for signal in [signals.staging, signals.release, signals.maintenance, signals.retention] {
-                signal.signal()
-            }
             // The first loop that ends, ends all: by cancellation, or by an error that no loop can repair.
             defer { group.cancelAll() }
             try await group.next()
@@ -292,8 +292,8 @@ package final class Daemon: Sendable {
             },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             onScanned: { [firstWatch] in try await firstWatch.recordScan(of: $0) }, onRest: onRest,
-            onStateChange: { [signal = signals.media, watchChanges] in
-                signal.signal()
+            onStateChange: { [signals, watchChanges] in
+                signals.wake(for: .folders)
                 watchChanges.signal()
             })
     }

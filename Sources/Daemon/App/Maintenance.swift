@@ -14,18 +14,23 @@ struct Maintenance: Sendable {
     func run() async throws {
         var last: MonotonicTime?
         while !Task.isCancelled {
+            let now = context.clocks.monotonic()
+            if last.map({ now.since($0) >= .seconds(86_400) }) ?? true {
+                last = now
+                await prune()
+            }
             // No timer: an idle daemon collects nothing to clean up, and a task that sleeps for a day was seen to wake
             // libdispatch every second.
             await signal.wait()
-            let now = context.clocks.monotonic()
-            if let last, now.since(last) < .seconds(86_400) { continue }
-            last = now
-            do { try await pruneTombstones() } catch {
-                context.log.warning("cannot prune tombstones", ["reason": "\(error)"])
-            }
-            do { try await context.store.pruneLedger() } catch {
-                context.log.warning("cannot prune the quota ledger", ["reason": "\(error)"])
-            }
+        }
+    }
+
+    private func prune() async {
+        do { try await pruneTombstones() } catch {
+            context.log.warning("cannot prune tombstones", ["reason": "\(error)"])
+        }
+        do { try await context.store.pruneLedger() } catch {
+            context.log.warning("cannot prune the quota ledger", ["reason": "\(error)"])
         }
     }
 

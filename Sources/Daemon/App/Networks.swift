@@ -171,7 +171,8 @@ final class Networks: Sendable {
                 var picture = NetworkPicture(
                     metering: depends ? metering : nil,
                     addresses: Set(metering.links.values.flatMap(\.addresses).map(\.address)))
-                if depends { picture.nameServers = [:] }
+                // Without a rule that depends on them the system resolves names.
+                picture.nameServers = [:]
                 for (name, site) in sites {
                     if depends, report == nil, case .server = site {
                         picture.reaches[name] = .unseen("NetworkManager and ModemManager have not answered yet")
@@ -180,7 +181,7 @@ final class Networks: Sendable {
                     let mayGo = { paths in mayAsk(name, metering, paths) }
                     var servers = NameServers()
                     if depends, case .server = site { servers = try inspection.nameServers(mayGo) }
-                    picture.nameServers?[name] = servers
+                    if depends { picture.nameServers?[name] = servers }
                     picture.reaches[name] = try reachability(
                         site, &inspection, servers, depends: depends, mayAsk: mayGo)
                 }
@@ -190,7 +191,8 @@ final class Networks: Sendable {
                 return picture
             }
         } catch {
-            return NetworkPicture(metering: nil, reaches: sites.mapValues { _ in .unseen("\(error)") })
+            return NetworkPicture(
+                metering: nil, reaches: sites.mapValues { _ in .unseen("\(error)") }, nameServers: depends ? nil : [:])
         }
     }
 

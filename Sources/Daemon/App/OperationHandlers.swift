@@ -38,7 +38,7 @@ struct OperationHandlers: Sendable {
     }
 
     init(
-        context: Context, lifecycle: Lifecycle, signals: Signals, stateHealth: StateHealth, sources: SourceFolders,
+        context: Context, lifecycle: Lifecycle, stateHealth: StateHealth, sources: SourceFolders,
         secrets: SecretReader, mediaReading: MediaReading, live: LiveUploads, making: LiveStaging,
         bandwidth: BandwidthLimiter, ledger: Ledger, counters: Counters, alerts: StatusCollector.StatusAlerts,
         stagingHolds: Alerts, reloader: ConfigurationReloader, views: UploadViews, cache: EventCache, loops: Loops
@@ -80,7 +80,7 @@ struct OperationHandlers: Sendable {
             context: context, lifecycle: lifecycle, finder: finder, views: views, scheduler: scheduler)
         commands = UploadCommands(
             context: context, lifecycle: lifecycle, finder: finder, views: views, scheduler: scheduler,
-            stager: loops.stager, sources: sources, secrets: secrets, signals: signals)
+            stager: loops.stager, sources: sources, secrets: secrets)
         overrides = OverrideCommands(context: context, lifecycle: lifecycle, finder: finder, scheduler: scheduler)
         folders = FolderCommands(
             context: context, lifecycle: lifecycle, sources: sources, watcher: loops.watcher,

@@ -18,12 +18,14 @@ struct Signals: Sendable {
     let retention: AsyncSignal
     /// Hooks may have notices to deliver.
     let hook: AsyncSignal
-    /// Files arrived, or the daemon has started: the daily maintenance may be due.
+    /// Files arrived: the daily maintenance may be due.
     let maintenance = AsyncSignal()
     /// Folders of removable media may have a new state.
     let media = AsyncSignal()
     /// Work has ended and entered a list, from which it is to be removed later.
     let history = AsyncSignal()
+    /// Sources that have changed may disappear before they settle again.
+    let unsettled = AsyncSignal()
     /// The files of `metrics` may be due.
     let metrics = AsyncSignal()
 
@@ -41,11 +43,32 @@ struct Signals: Sendable {
 
     /// Wakes the loops that wait for what a commit has changed.
     func wake(for changes: ChangeSet) {
-        for (change, waiting) in [
-            (ChangeSet.arrivals, [maintenance, retention]), (.copies, [staging]), (.queued, [scheduling]),
-            (.due, [release]), (.released, [staging, retention]), (.leftovers, [removal]), (.lists, [history]),
-        ] where changes.contains(change) {
-            for signal in waiting { signal.signal() }
+        wake(
+            for: changes,
+            [
+                (.arrivals, [maintenance, retention]), (.copies, [staging]), (.queued, [scheduling]),
+                (.due, [release]), (.released, [staging, retention]), (.leftovers, [removal]), (.lists, [history]),
+                (.unsettled, [unsettled]), (.superseded, [scheduling]),
+            ])
+    }
+
+    /// Wakes the loops that wait for changed facts in memory.
+    func wake(for changes: FactChanges) {
+        wake(
+            for: changes,
+            [
+                (.scheduling, [scheduling]), (.removals, [removal]), (.notices, [hook]),
+                // It tries to write the state until that succeeds.
+                (.stateFailing, [scheduling]),
+                (.stateWritable, [scheduling, staging, release, removal, retention, media, hook]),
+                (.configuration, [staging, release, removal, maintenance, retention, metrics, history, hook]),
+                (.folders, [media]),
+            ])
+    }
+
+    private func wake<Changes: SetAlgebra>(for changes: Changes, _ waiting: [(Changes, [AsyncSignal])]) {
+        for (change, signals) in waiting where changes.isSuperset(of: change) {
+            for signal in signals { signal.signal() }
         }
     }
 }

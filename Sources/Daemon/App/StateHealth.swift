@@ -37,7 +37,7 @@ struct StateHealth: Sendable {
         }
         guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), changeKey: reason) else { return }
         log.error("cannot write the state: intake, uploads and releases stop until it can be written", ["reason": text])
-        signals.scheduling.signal()
+        signals.wake(for: .stateFailing)
     }
 
     /// Reports an error of any kind, if it shows that the state cannot be written.
@@ -47,11 +47,6 @@ struct StateHealth: Sendable {
     func committed() {
         guard troubles.clear("state") else { return }
         log.notice("state writable again")
-        for signal in [
-            signals.scheduling, signals.staging, signals.release, signals.removal, signals.retention, signals.media,
-            signals.hook,
-        ] {
-            signal.signal()
-        }
+        signals.wake(for: .stateWritable)
     }
 }

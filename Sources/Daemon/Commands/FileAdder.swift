@@ -170,7 +170,6 @@ struct FileAdder: Sendable {
         }
         if arrivals.isEmpty { return [] }
         let outcomes = try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
-        intake.tookNewVersions()
         var results: [Result<[String], Refusal>] = []
         for (arrival, outcome) in zip(arrivals, outcomes) {
             intake.count(outcome, of: arrival.file.folder)

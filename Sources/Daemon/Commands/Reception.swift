@@ -216,9 +216,8 @@ extension Stager {
 
     func leave(_ room: StagingBudget.Reservation) {
         receptions -= 1
-        admission.release(room)
         // Copies that wait for space may have it now. The signal also wakes the check for rest.
-        signal.signal()
+        admission.release(room)
     }
 
     /// Promises space for `more` bytes after those that have arrived, in place of the earlier promise.

@@ -15,7 +15,6 @@ struct UploadCommands: Sendable {
     let stager: Stager
     let sources: SourceFolders
     let secrets: SecretReader
-    let signals: Signals
 
     /// The most views in an answer about more uploads than a person named.
     private static let shown = 100
@@ -105,7 +104,6 @@ struct UploadCommands: Sendable {
     private func releaseCancelled(_ ids: [String]) async {
         await scheduler.cancel(Set(ids))
         await stager.reconsider()
-        signals.staging.signal()
     }
 
     func retry(_ selection: Selection) async throws -> UploadsReply {

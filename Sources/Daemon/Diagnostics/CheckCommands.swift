@@ -32,8 +32,8 @@ struct CheckCommands: Sendable {
         let destinations = DestinationChecks(setup)
         // The route of each destination is known, so no name is resolved again.
         var survey = await NetworkSurvey.make(setup.settings, [:])
-        survey.note(await scheduler.interfaces)
-        survey.choices = await scheduler.choices()
+        survey.note(await scheduler.snapshot.interfaces)
+        survey.choices = await scheduler.snapshot.explainedRoutes(context.configuration.sites)
         survey.withoutEffect = await ineffectiveRules.all()
         // A question to a disk that does not answer never returns, and each check would add another one.
         let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))

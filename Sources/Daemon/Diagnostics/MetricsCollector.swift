@@ -54,7 +54,7 @@ struct MetricsCollector: Sendable {
         enterFolders(&view)
         await enterRoom(&view, setup)
         try await enterQuotas(&view)
-        view.set(.paused, [], await scheduler.pauseSet.pause(.all, "") != nil)
+        view.set(.paused, [], await scheduler.facts.pauses.pause(.all, "") != nil)
         view.set(.troubles, [], troubles.all.count + reportTroubles.all.count)
         enterProcess(&view, setup)
         return view
@@ -78,7 +78,8 @@ struct MetricsCollector: Sendable {
             view.set(.oldest, [name], time)
         }
         for (one, count) in try await context.store.read({ try $0.lists.waitingClasses() }) {
-            guard let hold = await scheduler.holds(folder: one.folder, destination: one.destination).binding else {
+            guard let hold = await scheduler.shown().holds(folder: one.folder, destination: one.destination).binding
+            else {
                 continue
             }
             view.add(.held, [one.destination, hold.kind.rawValue], Int64(count))
@@ -88,13 +89,14 @@ struct MetricsCollector: Sendable {
     private func enterDestinations(_ view: inout MetricsView, _ destinations: [String]) async {
         for name in destinations {
             view.set(.destinationOpen, [name], await scheduler.shown().isOpen(name))
-            if let space = await scheduler.destinations.capacities[name]?.space, space.unit == .bytes,
+            if let space = await scheduler.facts.destinations.capacities[name]?.space, space.unit == .bytes,
                 let left = space.left
             {
                 view.set(.remoteFree, [name], left)
             }
             // Without an interface, either the cost was not determined, or no network is involved.
-            guard case .open(let route)? = await scheduler.network.routes[name]?.route, let interface = route.interface
+            guard case .open(let route)? = await scheduler.facts.network.routes[name]?.route,
+                let interface = route.interface
             else {
                 continue
             }

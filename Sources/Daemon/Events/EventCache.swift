@@ -51,24 +51,17 @@ actor EventCache {
         if listener == nil {
             // Set at once, so that a second caller does not register again while this one waits.
             listener = 0
-            listener = await context.store.listen { [self] in
+            listener = await context.store.listen(andNow: true) { [self] in
                 // In this order: a reader that wakes must find that there is something to fetch.
                 isBehind.store(true, ordering: .releasing)
-                signalAll()
+                for signal in waiters.withLock({ Array($0.all.values) }) { signal.signal() }
             }
-            // For commits before the listener was registered.
-            isBehind.store(true, ordering: .releasing)
-            signalAll()
         }
         return waiters.withLock { waiters in
             waiters.next += 1
             waiters.all[waiters.next] = signal
             return waiters.next
         }
-    }
-
-    private nonisolated func signalAll() {
-        for signal in waiters.withLock({ Array($0.all.values) }) { signal.signal() }
     }
 
     nonisolated func forget(_ reader: Int) { waiters.withLock { $0.all[reader] = nil } }

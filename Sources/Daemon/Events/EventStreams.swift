@@ -23,10 +23,7 @@ struct EventStreams: Sendable {
                 if event == nil { cache.forget(listener) }
                 return event
             },
-            onCancel: {
-                cache.forget(listener)
-                signal.signal()
-            })
+            onCancel: { cache.forget(listener) })
     }
 
     /// Whether nothing is copied or sent, so that there is no progress to report.

@@ -16,10 +16,10 @@ final class AsyncSemaphore: Sendable {
     }
 
     private let state = Mutex(State())
-    private let onFree: @Sendable () -> Void
+    private let onGive: @Sendable () -> Void
 
-    /// - Parameter onFree: Called when a slot is free and no upload waits for it.
-    init(onFree: @escaping @Sendable () -> Void) { self.onFree = onFree }
+    /// - Parameter onGive: Called when a slot was given back, also where an upload has it already.
+    init(onGive: @escaping @Sendable () -> Void) { self.onGive = onGive }
 
     /// - Parameter reserve: Slots that stay free for uploads that may ask.
     func take(leaving reserve: Int) -> Bool {
@@ -71,6 +71,7 @@ final class AsyncSemaphore: Sendable {
             state.taken -= 1
             return nil
         }
-        if let waiter { waiter.resume(returning: true) } else { onFree() }
+        waiter?.resume(returning: true)
+        onGive()
     }
 }

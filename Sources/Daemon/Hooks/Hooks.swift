@@ -101,7 +101,7 @@ actor Hooks {
         isLoaded = true
     }
 
-    /// Applies new settings.
+    /// Applies new settings. The caller wakes the loop.
     func collect() async {
         isTaken = false
         do { try await collectNow() } catch { stateHealth.noteFailure(error) }
@@ -126,7 +126,6 @@ actor Hooks {
             }
         }
         isTaken = true
-        signal.signal()
     }
 
     // MARK: Events
@@ -274,9 +273,9 @@ actor Hooks {
                 await self.deliver(next, line.hook, by: delivery)
                 await self.scheduler.requestEnded(request)
                 await self.close(permit)
-                self.slots.give()
                 self.tasks[name] = nil
-                self.signal.signal()
+                // It also wakes the loop, which may send the next notice.
+                self.slots.give()
             }
         }
     }
@@ -385,7 +384,7 @@ actor Hooks {
     func hold(of hook: Hook) async -> Hold? {
         guard let line = lines[hook.name] else { return nil }
         if case .web(let web) = hook.target, !line.waiting.isEmpty, tasks[hook.name] == nil,
-            let hold = await scheduler.hold(ofHook: hook.name, web.network)
+            let hold = await scheduler.shown().hold(ofHook: hook.name, web.network)
         {
             return hold
         }

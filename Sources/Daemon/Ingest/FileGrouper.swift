@@ -76,27 +76,33 @@ actor FileGrouper {
         while !Task.isCancelled {
             let now = context.clocks.monotonic()
             var listings: [FilePath: [FilePath]] = [:]
+            var isToRepeat = false
             for key in grouping.due(at: now) where !Task.isCancelled {
-                do { try await evaluate(at: key, now, &listings) } catch let error as SystemError {
+                do {
+                    if try await evaluate(at: key, now, &listings) { isToRepeat = true }
+                } catch let error as SystemError {
                     // Other programs control the content of a folder: a group that cannot be inspected waits alone.
                     if grouping.wait(key, for: "\(error)", isExpected: true, at: now) { log(key, "\(error)") }
                 }
             }
+            if isToRepeat { continue }
             // A group that arrived during the inspection of another has its own time.
             await signal.wait(
                 atMost: grouping.next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) })
         }
     }
 
+    /// - Returns: Whether the group has changed meanwhile, so that it has to be evaluated again.
     private func evaluate(at key: Grouping.Key, _ now: MonotonicTime, _ listings: inout [FilePath: [FilePath]])
-        async throws
+        async throws -> Bool
     {
-        guard let group = grouping.all[key], let first = group.members.values.first else { return }
+        guard let group = grouping.all[key], let first = group.members.values.first else { return false }
         guard let folder = context.configuration.folder(key.folder), let rule = folder.group else {
             // The configuration has changed: the files travel alone.
-            return try await handOn(grouping.take(key), of: key.folder)
+            try await handOn(grouping.take(key), of: key.folder)
+            return false
         }
-        if try await dropChanged(key, group) { return signal.signal() }
+        if try await dropChanged(key, group) { return true }
         let directory = first.root.appending(key.directory)
         let names: [FilePath]
         if let known = listings[directory] {
@@ -115,7 +121,7 @@ actor FileGrouper {
         let neighbours = try await neighbours(others, first.root, key.folder)
         let missing = await comes(try await unknown(neighbours), first.root, folder)
         // More files arrived during the disk access.
-        guard let now = grouping.all[key], now.members.keys == group.members.keys else { return signal.signal() }
+        guard let now = grouping.all[key], now.members.keys == group.members.keys else { return true }
         // Also a recorded file: a sidecar may arrive late, and a video may have a new version.
         let before = neighbours.first {
             !rule.isSidecar($0.relative.name) && ($0.status.size > 0 || folder.empty == .upload)
@@ -136,6 +142,7 @@ actor FileGrouper {
             let joins = leader ?? neighbours.first?.relative
             try await handOn(grouping.take(key), of: key.folder, asUnit: true, with: joins)
         }
+        return false
     }
 
     /// The video that these files belong to, if it was taken up within the last day and is gone: it was released before

@@ -10,8 +10,6 @@ struct Intake: Sendable {
     let stateHealth: StateHealth
     let assets: NewAssetBuilder
     let counters: Counters
-    let live: LiveUploads
-    let signal: AsyncSignal
 
     /// Records a batch of settled files. Waits while the state cannot be written: `Watch` finds the files again that it
     /// holds back meanwhile, so no file is lost.
@@ -40,13 +38,6 @@ struct Intake: Sendable {
         }
         CrashPoint.reached("arrived")
         for (arrival, outcome) in zip(arrivals, outcomes) { log(arrival, outcome) }
-        tookNewVersions()
-    }
-
-    /// Stops uploads that read earlier versions in place. A crash before that does no harm: the same record ended them.
-    func tookNewVersions() {
-        live.reviewSuperseded()
-        signal.signal()
     }
 
     /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:

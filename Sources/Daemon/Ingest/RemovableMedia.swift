@@ -106,9 +106,7 @@ actor RemovableMedia {
     /// Changes of the store matter only while there is a medium.
     private func listen(_ hasCards: Bool) async {
         if hasCards, listener == nil {
-            listener = await context.store.listen { [signal] in signal.signal() }
-            // For changes that were written just before.
-            signal.signal()
+            listener = await context.store.listen(andNow: true) { [signal] in signal.signal() }
         } else if !hasCards, let old = listener {
             listener = nil
             await context.store.forget(old)

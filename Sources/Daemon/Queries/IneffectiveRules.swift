@@ -15,7 +15,7 @@ struct IneffectiveRules: Sendable {
         let sites = sites()
         for destination in context.settings.destinations {
             guard let site = sites[destination.name],
-                let reachability = await scheduler.network.routes[destination.name]?.reachability
+                let reachability = await scheduler.facts.network.routes[destination.name]?.reachability
             else { continue }
             all += destination.policy.rules.withoutEffect(at: site, reachability).map { (destination.name, $0) }
         }

@@ -21,8 +21,10 @@ struct PlanQueries: Sendable {
         }
         let backlog = try await context.store.read { try $0.backlog.classes() }
         let rates = try await rates(query, Set(backlog.map(\.destination)))
-        var question = try await scheduler.question()
-        let (grants, short) = (await scheduler.grants(), await scheduler.quotaWaits.all)
+        try await scheduler.sendingLimits.ledger.refresh()
+        let snapshot = await scheduler.snapshot
+        var question = snapshot.question
+        let (grants, short) = (snapshot.grants, snapshot.quotaWaits.all)
         var exempt: [Plan.Queue] = []
         var missing = Set(grants.uploads.keys)
         question.queues = backlog.map { waiting in
@@ -110,12 +112,12 @@ struct PlanQueries: Sendable {
     }
 }
 
-extension Scheduler {
+extension PolicySnapshot {
     /// The rules that a person waived for folders and uploads, and until when.
-    fileprivate func grants() -> (folders: [String: [Plan.OverrideGrant]], uploads: [String: [Plan.OverrideGrant]]) {
+    fileprivate var grants: (folders: [String: [Plan.OverrideGrant]], uploads: [String: [Plan.OverrideGrant]]) {
         var folders: [String: [Plan.OverrideGrant]] = [:]
         var uploads: [String: [Plan.OverrideGrant]] = [:]
-        for exception in overrideSet.active(at: context.clocks.wall()) {
+        for exception in overrides.active(at: inputs.now) {
             guard case .exemption(let exemption) = exception.kind else { continue }
             let grant = Plan.OverrideGrant(exemption, until: exception.until)
             switch exception.scope {
@@ -128,23 +130,20 @@ extension Scheduler {
     }
 
     /// The inputs of a plan, without the backlog and the rates.
-    fileprivate func question() async throws -> Plan.Question {
-        try await sendingLimits.ledger.refresh()
-        let settings = context.settings
+    fileprivate var question: Plan.Question {
         // Paused folders may have been removed from the configuration while uploads of them still wait.
         let names = settings.folders.map(\.watch.name)
-        let gone = pauseSet.records.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
+        let gone = pauses.records.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
         let slots = settings.folders.compactMap { folder in folder.policy.concurrency.map { (folder.watch.name, $0) } }
-        let snapshot = snapshot
         var question = Plan.Question(
-            admission: snapshot.admission, inputs: snapshot.planned.inputs,
-            remotes: settings.destinations.map { snapshot.destination($0.name) },
-            origins: (names + gone).map { snapshot.folder($0) },
+            admission: admission, inputs: planned.inputs,
+            remotes: settings.destinations.map { destination($0.name) },
+            origins: (names + gone).map { folder($0) },
             folderSlots: Dictionary(slots, uniquingKeysWith: { $1 }),
             queues: [], rates: Plan.Rates())
         // The result of the check in a minute is unknown; a clock that was set is trusted by then.
         if !clock.isWatching { question.inputs.clockTrouble?.until = nil }
-        question.limits = overrideSet.active(at: context.clocks.wall()).compactMap { exception in
+        question.limits = overrides.active(at: inputs.now).compactMap { exception in
             if case .rate(let rate) = exception.kind { Plan.Limit(rate: rate, until: exception.until) } else { nil }
         }
         return question

@@ -73,7 +73,7 @@ struct StatusCollector: Sendable {
                 + (await ineffectiveRules.all().map { "destinations.\($0): \($1)" }),
             seq: await context.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
-            limit: bandwidth.rate, exceptions: await scheduler.overrideSet.records.map { OverrideView($0) },
+            limit: bandwidth.rate, exceptions: await scheduler.facts.overrides.records.map { OverrideView($0) },
             classes: try await classViews(), hooks: await hookViews())
     }
 
@@ -85,7 +85,8 @@ struct StatusCollector: Sendable {
     private func classViews() async throws -> [ClassView] {
         var views: [ClassView] = []
         for (one, count) in try await context.store.read({ try $0.lists.waitingClasses() }) {
-            guard let hold = await scheduler.holds(folder: one.folder, destination: one.destination).binding else {
+            guard let hold = await scheduler.shown().holds(folder: one.folder, destination: one.destination).binding
+            else {
                 continue
             }
             // Uploads that have begun continue nevertheless.
@@ -135,8 +136,8 @@ struct StatusCollector: Sendable {
         let today = Period.day.interval(around: context.clocks.wall(), in: .local).lowerBound
         var views: [DestinationView] = []
         for destination in context.settings.destinations {
-            let hold = await scheduler.hold(of: destination.name)
-            let room = await scheduler.destinations.capacities[destination.name]
+            let hold = await scheduler.shown().hold(of: destination.name)
+            let room = await scheduler.facts.destinations.capacities[destination.name]
             let waiting = tallies.filter {
                 $0.destination == destination.name && ($0.state == .queued || $0.state == .staging)
             }

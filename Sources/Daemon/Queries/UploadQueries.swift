@@ -116,7 +116,7 @@ struct UploadQueries: Sendable {
         var search = ShownStateSearch(state: state, filter: filter)
         guard search.dependsOnHolds else { return search.parts }
         for (upload, stored) in try await context.store.read({ try $0.lists.classes() }) where stored == .queued {
-            let holds = await scheduler.holds(folder: upload.folder, destination: upload.destination)
+            let holds = await scheduler.shown().holds(folder: upload.folder, destination: upload.destination)
             search.classHolds.append((upload, holds))
         }
         search.everythingWaits = troubles["state"] != nil

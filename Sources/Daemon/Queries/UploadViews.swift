@@ -24,7 +24,8 @@ struct UploadViews: Sendable {
             }
             let group = row.upload.folder + "/" + row.upload.destination
             if known[group] == nil {
-                known[group] = await scheduler.holds(folder: row.upload.folder, destination: row.upload.destination)
+                known[group] = await scheduler.shown().holds(
+                    folder: row.upload.folder, destination: row.upload.destination)
             }
             views.append(await view(row, classHolds: known[group] ?? []))
         }
@@ -32,7 +33,7 @@ struct UploadViews: Sendable {
     }
 
     func view(_ row: UploadRow) async -> UploadView {
-        let holds = await scheduler.holds(
+        let holds = await scheduler.shown().holds(
             folder: row.upload.folder, destination: row.upload.destination, upload: row.upload.id)
         return await view(row, classHolds: holds)
     }
@@ -92,7 +93,7 @@ struct UploadViews: Sendable {
     private func roomHold(_ row: UploadRow) async -> [Hold] {
         let upload = row.upload
         guard upload.state == .queued,
-            let hold = await scheduler.destinations.capacity(of: upload.destination)?.hold(
+            let hold = await scheduler.facts.destinations.capacity(of: upload.destination)?.hold(
                 at: upload.destination, missing: upload.missing, name: row.asset.path.name.display),
             // An upload that has begun there is not held for it.
             !upload.isBegun

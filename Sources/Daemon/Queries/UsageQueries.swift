@@ -20,12 +20,12 @@ struct UsageQueries: Sendable {
         for name in context.settings.destinations.map(\.name) where destination ?? name == name {
             var query = UsageQuery()
             query.destination = name
-            let room = await scheduler.destinations.capacities[name]
+            let room = await scheduler.facts.destinations.capacities[name]
             views.append(
                 AllowanceView(
                     destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) },
                     // No quota counts copies within this machine.
-                    quotas: await scheduler.isFolderHere(name) ? [] : try await quotas(query, now)))
+                    quotas: await scheduler.snapshot.isFolderHere(name) ? [] : try await quotas(query, now)))
         }
         return views
     }

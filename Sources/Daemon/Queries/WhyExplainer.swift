@@ -84,7 +84,7 @@ struct WhyExplainer: Sendable {
             let files = state.settling == 0 ? "" : "; \(state.settling) of its files are settling"
             var holds: [Hold] = []
             for destination in folder.uploadTo {
-                let more = await scheduler.holds(folder: state.folder, destination: destination)
+                let more = await scheduler.shown().holds(folder: state.folder, destination: destination)
                 holds += more.filter { !holds.contains($0) }
             }
             answers.append(
@@ -100,7 +100,7 @@ struct WhyExplainer: Sendable {
 
     /// The exceptions for an upload and for its folder.
     private func exceptions(id: String, folder: String?) async -> [OverrideView] {
-        await scheduler.overrideSet.records.filter { exception in
+        await scheduler.facts.overrides.records.filter { exception in
             exception.scope == .upload && exception.name == id || exception.scope == .folder && exception.name == folder
         }.map { OverrideView($0) }
     }

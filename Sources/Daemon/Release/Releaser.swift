@@ -69,9 +69,9 @@ actor Releaser {
 
     /// The disk of these folders is present again: their releases are tried at once, and their failures are forgotten.
     func retry(_ folders: Set<String>) async throws {
-        try await context.store.write { try $0.releases.clearNotes(of: folders) }
         for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
-        signal.signal()
+        // The commit wakes the loop.
+        try await context.store.write { try $0.releases.clearNotes(of: folders) }
     }
 
     private func pass() async throws {

@@ -142,12 +142,7 @@ final class ConfigurationReloader: Sendable {
             context.log.warning(
                 "cannot check kept sources again; they are kept until the next start", ["reason": "\(error)"])
         }
-        for signal in [
-            signals.staging, signals.release, signals.removal, signals.maintenance, signals.retention,
-            signals.metrics, signals.history,
-        ] {
-            signal.signal()
-        }
+        signals.wake(for: .configuration)
     }
 
     private func logResult(_ view: ReloadView) {

@@ -54,6 +54,18 @@ final class AsyncSignal: Sendable {
         }
         if let alarm { Alarms.shared.cancel(alarm) }
     }
+
+    /// Returns when these tasks have ended, or when `limit` is over. The tasks continue.
+    static func wait(for tasks: [Task<Void, Never>], atMost limit: Duration) async {
+        if tasks.isEmpty { return }
+        let ended = AsyncSignal()
+        let all = Task {
+            for task in tasks { await task.value }
+            ended.signal()
+        }
+        await ended.wait(atMost: limit)
+        all.cancel()
+    }
 }
 
 /// Wakes all tasks that wait for the same event at the moment.

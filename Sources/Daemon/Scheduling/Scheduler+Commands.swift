@@ -16,22 +16,25 @@ extension Scheduler {
     ///   - isWanted: Whether a command requests it. The user may have corrected a secret before, so it is read again.
     func reconsider(_ names: Set<String>? = nil, isWanted: Bool = false) async throws {
         for name in context.destinations.keys where names?.contains(name) ?? true {
-            destinations.reconsider(name, at: context.clocks.monotonic())
             if isWanted { callbacks.renewSecret(name) }
+            // After the commit, so that the destination is tried with one of the uploads whose waits have ended.
+            defer { facts.destinations.reconsider(name, at: context.clocks.monotonic()) }
             try await context.store.write { try $0.waits.end(for: name) }
         }
-        signals.scheduling.signal()
     }
 
     /// A command wants these uploads to be tried at once, and not others in their place: the waits of other uploads to
     /// the same destinations stay.
     func reconsider(_ uploads: [UploadRecord]) async throws {
-        for (name, some) in Dictionary(grouping: uploads, by: \.destination) {
-            destinations.reconsider(name, at: context.clocks.monotonic())
-            destinations.forgetRefusals(of: Set(some.map(\.id)), at: name)
-            callbacks.renewSecret(name)
+        let groups = Dictionary(grouping: uploads, by: \.destination)
+        for name in groups.keys { callbacks.renewSecret(name) }
+        // After the commit: before it, another upload would be tried in their place.
+        defer {
+            for (name, some) in groups {
+                facts.destinations.forgetRefusals(of: Set(some.map(\.id)), at: name)
+                facts.destinations.reconsider(name, at: context.clocks.monotonic())
+            }
         }
-        // The commit wakes the scheduler.
         try await context.store.write { try $0.waits.end(of: uploads.map(\.id)) }
     }
 
@@ -42,60 +45,62 @@ extension Scheduler {
         await inspectFiles(of: configuration.settings)
         let before = context.settings
         context.configuration.replace(configuration)
-        nextExpiry = nil
-        generation.noteChange()
-        generation.noteStop()
-        for transfer in transfers.all where changed.contains(transfer.destination) {
-            transfer.task.cancel()
-            for id in transfer.folders.keys { uploads.forgetFailures(id) }
-        }
+        facts.configurationChanged()
+        for name in changed { for id in facts.transfers.uploads(to: name) { facts.uploads.forgetFailures(id) } }
+        facts.transfers.cancel { changed.contains($0.destination) }
         // Transfers that wait for the answer of a program ask the program that is named now.
         let isAnother = !before.beforeUploads.elementsEqual(configuration.settings.beforeUploads) { $0 == $1 }
         if isAnother {
             attempts.pendingApprovals.forget()
             let asking = attempts.pendingApprovals.asking
-            for transfer in transfers.all where !asking.isDisjoint(with: transfer.folders.keys) {
-                transfer.task.cancel()
-            }
+            facts.transfers.cancel { !asking.isDisjoint(with: $0.folders.keys) }
         }
-        destinations.apply(changed: changed, present: context.destinations.keys)
-        let refused = destinations.reconsiderRefused(at: context.clocks.monotonic())
+        facts.destinations.apply(changed: changed, present: context.destinations.keys)
+        let refused = facts.destinations.reconsiderRefused(at: context.clocks.monotonic())
         sendingLimits.ledger.apply(configuration.settings)
         await inspectNetwork()
         for name in isAnother ? Set(context.destinations.keys) : changed.union(refused) {
-            do { try await context.store.write { try $0.waits.end(for: name) } } catch {
-                context.log.warning(
-                    "cannot end the waits of uploads; they stay as they are",
-                    ["destination": name, "reason": "\(error)"])
-            }
+            await endWaits(at: name)
         }
-        signals.scheduling.signal()
+        facts.configurationTookEffect()
+    }
+
+    /// Ends waits of uploads to a destination.
+    ///
+    /// - Parameter ids: `nil` for all uploads to it.
+    func endWaits(of ids: Set<String>? = nil, at name: String) async {
+        if ids?.isEmpty == true { return }
+        do {
+            try await context.store.write { tx in
+                if let ids { try tx.waits.end(of: Array(ids)) } else { try tx.waits.end(for: name) }
+            }
+        } catch {
+            context.log.warning(
+                "cannot end the waits of uploads; they stay as they are", ["destination": name, "reason": "\(error)"])
+        }
     }
 
     // MARK: Pauses
 
     /// Reads the pauses again after a person has changed them.
     func reloadPauses() async throws {
-        pauseSet.replace(try await context.store.read { try $0.pauses.all() })
-        signals.scheduling.signal()
-        wakeRequests()
+        facts.pauses.replace(try await context.store.read { try $0.pauses.all() })
     }
 
     /// The pauses of these places, which are about to be set, cut no running transfer.
-    func drain(_ places: [PausedPlace]) { pauseSet.drain(places) }
+    func drain(_ places: [PausedPlace]) { facts.pauses.drain(places) }
 
     /// The pauses of these places cut running transfers, or are over.
-    func stopDraining(_ places: [PausedPlace]) { pauseSet.stopDraining(places) }
+    func stopDraining(_ places: [PausedPlace]) { facts.pauses.stopDraining(places) }
 
     func expirePauses() async throws {
-        let over = pauseSet.expired(at: context.clocks.wall())
+        let over = facts.pauses.expired(at: context.clocks.wall())
         for pause in over {
             try await context.store.write { try $0.pauses.clear(pause.scope, pause.name) }
-            wakeRequests()
         }
-        pauseSet.replace(try await context.store.read { try $0.pauses.all() })
+        facts.pauses.replace(try await context.store.read { try $0.pauses.all() })
         if over.isEmpty { return }
-        pauseSet.stopDraining(over.map { PausedPlace(scope: $0.scope, name: $0.name) })
+        facts.pauses.stopDraining(over.map { PausedPlace(scope: $0.scope, name: $0.name) })
         try await continueUnpaused()
     }
 
@@ -103,8 +108,8 @@ extension Scheduler {
     /// pause.
     func continueUnpaused() async throws {
         for id in attempts.live.pausing {
-            guard let transfer = transfers.carrying(id), let folder = transfer.folders[id],
-                !pauseSet.holds(folder: folder, destination: transfer.destination)
+            guard let transfer = facts.transfers.carrying(id), let folder = transfer.folders[id],
+                !facts.pauses.holds(folder: folder, destination: transfer.destination)
             else { continue }
             if try await context.store.read({ try $0.uploads.find(id) })?.pausedAt == nil { attempts.live.goOn(id) }
         }
@@ -114,15 +119,14 @@ extension Scheduler {
 
     /// Reads the exceptions again after a person has changed them.
     func reloadOverrides() async throws {
-        overrideSet.replace(try await context.store.read { try $0.overrides.all() })
+        facts.overrides.replace(try await context.store.read { try $0.overrides.all() })
         setLimits()
         stopForbidden()
-        signals.scheduling.signal()
     }
 
     /// Removes exceptions that are over, and reports it.
     func expireOverrides() async throws {
-        let over = overrideSet.expired(at: context.clocks.wall())
+        let over = facts.overrides.expired(at: context.clocks.wall())
         if !over.isEmpty {
             try await context.store.write { try $0.overrides.clear(over) }
             for exception in over {
@@ -131,7 +135,7 @@ extension Scheduler {
                     ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.who])
             }
         }
-        overrideSet.replace(try await context.store.read { try $0.overrides.all() })
+        facts.overrides.replace(try await context.store.read { try $0.overrides.all() })
     }
 
     /// Applies the rate limits of the policy.
@@ -142,19 +146,12 @@ extension Scheduler {
     /// Ends uploads that are too old by `expires_after`, and finds out when to look again. Running uploads are not
     /// touched, and a clock that is not trusted makes no upload too old.
     func expireUploads() async throws {
-        guard let shortest = context.settings.allRules.compactMap(\.expiresAfter).min(), clock.trouble == nil else {
-            nextExpiry = nil
-            return
-        }
         let now = context.clocks.wall()
-        if let nextExpiry, now < nextExpiry { return }
-        // Set before the search, so that a reset of it during the search leads to another one.
-        nextExpiry = now.advanced(by: shortest)
-        var isOver = false
-        defer { if !isOver { nextExpiry = nil } }
-        let next = try await ExpirySweep(context: context).run(now: now, shortest: shortest)
-        if nextExpiry != nil { nextExpiry = next }
-        isOver = true
+        let shortest = facts.clock.trouble == nil ? context.settings.allRules.compactMap(\.expiresAfter).min() : nil
+        guard facts.expiry.begin(at: now, shortest: shortest), let shortest else { return }
+        var next: WallTime?
+        defer { facts.expiry.end(next) }
+        next = try await ExpirySweep(context: context).run(now: now, shortest: shortest)
     }
 
     // MARK: Stopping
@@ -167,13 +164,11 @@ extension Scheduler {
     func stopForbidden() -> Set<String> {
         let snapshot = snapshot
         // Removals at a destination wait for the same rules.
-        if requests.open(where: { snapshot.blockers(at: $0).isEmpty }) {
-            wakeRequests()
-        }
+        facts.requests.open { snapshot.blockers(at: $0).isEmpty }
         stopForbiddenRequests(snapshot)
         let cutting = snapshot.cutting
         var interfaces: Set<String> = []
-        for transfer in transfers.all where !transfer.task.isCancelled {
+        for transfer in facts.transfers.all where !transfer.task.isCancelled {
             let holds = cutting.blockers(on: transfer)
             if holds.isEmpty, snapshot.mayContinue(transfer) { continue }
             if let interface = transfer.route.interface { interfaces.insert(interface) }
@@ -187,13 +182,8 @@ extension Scheduler {
     func stopForbiddenRequests(_ snapshot: PolicySnapshot) {
         // A request that has begun was allowed by all sources of `busy` that count.
         let planned = snapshot.planned
-        for request in requests.forbid({ planned.blockers(at: $0, isUnderWay: true).binding }) {
-            context.log.notice(
-                "transfer stopped before its end",
-                [
-                    "to": request.account, "hold": request.hold?.kind.rawValue, "reason": request.hold?.text,
-                    "until": request.hold?.until?.description,
-                ])
+        for request in facts.requests.forbid({ planned.blockers(at: $0, isUnderWay: true).binding }) {
+            AttemptLog(log: context.log).reportStopped(request)
             request.stop()
         }
     }
@@ -202,7 +192,7 @@ extension Scheduler {
     /// ended their uploads.
     func stopSuperseded() async throws {
         guard attempts.live.takeReview() else { return }
-        for id in transfers.all.flatMap(\.inPlace) {
+        for id in facts.transfers.all.flatMap(\.inPlace) {
             guard let upload = try await context.store.read({ try $0.uploads.find(id) }), upload.ending == .cancelled
             else { continue }
             if attempts.live[id] != nil,
@@ -217,11 +207,9 @@ extension Scheduler {
     /// Stops the running transfers with an upload that matches `isMeant`, at once; they go back to the queue by
     /// themselves.
     func stop(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
-        generation.noteStop()
-        for transfer in transfers.all {
-            if transfer.folders.contains(where: { isMeant($0.key, transfer.destination, $0.value) }) {
-                transfer.task.cancel()
-            }
+        facts.generation.noteStop()
+        facts.transfers.cancel { transfer in
+            transfer.folders.contains { isMeant($0.key, transfer.destination, $0.value) }
         }
     }
 
@@ -229,8 +217,8 @@ extension Scheduler {
     /// ends at once.
     func stopAfterPart(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
         // Uploads that are being claimed now are given back.
-        generation.noteStop()
-        for transfer in transfers.all {
+        facts.generation.noteStop()
+        for transfer in facts.transfers.all {
             let meant = transfer.folders.filter { isMeant($0.key, transfer.destination, $0.value) }
             if meant.isEmpty { continue }
             attempts.live.pause(afterPart: meant.keys)
@@ -241,18 +229,17 @@ extension Scheduler {
     /// Stops the transfers of cancelled uploads. An upload that is being created at the destination finishes that
     /// first: only the answer shows what there is to remove, and no byte follows it.
     func cancel(_ ids: Set<String>) {
-        generation.noteStop()
+        facts.generation.noteStop()
         for id in ids {
-            guard let transfer = transfers.carrying(id) else { continue }
+            guard let transfer = facts.transfers.carrying(id) else { continue }
             attempts.live.whenOpened(id) { transfer.task.cancel() }
         }
-        // The exceptions for these uploads are over.
-        if overrideSet.concernsUploads(ids) { signals.scheduling.signal() }
+        facts.overrides.end(ofUploads: ids)
     }
 
     /// Stops a transfer and returns when it has ended, so that a new generation does not meet the old one.
     func end(_ id: String) async {
-        guard let transfer = transfers.carrying(id) else { return }
+        guard let transfer = facts.transfers.carrying(id) else { return }
         transfer.task.cancel()
         await transfer.task.value
     }
@@ -262,15 +249,15 @@ extension Scheduler {
     /// Wakes uploads that wait for a quota. The wait ends with the quota's period. It ends before that as
     /// soon as enough is left: others used less than they had reserved, or a person has changed the rules.
     func wakeQuotaWaits() async throws {
-        if quotaWaits.isOfEarlierRun {
+        if facts.quotaWaits.isOfEarlierRun {
             // Waits of an earlier run end: the rules may have changed, and the reservations of that run are gone.
             try await context.store.endWaits(becauseOf: Failure.shortOfQuota)
-            return quotaWaits.begin()
+            return facts.quotaWaits.begin()
         }
-        if quotaWaits.all.isEmpty { return }
+        if facts.quotaWaits.all.isEmpty { return }
         let snapshot = snapshot
         let exempt = Set(snapshot.exemptUploads.filter { $0.exemptions.contains(.quota) }.map(\.id))
-        let ids = quotaWaits.takeReady(
+        let ids = facts.quotaWaits.takeReady(
             snapshot.inputs.quotas, most: context.settings.policy.total,
             isFolderExempt: { snapshot.folder($0).exempt.contains(.quota) }, isExempt: { exempt.contains($0) })
         if !ids.isEmpty { try await context.store.write { try $0.waits.end(of: ids) } }
@@ -279,7 +266,7 @@ extension Scheduler {
     /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
     func wakeUnmetered() async throws {
         let snapshot = snapshot
-        let free = uploads.takeUnmetered { upload in
+        let free = facts.uploads.takeUnmetered { upload in
             snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
         }
         if !free.isEmpty { try await context.store.write { try $0.waits.end(of: free) } }

@@ -10,9 +10,6 @@ internal import Store
 extension Scheduler {
     // MARK: Network
 
-    /// Whether some rule depends on the cost of bytes.
-    private var dependsOnNetwork: Bool { context.settings.allRules.contains(where: \.dependsOnNetwork) }
-
     /// Listens to the networks until ``Networks/stop()``, and inspects them for the first time.
     func beginNetwork() async {
         do {
@@ -30,12 +27,12 @@ extension Scheduler {
     private func networkChanged(_ kind: NetworkEvents.Kind) async {
         if kind == .mayForbid { return await inspectNetwork() }
         // An improvement arrives in many pieces: a link, its addresses, its routes.
-        if network.noteImprovement() { inspectNetworkLater(.milliseconds(250)) }
+        if facts.network.noteImprovement() { inspectNetworkLater(.milliseconds(250)) }
     }
 
     /// A destination could not be reached. If its interface is fixed, it may be reachable by another one by now.
     func doubtNetwork() {
-        if network.metering == nil { return }
+        if facts.network.metering == nil { return }
         networks.doubtNames()
         inspectNetworkLater(.milliseconds(250))
     }
@@ -53,46 +50,38 @@ extension Scheduler {
 
     /// Inspects the networks, stops transfers that may not continue, and wakes uploads that may be sent now.
     func inspectNetwork() async {
-        guard network.beginInspection() else { return }
+        guard facts.network.beginInspection() else { return }
         repeat {
-            network.beginRound()
-            let depends = dependsOnNetwork
+            facts.network.beginRound()
+            let depends = context.settings.allRules.contains(where: \.dependsOnNetwork)
             networks.listenToManagers(depends)
-            let rules = context.settings.allRules
-            let snapshot = snapshot
             let picture = await networks.inspect(
                 at: context.configuration.sites, depends: depends,
-                gatewaysMatter: rules.contains { $0.networks.contains { $0.gateway != nil } },
+                gatewaysMatter: context.settings.allRules.contains { $0.networks.contains { $0.gateway != nil } },
                 mayAsk: snapshot.allowsQuestions)
             await apply(picture)
-        } while network.endRound()
+        } while facts.network.endRound()
     }
 
     private func apply(_ picture: NetworkPicture) async {
-        network.set(picture.metering)
-        if let nameServers = picture.nameServers {
-            sendingLimits.bandwidth.set(nameServers: nameServers)
-        } else if !dependsOnNetwork {
-            // The last rule that needed them is gone: the system resolves names again.
-            sendingLimits.bandwidth.set(nameServers: [:])
-        }
+        facts.network.set(picture.metering)
+        if let nameServers = picture.nameServers { sendingLimits.bandwidth.set(nameServers: nameServers) }
         if let addresses = picture.addresses {
-            let lost = network.set(addresses: addresses)
+            let lost = facts.network.set(addresses: addresses)
             if !lost.isEmpty { callbacks.loseAddresses(lost) }
         }
         // Before the call: the snapshot reads the state that the call changes.
         let snapshot = snapshot
-        let changed = network.apply(picture, at: context.configuration.sites.keys, snapshot, context.log)
+        let changed = facts.network.apply(picture, at: context.configuration.sites.keys, snapshot, context.log)
         setLimits()
         // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.
-        await close(interfaces: stopForbidden().union(network.unapproved))
-        let next = network.finished(picture)
+        await close(interfaces: stopForbidden().union(facts.network.unapproved))
+        let next = facts.network.finished(picture)
         if next.soon { inspectNetworkLater(.milliseconds(100)) }
         if next.later {
-            inspectNetworkLater(NetworkMonitor.nameServerPause) { $0.network.nameServerPauseEnded() }
+            inspectNetworkLater(NetworkMonitor.nameServerPause) { $0.facts.network.nameServerPauseEnded() }
         }
         if changed.isEmpty { return }
-        wakeRequests()
         do { try await reconsider(changed) } catch {
             context.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
         }
@@ -101,18 +90,18 @@ extension Scheduler {
     /// Closes the connections over interfaces that nothing uses any more. Queries about holds wait for it, so that no
     /// byte is sent after a hold was reported.
     private func close(interfaces: Set<String>) async {
-        let idle = interfaces.subtracting(transfers.interfaces)
+        let idle = interfaces.subtracting(facts.transfers.interfaces)
         if idle.isEmpty { return }
         let closeInterface = callbacks.closeInterface
         let task = Task { for interface in idle { await closeInterface(interface) } }
-        network.close(idle, by: task)
+        facts.network.close(idle, by: task)
         await task.value
     }
 
     /// The transfer's connections have lost their local address. The transfer has not failed, and starts again from its
     /// checkpoint.
     func addressLost(_ number: Int) {
-        guard let transfer = transfers[number], !transfer.task.isCancelled else { return }
+        guard let transfer = facts.transfers[number], !transfer.task.isCancelled else { return }
         context.log.notice(
             "this machine's address has changed; the transfer starts again from its checkpoint",
             ["destination": transfer.destination])
@@ -123,13 +112,13 @@ extension Scheduler {
 
     func refreshClock() {
         // The clock is not checked where no rule depends on it.
-        if context.settings.allRules.allSatisfy(\.isTimeless) { return clock.rest() }
-        if clock.refreshZone(at: context.clocks.wall(), context.log) {
+        if context.settings.allRules.allSatisfy(\.isTimeless) { return facts.clock.rest() }
+        if facts.clock.refreshZone(at: context.clocks.wall(), context.log) {
             // In another zone, days and windows begin at another moment.
             sendingLimits.ledger.zoneChanged()
-            nextExpiry = nil
+            facts.expiry.invalidate()
         }
-        clock.evaluate(context.clocks, context.log)
+        facts.clock.evaluate(context.clocks, context.log)
     }
 
     /// When the clock is set, windows are evaluated again, and a destination that was refused for its certificate is
@@ -147,11 +136,10 @@ extension Scheduler {
     }
 
     private func clockWasSet() async {
-        nextExpiry = nil
+        facts.clockWasSet()
         do { try await reconsider() } catch {
             context.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
         }
-        signals.scheduling.signal()
     }
 
     // MARK: Power
@@ -159,102 +147,84 @@ extension Scheduler {
     private var dependsOnPower: Bool { context.settings.allRules.contains(where: \.dependsOnPower) }
 
     func refreshPower() async {
-        guard dependsOnPower else { return power.rest() }
-        power.listen(context.log) { [signal = signals.scheduling] in signal.signal() }
-        let supplies = power.supplies
+        guard dependsOnPower else { return facts.power.rest() }
+        facts.power.listen(context.log) { [weak self] in Task { await self?.powerSupplyChanged() } }
+        let supplies = facts.power.supplies
         let reading: Result<[Power.Supply], any Error>
         do { reading = .success(try await blocking { try supplies.all() }) } catch { reading = .failure(error) }
-        power.record(reading, at: context.clocks.wall(), context.log)
+        facts.power.record(reading, at: context.clocks.wall(), context.log)
     }
+
+    private func powerSupplyChanged() { facts.power.supplyChanged() }
 
     /// When to read again; `nil` when nothing would follow from it.
     func nextPowerCheck() async throws -> Duration? {
-        guard power.power != nil, dependsOnPower else { return nil }
+        guard facts.power.power != nil, dependsOnPower else { return nil }
         let isWaiting = try await context.store.read { try $0.lists.classes() }.contains { !$0.state.isTerminal }
-        return isWaiting || !transfers.isEmpty ? PowerMonitor.interval : nil
+        return isWaiting || !facts.transfers.isEmpty ? PowerMonitor.interval : nil
     }
 
     // MARK: Busy
 
     /// Checks the sources that at least one upload waits for.
     func refreshBusy() async throws {
-        busy.apply(context.settings.allRules)
+        facts.busy.apply(context.settings.allRules)
         watchFiles()
-        let wanted =
-            busy.states.hasPolled
-            ? snapshot.wantedSources(
-                try await context.store.read { try $0.lists.readyClasses() }, knownPlaces(requests.closed)) : []
-        for (source, patience) in busy.due(wanted, at: context.clocks.monotonic()) { ask(source, patience) }
-    }
-
-    private func knownPlaces(_ names: Set<String>) -> Set<String> {
-        let sites = context.configuration.sites
-        return names.filter { sites[$0] != nil }
+        var wanted: Set<BusySource> = []
+        if facts.busy.states.hasPolled {
+            let ready = try await context.store.read { try $0.lists.readyClasses() }
+            wanted = snapshot.wantedSources(ready, facts.requests.closed.intersection(context.configuration.sites.keys))
+        }
+        ask(facts.busy.due(wanted, at: context.clocks.monotonic()))
     }
 
     /// Inspects the files of new settings before the settings take effect, so that no transfer stops only because a
     /// file has not been inspected yet. It waits neither for a command nor for a disk that does not answer.
     func inspectFiles(of settings: Settings) async {
-        busy.add(settings.allRules)
+        facts.busy.add(settings.allRules)
         watchFiles()
-        for (source, patience) in busy.newFiles() { ask(source, patience) }
-        let questions = busy.fileTasks
-        if questions.isEmpty { return }
-        let answered = AsyncSignal()
-        let all = Task {
-            for question in questions { await question.value }
-            answered.signal()
-        }
-        await answered.wait(atMost: busy.patience)
-        all.cancel()
+        ask(facts.busy.newFiles())
+        await facts.busy.filesAnswered()
     }
 
     private func watchFiles() {
         // A change of these may mean another time zone.
         let dependsOnZone = !context.settings.allRules.allSatisfy(\.isTimeless) && ZoneSource.identity() != nil
-        let unwatched = busy.watch(dependsOnZone ? [ZoneSource.file] : []) { [weak self] in
+        let unwatched = facts.busy.watch(dependsOnZone ? [ZoneSource.file] : []) { [weak self] in
             Task { await self?.filesChanged() }
         }
         if let unwatched { filesChanged(unwatched) }
     }
 
-    private func filesChanged() { if let unwatched = busy.unwatched { filesChanged(unwatched) } }
+    private func filesChanged() { if let unwatched = facts.busy.unwatched { filesChanged(unwatched) } }
 
     private func filesChanged(_ unwatched: [FilePath: String]) {
-        if clock.isZoneOutdated { signals.scheduling.signal() }
-        for (source, patience) in busy.filesChanged(unwatched, context.log) { ask(source, patience) }
+        facts.clock.filesChanged()
+        ask(facts.busy.filesChanged(unwatched, context.log))
     }
 
-    private func ask(_ source: BusySource, _ patience: Duration) {
+    private func ask(_ questions: [BusySource: Duration]) {
         if attempts.live.isStopping { return }
-        let (probe, askedAt) = (busy.probe, context.clocks.monotonic())
-        let question = Task {
-            let answer = await probe.ask(source, patience)
-            self.answered(answer, by: source, askedAt: askedAt)
-        }
-        busy.asked(source, question)
+        facts.busy.ask(questions, at: context.clocks.monotonic()) { await self.answered($0, by: $1, askedAt: $2) }
     }
 
     private func answered(_ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime) {
-        let (isNew, again) = busy.answered(
+        let (isNew, again) = facts.busy.answered(
             answer, by: source, askedAt: askedAt, at: context.clocks.wall(), context.log)
-        if let again { ask(source, again) }
+        ask(again)
         // A stop does not reach uploads that are being claimed at this moment.
-        if isNew, answer != .free { generation.noteStop() }
-        // A file whose state is the same changes nothing, and needs no next inspection.
-        if !isNew, !busy.states.hasPolled { return }
-        stopForbidden()
-        signals.scheduling.signal()
+        if isNew, answer != .free { facts.generation.noteStop() }
+        if isNew || facts.busy.states.hasPolled { stopForbidden() }
     }
 
     // MARK: For tests
 
     /// Reads the power supplies from another place.
-    func use(_ power: PowerMonitor) { self.power = power }
+    func use(_ power: PowerMonitor) { facts.power = power }
 
     /// Replaces the check of the sources of `busy`, for tests.
-    func use(_ probe: BusyProbe) { busy.probe = probe }
+    func use(_ probe: BusyProbe) { facts.busy.probe = probe }
 
     /// Waits longer for the first inspection of files.
-    func use(busyPatience: Duration) { busy.patience = busyPatience }
+    func use(busyPatience: Duration) { facts.busy.patience = busyPatience }
 }

@@ -12,23 +12,19 @@ extension Scheduler {
     /// over.
     func forbidsRemovals(at destination: String) -> Bool {
         if snapshot.blockers(at: destination).isEmpty {
-            requests.open(destination)
+            facts.requests.open(destination)
             return false
         }
-        // A command does not run while no upload waits for it.
-        if requests.close(destination), busy.states.hasPolled { signals.scheduling.signal() }
+        facts.close(destination)
         return true
     }
-
-    /// Wakes the loops whose requests belong to no transfer: what policy says about them may have changed.
-    func wakeRequests() { for signal in [signals.removal, signals.hook] { signal.signal() } }
 
     /// The permission for requests that belong to no file; `nil` where no route is open. Its account has to be closed.
     func permit(to destination: String) -> TransferPermit? {
         guard let permit = snapshot.permit(to: destination, sendingLimits.bandwidth, sendingLimits.ledger) else {
             return nil
         }
-        network.use(permit.interface)
+        facts.network.use(permit.interface)
         return permit
     }
 
@@ -38,7 +34,7 @@ extension Scheduler {
         let account = Hook.account(name)
         let permit = permit(to: account, network, snapshot)
         if case .success = permit {
-            requests.open(account)
+            facts.requests.open(account)
         } else if network == .policy {
             _ = forbidsRemovals(at: account)
         }
@@ -49,7 +45,7 @@ extension Scheduler {
         to account: String, _ network: WebHook.Network, _ snapshot: PolicySnapshot
     ) -> Result<TransferPermit, Held> {
         let decision = snapshot.permit(toHook: account, network, sendingLimits.bandwidth, sendingLimits.ledger)
-        if case .success(let permit) = decision { self.network.use(permit.interface) }
+        if case .success(let permit) = decision { facts.network.use(permit.interface) }
         return decision
     }
 
@@ -68,11 +64,11 @@ extension Scheduler {
             await refreshPower()
             let rules = [context.settings.policy.rules, snapshot.destination(account).rules].compactMap(\.busy)
             for rule in rules where snapshot.inputs.busy[rule.source] == nil && answers[rule.source] == nil {
-                guard let answer = await busy.probe.ask(rule.source, rule.timeout) else { continue }
+                guard let answer = await facts.busy.probe.ask(rule.source, rule.timeout) else { continue }
                 answers[rule.source] = BusyAnswer(answer, since: context.clocks.wall())
             }
         }
-        await self.network.closing?.value
+        await self.facts.network.closing?.value
         var snapshot = snapshot
         snapshot.inputs.busy.merge(answers) { known, _ in known }
         return permit(to: account, network, snapshot)
@@ -84,64 +80,24 @@ extension Scheduler {
     /// - Returns: A number for ``requestEnded(_:)``; `nil` for a request that policy does not apply to.
     func requestBegins(_ account: String, _ network: WebHook.Network, stop: @escaping @Sendable () -> Void) -> Int? {
         if network == .any { return nil }
-        let number = requests.begin(account, stop: stop)
+        let number = facts.requests.begin(account, stop: stop)
         stopForbiddenRequests(snapshot)
         return number
     }
 
     /// - Returns: The reason why it was stopped, if it was.
     @discardableResult
-    func requestEnded(_ number: Int?) -> Hold? { number.flatMap { requests.end($0) } }
+    func requestEnded(_ number: Int?) -> Hold? { number.flatMap { facts.requests.end($0) } }
 
     // MARK: For views
 
     /// What policy decides, for people. Waits until nothing is sent any more over an interface that was forbidden.
     func shown() async -> PolicySnapshot {
-        await network.closing?.value
+        await facts.network.closing?.value
         return snapshot.shown
     }
 
-    /// The inputs of a plan.
-    var planned: PolicySnapshot { snapshot.planned }
-
-    /// The holds on all uploads of a class.
-    ///
-    /// - Parameter upload: One of the uploads, which may have an exemption of its own.
-    func holds(folder: String, destination: String, upload: String? = nil) async -> [Hold] {
-        await shown().holds(folder: folder, destination: destination, upload: upload)
-    }
-
-    /// The obstacle for all uploads to a destination; `nil` when there is none.
-    func hold(of destination: String) async -> Hold? { await shown().hold(of: destination) }
-
-    /// The hold on notices to an address here; `nil` when there is none.
-    func hold(ofHook name: String, _ network: WebHook.Network) async -> Hold? {
-        switch await shown().route(toHook: Hook.account(name), network) {
-        case .success: nil
-        case .failure(let held): held.hold
-        }
-    }
-
-    /// Whether a destination is a folder on a disk of this machine.
-    func isFolderHere(_ name: String) -> Bool {
-        context.configuration.sites[name]?.isFolder == true && network.routes[name]?.reachability == .local
-    }
-
-    /// The interface of each destination, where it is known and fixed.
-    var interfaces: [String: String] { network.interfaces.filter { context.destinations[$0.key] != nil } }
-
-    /// The route of each destination, for all folders, with every other route and the reason why it is not used.
-    func choices() async -> [(destination: String, choice: Admission.RouteChoice)] {
-        let (snapshot, sites) = (snapshot, context.configuration.sites)
-        var found: [(destination: String, choice: Admission.RouteChoice)] = []
-        for one in snapshot.settings.destinations {
-            guard let choice = await snapshot.explainedRoute(to: one.name, at: sites[one.name]) else { continue }
-            found.append((one.name, choice))
-        }
-        return found
-    }
-
-    var isIdle: Bool { transfers.isEmpty && destinations.capacityQueries.isEmpty && !busy.states.isAsking }
-    func isRunning(_ id: String) -> Bool { transfers.carrying(id) != nil }
-    func running(to destination: String) -> Int { transfers.count(to: destination) }
+    var isIdle: Bool { facts.isIdle }
+    func isRunning(_ id: String) -> Bool { facts.transfers.carrying(id) != nil }
+    func running(to destination: String) -> Int { facts.transfers.count(to: destination) }
 }

@@ -94,7 +94,6 @@ extension Stager {
                 "file changed while it was copied; it waits until it settles again", ["path": asset.path.display])
             tire(asset)
             try await context.store.write { try $0.staging.unsettle(asset.id, version: asset.version) }
-            unsettledSignal.signal()
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
             let place: SourceLocator.Whereabouts
@@ -176,9 +175,10 @@ extension Stager {
         changes[asset.id] = count
         guard count >= 3 else { return }
         let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, jitter: 1)
-        deferred[asset.id] = Deferral(
-            until: context.clocks.monotonic().advanced(by: wait), failures: 0, exports: asset.stagingMode == .export,
-            folder: asset.folder)
+        deferrals.set(
+            CopyDeferrals.Deferral(
+                until: context.clocks.monotonic().advanced(by: wait), failures: 0,
+                exports: asset.stagingMode == .export, folder: asset.folder), of: asset.id)
         let now = context.clocks.wall()
         let reason =
             "it had changed \(count) times in a row while it was copied"
@@ -199,10 +199,7 @@ extension Stager {
 
     /// The disk of these folders is present again: copies that waited for it are tried at once.
     func retry(_ folders: Set<String>) {
-        for (id, entry) in deferred where folders.contains(entry.folder) {
-            deferred[id]?.until = context.clocks.monotonic()
-        }
-        signal.signal()
+        deferrals.retry(folders, at: context.clocks.monotonic())
     }
 
     /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
@@ -213,13 +210,13 @@ extension Stager {
 
     /// One source cannot be copied now: the others continue, and it is tried again.
     private func postpone(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String, isReported: Bool = false) {
-        let failures = (deferred[asset.id]?.failures ?? 0) + 1
+        let failures = deferrals.failures(of: asset.id) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
             afterFailures: failures, jitter: Random.jitter())
-        deferred[asset.id] = Deferral(
-            until: context.clocks.monotonic().advanced(by: wait), failures: failures,
-            exports: asset.stagingMode == .export,
-            folder: asset.folder)
+        deferrals.set(
+            CopyDeferrals.Deferral(
+                until: context.clocks.monotonic().advanced(by: wait), failures: failures,
+                exports: asset.stagingMode == .export, folder: asset.folder), of: asset.id)
         let now = context.clocks.wall()
         _ = stagingHolds.set(
             "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: reason))
@@ -276,8 +273,8 @@ extension Stager {
                 try $0.staging.fail(asset.id, failure, isGone: isGone, version: asset.version)
             })
         else {
-            forgetDeferral(asset.id)
-            return signal.signal()
+            // The other version that has come meanwhile is tried at once.
+            return forgetDeferral(asset.id)
         }
         forgetDeferral(asset.id)
         changes[asset.id] = nil

@@ -26,11 +26,10 @@ actor Stager {
     let swept = AsyncBroadcast()
     /// Decides which assets are copied next, and reserves their space. Files that are handed over as bytes reserve
     /// theirs here too.
-    var admission = StagingAdmission()
+    var admission = StagingAdmission() { didSet { if admission.takeWake() { signal.signal() } } }
     /// Flags that stop the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
-    /// Assets whose source cannot be read now, and when they are tried again.
-    var deferred: [Int64: Deferral] = [:]
+    var deferrals = CopyDeferrals() { didSet { if deferrals.takeWake() { signal.signal() } } }
     /// Turns of the folders, so that a folder with many files does not delay another's. Continues where the last run
     /// stopped; `nil` before that is read.
     private var turns: FolderTurns?
@@ -42,20 +41,13 @@ actor Stager {
     var blockedUntil: MonotonicTime?
     var isShort: Bool { admission.isShort }
     private let workers: [Worker]
-    let unsettledSignal = AsyncSignal()
+    let unsettledSignal: AsyncSignal
 
     private struct Worker: Sendable {
         let signal: AsyncSignal
         /// From 0; workers from `staging.concurrency` on are idle.
         let number: Int
         let exports: Bool
-    }
-
-    struct Deferral {
-        var until: MonotonicTime
-        var failures: Int
-        let exports: Bool
-        let folder: String
     }
 
     /// An asset with reserved space for its copy.
@@ -78,7 +70,7 @@ actor Stager {
     ) {
         (self.context, self.stateHealth, self.locator) = (context, stateHealth, locator)
         (self.mediaReading, self.making, self.troubles) = (mediaReading, making, troubles)
-        (self.stagingHolds, signal) = (stagingHolds, signals.staging)
+        (self.stagingHolds, signal, unsettledSignal) = (stagingHolds, signals.staging, signals.unsettled)
         workers =
             (0..<Self.mostWorkers).map { Worker(signal: AsyncSignal(signals.rest), number: $0, exports: false) } + [
                 Worker(signal: AsyncSignal(signals.rest), number: 0, exports: true)
@@ -129,7 +121,7 @@ actor Stager {
     private func nextBatch(exports: Bool) async throws -> [CopyJob] {
         let now = context.clocks.monotonic()
         if let blockedUntil, blockedUntil > now { return [] }
-        let waiting = deferred.filter { $0.value.until > now }.map(\.key)
+        let waiting = deferrals.waiting(at: now)
         let kept = turns == nil ? try await context.store.read { try $0.turns.of(.copies) } : FolderTurns()
         // Another worker may have read it meanwhile.
         let turns = self.turns ?? kept
@@ -141,7 +133,7 @@ actor Stager {
         forgetDeferred(except: assets, exports, now)
         if assets.isEmpty && admission.isIdle {
             if admission.endShortage(forExports: exports) { clearTrouble() }
-            if deferred.isEmpty && !isShort { clearTrouble() }
+            if deferrals.isEmpty && !isShort { clearTrouble() }
         }
         if assets.allSatisfy({ admission.isUnderWay($0.id) }) { return [] }
         guard try await querySpace() else { return [] }
@@ -177,7 +169,6 @@ actor Stager {
         let result = admission.finish(pass)
         if result.endsShortage { clearTrouble() }
         if let obstacle = result.obstacle { wait(obstacle.text, changeKey: obstacle.changeKey) }
-        if result.wakesWorkers { signal.signal() }
         return result.batch.compactMap { ticket in byID[ticket.id].map { CopyJob(asset: $0, ticket: ticket) } }
     }
 
@@ -202,17 +193,16 @@ actor Stager {
 
     /// Forgets deferred assets that no longer wait: cancelled, or retried under another number.
     private func forgetDeferred(except candidates: [AssetRecord], _ exports: Bool, _ now: MonotonicTime) {
-        if deferred.isEmpty || candidates.count >= Self.batchFiles { return }
+        if deferrals.isEmpty || candidates.count >= Self.batchFiles { return }
         let kept = Set(candidates.map(\.id))
-        for (id, entry) in deferred
-        where entry.exports == exports && entry.until <= now && !kept.contains(id) && !admission.isUnderWay(id) {
+        for id in deferrals.due(at: now, exports: exports) where !kept.contains(id) && !admission.isUnderWay(id) {
             forgetDeferral(id)
         }
     }
 
     /// Ends the deferral of an asset.
     func forgetDeferral(_ asset: Int64) {
-        deferred[asset] = nil
+        deferrals.remove(asset, at: context.clocks.monotonic())
         _ = stagingHolds.clear("\(asset)")
     }
 
@@ -266,7 +256,7 @@ actor Stager {
     var isAtRest: Bool { admission.isIdle && receptions == 0 && workers.allSatisfy(\.signal.isWaiting) }
 
     func nextDeadline() -> Duration? {
-        let times = deferred.values.map(\.until) + (blockedUntil.map { [$0] } ?? [])
+        let times = deferrals.times + (blockedUntil.map { [$0] } ?? [])
         // Never at once: a due asset may lack space.
         var earliest = times.min().map { max(.seconds(1), $0.since(context.clocks.monotonic())) }
         // Other programs may free space too, without notice.
@@ -306,14 +296,12 @@ actor Stager {
             stops[job.asset.id] = nil
             admission.end(job.ticket)
         }
-        signal.signal()
     }
 
     /// The settings changed: a folder that refused a copy is tried again, and so is a command that was missing.
     func reconsiderRoom() {
         blockedUntil = nil
-        let now = context.clocks.monotonic()
-        for id in deferred.keys { deferred[id]?.until = now }
+        deferrals.retry(at: context.clocks.monotonic())
         // Errors in settings that remain are reported again; those of removed folders are not.
         for folder in troubled { _ = troubles.clear(Self.trouble(of: folder)) }
         troubled = []

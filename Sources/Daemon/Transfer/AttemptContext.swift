@@ -13,4 +13,5 @@ struct AttemptContext: Sendable {
     let hookSlots: AsyncSemaphore
     let pendingApprovals: PendingApprovals
     let counters: Counters
+    let learned: LearnedFacts
 }

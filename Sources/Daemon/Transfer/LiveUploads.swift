@@ -25,7 +25,7 @@ final class LiveUploads: Sendable {
     private let speeds = Mutex<[String: Speed]>([:])
     /// Uploads that are to end after the parts in flight.
     private let ending = Mutex<Set<String>>([])
-    /// Files arrived: uploads that read an earlier version in place may have ended, according to the stored state.
+    /// Uploads that read an earlier version in place have ended, according to the stored state.
     private let mayBeSuperseded = Atomic(false)
     private let clocks: any Clocks
     private let stops = Atomic(false)
@@ -58,7 +58,7 @@ final class LiveUploads: Sendable {
     /// The uploads for which ``isToPause(_:)`` is true.
     var pausing: Set<String> { ending.withLock { $0 } }
 
-    /// The caller has to signal the scheduler afterwards.
+    /// Lets the scheduler stop uploads that a commit has ended.
     func reviewSuperseded() { mayBeSuperseded.store(true, ordering: .releasing) }
     /// Whether running uploads may have ended, according to the stored state; resets the flag.
     func takeReview() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }

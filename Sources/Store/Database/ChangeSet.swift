@@ -19,4 +19,8 @@ package struct ChangeSet: OptionSet, Hashable, Sendable {
     package static let leftovers = ChangeSet(rawValue: 1 << 5)
     /// An upload has entered or left a list, or may leave one.
     package static let lists = ChangeSet(rawValue: 1 << 6)
+    /// A source has changed, and has to settle again.
+    package static let unsettled = ChangeSet(rawValue: 1 << 7)
+    /// Uploads that are being sent have ended: a newer version of their source was recorded.
+    package static let superseded = ChangeSet(rawValue: 1 << 8)
 }

@@ -333,10 +333,12 @@ package actor Store {
 
     /// Calls `body` after each commit, on the store's thread: it must only wake a waiter.
     ///
+    /// - Parameter andNow: Whether to call it now as well, for the commits before.
     /// - Returns: The number for ``forget(_:)``.
-    package func listen(_ body: @escaping @Sendable () -> Void) -> Int {
+    package func listen(andNow: Bool = false, _ body: @escaping @Sendable () -> Void) -> Int {
         nextListener += 1
         listeners[nextListener] = body
+        if andNow { body() }
         return nextListener
     }
 

@@ -156,6 +156,7 @@ extension ReleaseQueue where Access == Writing {
                 WHERE due = 1 AND folder = ?1 AND source_state IN ('untouched', 'releasing')
                 """, [.text(folder)])
         }
+        if !folders.isEmpty { tx.session.changes.insert(.due) }
     }
 
     /// The release is over: the staged copy is gone, and the source is in its final place.

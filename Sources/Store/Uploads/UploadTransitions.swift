@@ -154,6 +154,7 @@ extension UploadTransitions where Access == Writing {
             for upload in try tx.uploads.of(asset.id) where !upload.state.isTerminal {
                 try tx.failures.record(failure, upload)
                 try abandon(upload, code: failure.code)
+                if upload.state == .uploading { tx.session.changes.insert(.superseded) }
             }
         }
     }

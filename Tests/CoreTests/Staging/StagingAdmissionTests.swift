@@ -95,7 +95,26 @@ struct StagingAdmissionTests {
         space.endMeasuring(60, &first)
         #expect(space.advance(&first, maxSize: nil) == .admit(1))
         while space.advance(&first, maxSize: nil) != nil {}
-        #expect(space.finish(first).wakesWorkers == true)
+        #expect(space.takeWake() == false)
+        _ = space.finish(first)
+        #expect(space.takeWake() == true)
+        #expect(space.takeWake() == false)
+    }
+
+    @Test("the end of a copy and a released reservation wake the workers, a pass that failed does not")
+    func wakes() {
+        var space = admission(budget(free: 100))
+        let copied = run(&space, [file(1, 10)]).result.batch
+        #expect(space.takeWake() == false)
+        for ticket in copied { space.end(ticket) }
+        #expect(space.takeWake() == true)
+        var pass = StagingAdmission.Pass([file(2, 10)], isForExports: false)
+        #expect(space.advance(&pass, maxSize: nil) == .admit(2))
+        space.cancel(&pass)
+        #expect(space.takeWake() == false)
+        #expect(space.isIdle)
+        space.release(StagingBudget.Reservation())
+        #expect(space.takeWake() == true)
     }
 
     @Test("an answer does not replace that of a later query")

@@ -51,6 +51,24 @@ struct StartTests {
         try await second.stop()
     }
 
+    @Test("a start takes a cancelled file that was never copied off the release's list")
+    func cancelled() async throws {
+        let first = try await DaemonScene()
+        try await first.stop()
+        await first.daemon.context.store.close()
+        let store = try await Store.open(
+            first.written.settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
+        let waiting = try await Self.record("a.mp4", in: first.folder, store)
+        _ = try await store.write { try $0.transitions.cancel([waiting.upload]) }
+        #expect(try await store.read { try $0.releases.dueAssets(limit: 10, after: 0) } == [waiting.asset])
+        await store.close()
+        let second = try await DaemonScene(folder: first.folder)
+        try await eventually("it is off the list") {
+            try await second.daemon.context.store.read { try $0.releases.dueAssets(limit: 10, after: 0) }.isEmpty
+        }
+        try await second.stop()
+    }
+
     @Test("a retry of a failed upload wakes the scheduler by its commit")
     func retry() async throws {
         let scene = try await DaemonScene()

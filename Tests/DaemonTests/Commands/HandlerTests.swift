@@ -47,7 +47,7 @@ extension ComponentScene {
                 watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
             signals: parts.signals)
         return OperationHandlers(
-            context: context, lifecycle: lifecycle, signals: parts.signals, stateHealth: parts.stateHealth,
+            context: context, lifecycle: lifecycle, stateHealth: parts.stateHealth,
             sources: parts.sources, secrets: parts.secrets, mediaReading: parts.mediaReading, live: parts.live,
             making: parts.making, bandwidth: parts.limits.bandwidth, ledger: parts.limits.ledger,
             counters: parts.counters,

@@ -222,11 +222,11 @@ struct ReloadTests {
         let scene = try await DaemonScene(retry: .seconds(3600))
         scene.remote.standard = .fail(.holdDestination(after: nil))
         let id = try await scene.add("a")
-        try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
+        try await eventually("the destination is held") { await scene.daemon.scheduler.shown().hold(of: "nas") != nil }
         _ = try await scene.daemon.pause(Selection(folder: "solo"))
         scene.written.edit { $0.folders[0].priority = 3 }
         _ = try await scene.daemon.reload()
-        #expect(await scene.daemon.scheduler.hold(of: "nas") != nil)
+        #expect(await scene.daemon.scheduler.shown().hold(of: "nas") != nil)
         #expect(try await scene.daemon.status().paused.map(\.name) == ["solo"])
         #expect(scene.remote.began.count == 1)
         scene.remote.standard = .take
@@ -242,7 +242,7 @@ struct ReloadTests {
         scene.remote.standard = .fail(.authenticate)
         let id = try await scene.add("a")
         try await eventually("the destination is held") {
-            await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
+            await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .auth
         }
         scene.remote.standard = .take
         _ = try await scene.daemon.reload()

@@ -97,7 +97,7 @@ struct BundleTests {
         for number in 0..<7 { running.append(try await scene.add("solo \(number)", in: "solo", size: 2000)) }
         try await scene.reach(.queued, running)
         try await release(scene)
-        try await eventually("the destination is held") { await scene.daemon.scheduler.hold(of: "nas") != nil }
+        try await eventually("the destination is held") { await scene.daemon.scheduler.shown().hold(of: "nas") != nil }
         try await scene.reach(.queued, ids)
         #expect(scene.remote.began.filter { $0.display.hasPrefix("small") }.count < 4)
         for id in ids { #expect(try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.attempt == 0) }

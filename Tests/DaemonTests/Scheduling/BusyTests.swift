@@ -212,7 +212,7 @@ struct BusyDaemonTests {
         let sent = try await scene.add("b.mp4")
         try await scene.reach(.completed, [sent])
         try await eventually("the scheduler has scheduled nothing") {
-            let isAsking = await scheduler.busy.states.isAsking
+            let isAsking = await scheduler.facts.busy.states.isAsking
             return try await scheduler.nextDeadline() == nil && !isAsking
                 && scene.daemon.signals.scheduling.isWaiting
         }
@@ -340,14 +340,14 @@ struct BusyDaemonTests {
         try await eventually("the upload waits for the camera") {
             try await scene.daemon.why(id).answers.first?.text == text
         }
-        let planned = await scene.daemon.scheduler.planned.inputs
+        let planned = await scene.daemon.scheduler.snapshot.planned.inputs
         #expect(planned.busy[Self.command.source]?.answer == .busy)
         camera.answer = .free
         try await scene.reach(.completed, [id])
         try await eventually("the answer of the camera no longer counts") {
             await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty
         }
-        #expect(await scene.daemon.scheduler.planned.inputs.busy[Self.command.source]?.isFree == true)
+        #expect(await scene.daemon.scheduler.snapshot.planned.inputs.busy[Self.command.source]?.isFree == true)
         try await scene.stop()
     }
 }

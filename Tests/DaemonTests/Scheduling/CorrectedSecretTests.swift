@@ -140,7 +140,7 @@ struct CorrectedSecretTests {
         let id = try await scene.add("a.mp4")
         let isHeld = place.type != "tus" || place.status != 400
         try await eventually("the wrong secret has been refused") {
-            if isHeld { return await scene.daemon.scheduler.hold(of: "nas") != nil }
+            if isHeld { return await scene.daemon.scheduler.shown().hold(of: "nas") != nil }
             return try await scene.state(id) == .failed
         }
         let before = server.all

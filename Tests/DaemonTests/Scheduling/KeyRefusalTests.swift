@@ -43,7 +43,7 @@ struct KeyRefusalSceneTests {
         let running = scene.remote.began.count
         scene.remote.refuseAll()
         try await eventually("the destination is held because of its key") {
-            await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
+            await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .auth
         }
         // The running uploads are accepted, and after each of them one is tried.
         #expect(scene.remote.began.count <= 2 * running + 3)
@@ -75,7 +75,7 @@ struct KeyRefusalSceneTests {
         for name in ["one", "two"] { _ = try await scene.add(name, in: "solo") }
         try await eventually("the destination is held because of its key") {
             guard await scene.isIdle else { return false }
-            return await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
+            return await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .auth
         }
         if othersAreHeld { _ = try await scene.daemon.pause(Selection(folder: "solo")) }
         let before = scene.remote.began.count
@@ -114,7 +114,7 @@ struct KeyRefusalSceneTests {
             tried("bad") > 2 && tried("worse") > 2 ? await scene.isIdle : false
         }
         try await eventually("the destination is held because of its key") {
-            await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
+            await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .auth
         }
         scene.remote.letGo()
         if byHand { _ = try await scene.daemon.resume(Selection(destination: "nas")) }
@@ -140,7 +140,7 @@ struct KeyRefusalSceneTests {
         for number in 0..<count { held.append(try await scene.add("\(number)")) }
         try await eventually("the destination is held because of its key") {
             guard await scene.isIdle, scene.remote.began.count >= count else { return false }
-            return await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
+            return await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .auth
         }
         scene.remote.letGo()
         try await scene.reach(.completed, [try await scene.add("new")])
@@ -155,7 +155,7 @@ struct KeyRefusalSceneTests {
         let held = [try await scene.add("first"), try await scene.add("second")]
         try await eventually("both uploads have been refused") {
             guard await scene.isIdle, Set(scene.remote.began).count == 2 else { return false }
-            return await scene.daemon.scheduler.hold(of: "nas")?.kind == .auth
+            return await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .auth
         }
         let before = scene.remote.began.count
         scene.remote.set(.take, for: "second")

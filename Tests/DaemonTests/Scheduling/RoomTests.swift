@@ -124,7 +124,7 @@ struct RoomTests {
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number).mp4")) }
         try await eventually("the uploads have been tried several times") { scene.remote.began.count > 6 }
-        let hold = try #require(await scene.daemon.scheduler.hold(of: "nas"))
+        let hold = try #require(await scene.daemon.scheduler.shown().hold(of: "nas"))
         #expect(hold.kind == .quota)
         #expect(hold.until != nil)
         for id in ids {
@@ -136,7 +136,7 @@ struct RoomTests {
         scene.remote.standard = .take
         try await scene.reach(.completed, ids)
         #expect(scene.remote.objects.count == 4)
-        #expect(await scene.daemon.scheduler.hold(of: "nas") == nil)
+        #expect(await scene.daemon.scheduler.shown().hold(of: "nas") == nil)
         try await scene.stop()
     }
 
@@ -148,7 +148,7 @@ struct RoomTests {
         try await eventually("the upload has been refused") { scene.remote.began.count > 0 }
         scene.remote.tell(RemoteSpace(free: 10))
         try await eventually("the hold names the free space") {
-            await scene.daemon.scheduler.hold(of: "nas")?.text.contains("10 B free at nas") == true
+            await scene.daemon.scheduler.shown().hold(of: "nas")?.text.contains("10 B free at nas") == true
         }
         let tried = scene.remote.began.count
         let looks = scene.remote.looks
@@ -166,7 +166,7 @@ struct RoomTests {
         scene.remote.standard = .fail(.noRoom(after: .seconds(7200)))
         let id = try await scene.add("a.mp4")
         try await eventually("the upload is held for lack of space") { try await self.hold(scene, id)?.kind == "quota" }
-        let hold = try #require(await scene.daemon.scheduler.hold(of: "nas"))
+        let hold = try #require(await scene.daemon.scheduler.shown().hold(of: "nas"))
         #expect(hold.until == hold.since.advanced(by: .seconds(7200)))
         #expect(scene.remote.began.count == 1)
         try await scene.stop()
@@ -181,7 +181,7 @@ struct RoomTests {
         let small = try await scene.add("small.mp4")
         try await scene.reach(.completed, [small])
         try await eventually("only the large upload has been refused") {
-            let trouble = await scene.daemon.scheduler.destinations.trouble(of: "nas")
+            let trouble = await scene.daemon.scheduler.facts.destinations.trouble(of: "nas")
             return scene.remote.began.count { $0 == "large.mp4" } > 1 && trouble == nil
         }
         scene.remote.letGo()

@@ -46,7 +46,7 @@ struct StopBeforeStartTests {
         // comes.
         try await eventually("the upload was claimed many times") { stops.load(ordering: .relaxed) > 100 }
         #expect(scene.remote.began.isEmpty)
-        #expect(await scheduler.transfers.isEmpty)
+        #expect(await scheduler.facts.transfers.isEmpty)
         await store.forget(listener)
         try await scene.reach(.completed, [id])
         #expect(scene.remote.began == ["a.mp4"])

@@ -72,10 +72,7 @@ struct TransferPermitTests {
     /// window, which is never open.
     private struct State {
         let scene: ComponentScene
-        var pauses = PauseSet() { didSet { generation.noteChange() } }
-        var overrides = OverrideSet() { didSet { generation.noteChange() } }
-        var network = NetworkMonitor() { didSet { generation.noteChange() } }
-        var generation = PolicyGeneration()
+        var facts = SchedulerFacts()
 
         init(_ scene: ComponentScene) {
             self.scene = scene
@@ -87,14 +84,11 @@ struct TransferPermitTests {
 
         var snapshot: PolicySnapshot {
             PolicySnapshot(
-                scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, clockTrouble: nil,
-                power: nil, busy: BusyStates(), pauses: pauses, overrides: overrides,
-                destinations: DestinationTracker(), transfers: RunningTransfers(), network: network,
-                quotaWaits: QuotaWaitlist(), generation: generation)
+                scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, facts: facts)
         }
 
         mutating func pause(_ scope: PauseRecord.Scope, _ name: String) {
-            pauses.replace(pauses.records + [PauseRecord(scope: scope, name: name, since: now, until: nil)])
+            facts.pauses.replace(facts.pauses.records + [PauseRecord(scope: scope, name: name, since: now, until: nil)])
         }
 
         private func exception(_ scope: OverrideRecord.Scope, _ name: String, _ kind: OverrideRecord.Kind)
@@ -105,40 +99,42 @@ struct TransferPermitTests {
         }
 
         /// Waives the window for a minute.
-        mutating func allow() { overrides.replace([exception(.folder, "cam", .exemption(.window))]) }
-        mutating func limitToZero() { overrides.replace(overrides.records + [exception(.all, "", .rate(0))]) }
+        mutating func allow() { facts.overrides.replace([exception(.folder, "cam", .exemption(.window))]) }
+        mutating func limitToZero() {
+            facts.overrides.replace(facts.overrides.records + [exception(.all, "", .rate(0))])
+        }
 
         mutating func setRoute(_ reachability: Reachability) {
             let route = reachability == .local ? Admission.Route.local : .any
-            _ = network.record(
+            _ = facts.network.record(
                 NetworkMonitor.Reached(reachability: reachability, route: .open(route), since: now), for: "nas")
         }
 
         /// Whether the upload may start, by a rule of the test's own.
         func mayStart(_ stopsBefore: Int) -> Bool {
-            let active = overrides.active(at: now)
-            return generation.stops == stopsBefore && pauses.records.isEmpty
-                && network.routes["nas"]?.reachability == .local
+            let active = facts.overrides.active(at: now)
+            return facts.generation.stops == stopsBefore && facts.pauses.records.isEmpty
+                && facts.network.routes["nas"]?.reachability == .local
                 && active.contains { $0.kind == .exemption(.window) } && !active.contains { $0.kind == .rate(0) }
         }
 
         /// - Returns: Whether the generation counts it; the passing of time is not counted.
         mutating func change(_ dice: inout Dice) -> Bool {
-            let before = generation
+            let before = facts.generation
             switch Int.random(in: 0..<11, using: &dice) {
             case 0: pause(.all, "")
             case 1: pause(.folder, "cam")
             case 2: pause(.destination, "nas")
-            case 3: pauses.replace([])
-            case 4: generation.noteStop()
+            case 3: facts.pauses.replace([])
+            case 4: facts.generation.noteStop()
             case 5: scene.clocks.advance(by: .seconds(61))
-            case 6: overrides.replace([])
+            case 6: facts.overrides.replace([])
             case 7: allow()
             case 8: limitToZero()
             case 9: setRoute(.any)
             default: setRoute(.local)
             }
-            return generation != before
+            return facts.generation != before
         }
     }
 
@@ -159,7 +155,7 @@ struct TransferPermitTests {
             let (permit, _) = state.snapshot.permit(
                 for: [claim], batch, state.scene.parts.limits.bandwidth, onAddressLost: {})
         else { return 0 }
-        #expect(permit.isCurrent(in: state.generation))
+        #expect(permit.isCurrent(in: state.facts.generation))
         let request = Request("PUT", "http://nas.example/clip.mp4", body: .bytes([UInt8](repeating: 1, count: 1000)))
         _ = try await PermittedTransport(transport).send(request, with: permit.charging(upload: claim.upload.id))
         return transport.bytes
@@ -173,7 +169,7 @@ struct TransferPermitTests {
             var dice = Dice(seed: UInt64(seed))
             var state = State(scene)
             let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
-            let stops = state.generation.stops
+            let stops = state.facts.generation.stops
             for _ in 0..<Int.random(in: 0...5, using: &dice) {
                 _ = state.change(&dice)
                 guard Bool.random(using: &dice) else { continue }
@@ -195,9 +191,9 @@ struct TransferPermitTests {
             let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
             let decision = state.snapshot.permit(for: [claim], batch, scene.parts.limits.bandwidth, onAddressLost: {})
             let permit = try #require(decision?.permit)
-            #expect(permit.isCurrent(in: state.generation))
+            #expect(permit.isCurrent(in: state.facts.generation))
             let isCounted = state.change(&dice)
-            #expect(permit.isCurrent(in: state.generation) != isCounted)
+            #expect(permit.isCurrent(in: state.facts.generation) != isCounted)
         }
     }
 
@@ -207,7 +203,7 @@ struct TransferPermitTests {
         var state = State(scene)
         let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
         #expect(state.snapshot.refused([claim], batch).isEmpty)
-        state.generation.noteStop()
+        state.facts.generation.noteStop()
         #expect(state.snapshot.refused([claim], batch) == [claim])
         let later = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
         #expect(state.snapshot.refused([claim], later).isEmpty)
@@ -217,7 +213,7 @@ struct TransferPermitTests {
     func exemption() async throws {
         let (scene, claim) = try await scene()
         var state = State(scene)
-        state.overrides.replace([
+        state.facts.overrides.replace([
             OverrideRecord(
                 scope: .upload, name: claim.upload.id, kind: .exemption(.window), since: state.now,
                 until: state.now.advanced(by: .seconds(60)), who: "root")

@@ -25,12 +25,17 @@ struct ChangeSetTests {
         case recorded, staged, claimed, yielded, failedAttempt, waitEnded, paused, resumed, completed, failed
         case copyLost, skipped, sourceChanged, cancelled, cancelledWithRemains, retriedFromCopy, retriedFromSource
         case dismissed, renewedCheckpoint, releaseFinished, keptSourceExpired, keptAgain, unsettled, checkpointStored
+        case superseded, supersededUnclaimed, notesCleared
 
         var changes: ChangeSet {
             switch self {
             case .recorded: [.arrivals, .copies]
             case .staged, .waitEnded, .retriedFromCopy: [.queued]
-            case .claimed, .yielded, .failedAttempt, .paused, .unsettled, .checkpointStored: []
+            case .claimed, .yielded, .failedAttempt, .paused, .checkpointStored: []
+            case .unsettled: [.unsettled]
+            // A new version arrives, and the upload of the earlier one ends.
+            case .superseded: [.arrivals, .copies, .due, .lists, .superseded]
+            case .supersededUnclaimed: [.arrivals, .copies, .due, .lists]
             case .resumed: [.queued, .copies]
             case .completed, .cancelled, .skipped: [.due, .lists]
             // It keeps its source and its copy.
@@ -41,7 +46,7 @@ struct ChangeSetTests {
             case .dismissed: [.lists, .due]
             case .renewedCheckpoint: [.leftovers]
             case .releaseFinished: [.released]
-            case .keptSourceExpired, .keptAgain: [.due]
+            case .keptSourceExpired, .keptAgain, .notesCleared: [.due]
             }
         }
     }
@@ -136,6 +141,15 @@ struct ChangeSetTests {
             try await store.write { try $0.releases.finish(one.asset, .kept, note: "unsure") }
             _ = reported.take()
             try await store.judgeAgain([one.asset])
+        case .superseded, .supersededUnclaimed:
+            var first = arrival
+            first.stagingMode = .inPlace
+            _ = try await scene.stage(first)
+            if step == .superseded { _ = try #require(try await store.claim("nas", passingOver: [])) }
+            _ = reported.take()
+            let next = Scene.arrival(Scene.file("a", size: 101, modified: 2_000))
+            _ = try await store.write { try $0.arrivals.record([next]) }
+        case .notesCleared: try await store.write { try $0.releases.clearNotes(of: ["cam"]) }
         case .unsettled:
             let outcomes = try await store.write { try $0.arrivals.record([arrival]) }
             let asset = try #require(outcomes.first?.asset)

@@ -38,11 +38,11 @@ struct AttemptLog {
     }
 
     /// Logs that one upload waits alone, and others may continue.
-    func reportAlone(_ text: String, _ upload: UploadRecord, _ failure: Failure, wait: Duration) {
+    func reportAlone(_ text: String, _ id: String, at destination: String, _ failure: Failure, wait: Duration) {
         log.warning(
             text,
             [
-                "id": upload.id, "destination": upload.destination, "reason": failure.message,
+                "id": id, "destination": destination, "reason": failure.message,
                 "next_try_in": "\(Int(wait.inSeconds.rounded(.up)))s",
             ])
     }
@@ -67,6 +67,32 @@ struct AttemptLog {
             [
                 "destination": transfer.destination, "hold": hold.kind.rawValue, "reason": hold.text,
                 "until": hold.until?.description,
+            ])
+    }
+
+    /// Logs that the quotas of a transfer are used up.
+    func reportOutOfQuota(_ destination: String) {
+        log.notice(
+            "transfer stopped; it will resume",
+            ["destination": destination, "hold": "quota", "reason": "its quotas are used up"])
+    }
+
+    func reportStopped(_ request: BackgroundRequests.BackgroundRequest) {
+        log.notice(
+            "transfer stopped before its end",
+            [
+                "to": request.account, "hold": request.hold?.kind.rawValue, "reason": request.hold?.text,
+                "until": request.hold?.until?.description,
+            ])
+    }
+
+    /// - Parameter wait: The wait of an upload that many bytes were wasted for.
+    func reportWait(forUnmetered upload: UploadRecord, _ wait: AttemptOutcome?) {
+        guard case .held(let failure, _, _, _)? = wait else { return }
+        log.notice(
+            "upload waits for an unmetered network",
+            [
+                "id": upload.id, "destination": upload.destination, "hold": "metered", "reason": failure.message,
             ])
     }
 

@@ -2,7 +2,7 @@ internal import Core
 
 /// Requests besides transfers that policy applies to: questions and notices. Also the places that nothing may be sent
 /// to although something waits there.
-struct BackgroundRequests: Sendable {
+struct BackgroundRequests: Sendable, RecordsChanges {
     struct BackgroundRequest: Sendable {
         /// The destination or hook that pays for it.
         let account: String
@@ -11,6 +11,7 @@ struct BackgroundRequests: Sendable {
         var hold: Hold?
     }
 
+    var changes: FactChanges = []
     private var running: [Int: BackgroundRequest] = [:]
     private var lastNumber = 0
     /// Destinations and hooks that no byte may be sent to, and where a removal or a notice waits.
@@ -46,12 +47,11 @@ struct BackgroundRequests: Sendable {
 
     mutating func open(_ account: String) { closed.remove(account) }
 
-    /// Forgets the places that are open again.
-    ///
-    /// - Returns: Whether there were any.
-    mutating func open(where isOpen: (_ account: String) -> Bool) -> Bool {
+    /// Forgets the places that are open again: what waits there may be sent.
+    mutating func open(where isOpen: (_ account: String) -> Bool) {
         let free = closed.filter(isOpen)
+        if free.isEmpty { return }
         closed.subtract(free)
-        return !free.isEmpty
+        changes.formUnion([.removals, .notices])
     }
 }

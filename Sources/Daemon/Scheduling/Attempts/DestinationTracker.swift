@@ -3,8 +3,8 @@ internal import Core
 internal import Linux
 
 /// The scheduler's facts about each destination besides its configuration: whether it responds, whether it accepts the
-/// key, how much space it has, and how fast it is.
-struct DestinationTracker: Sendable {
+/// key, and how much space it has.
+struct DestinationTracker: Sendable, RecordsChanges {
     private struct Entry: Sendable {
         /// `nil` until something happened there.
         var health: DestinationHealth?
@@ -24,12 +24,9 @@ struct DestinationTracker: Sendable {
         var capacity: RemoteCapacity?
         /// The question for the free space that is under way.
         var capacityQuery: Task<Void, Never>?
-        /// The speed in bytes a second as stored for the next run, and the time of storing it.
-        var storedSpeed: (speed: Int64, at: MonotonicTime)?
-        /// The bytes in one request as stored, and the generation in which that was read.
-        var requestSize: (generation: Int, size: RequestSize?)?
     }
 
+    var changes: FactChanges = []
     private var entries: [String: Entry] = [:]
 
     // MARK: Configuration
@@ -65,6 +62,7 @@ struct DestinationTracker: Sendable {
     mutating func reconsider(_ name: String, at now: MonotonicTime) {
         entries[name]?.health?.reconsider(monotonic: now)
         entries[name]?.capacity?.changed()
+        changes.insert(.scheduling)
     }
 
     // MARK: Health
@@ -126,9 +124,35 @@ struct DestinationTracker: Sendable {
         return (hold.kind, hold.wait, isNew)
     }
 
+    /// Like ``hold(_:_:by:now:monotonic:)``, with the rule for people, and logged.
+    ///
+    /// - Parameter keys: The configuration keys of its credentials.
+    mutating func hold(
+        _ name: String, _ fault: Fault, _ keys: [String], now: WallTime, monotonic: MonotonicTime, _ log: Log
+    ) -> (kind: Hold.Kind, wait: Duration)? {
+        let rule = fault.rule(of: name, keys)
+        guard let hold = hold(name, fault, by: rule, now: now, monotonic: monotonic) else { return nil }
+        if hold.isNew { AttemptLog(log: log).reportHeld(name, hold.kind, fault.failure, wait: hold.wait) }
+        return (hold.kind, hold.wait)
+    }
+
     // MARK: Keys
 
+    private static let beforeTryingKey = Duration.seconds(10)
+
+    /// When to try a refused key with an upload that was not refused; `nil` where there is none, or where enough
+    /// uploads were refused.
+    func timeToTryKey(of name: String, _ remedy: Remedy, othersWait: Bool) -> Duration? {
+        guard case .authenticate = remedy, keyRefusals(of: name)?.isDoubtful == true, othersWait else { return nil }
+        return Self.beforeTryingKey
+    }
+
     func keyRefusals(of name: String) -> KeyRefusals? { entries[name]?.keyRefusals }
+
+    /// The refusals of a key that holds the destination; `nil` while none does.
+    func refusalsToPassOver(at name: String) -> KeyRefusals? {
+        trouble(of: name)?.kind == .auth ? keyRefusals(of: name) : nil
+    }
 
     /// Records that an upload was refused with its key.
     mutating func refuseKey(of name: String, for upload: String, othersWait: Bool) -> KeyRefusals.Cause {
@@ -158,17 +182,21 @@ struct DestinationTracker: Sendable {
     }
 
     /// The destinations whose key is doubted after one or two refusals, and that are not tried before a while.
-    func doubted(at now: MonotonicTime) -> [(name: String, hasOneSuspect: Bool)] {
+    func doubted(at now: MonotonicTime) -> [String] {
         entries.compactMap { name, entry in
             guard let health = entry.health, health.trouble?.kind == .auth, !health.mayProbe(at: now),
                 let refusals = entry.keyRefusals, refusals.isDoubtful
             else { return nil }
-            return (name, refusals.onlySuspect != nil)
+            return name
         }
     }
 
-    mutating func probe(_ name: String, within wait: Duration, now: WallTime, monotonic: MonotonicTime) {
-        entries[name]?.health?.probe(within: wait, now: now, monotonic: monotonic)
+    /// A destination whose key is doubted is tried soon with another upload that waits: where only one or two files were
+    /// refused, it shows whether the key is at fault.
+    mutating func tryKey(of name: String, now: WallTime, monotonic: MonotonicTime) {
+        let hasOneSuspect = entries[name]?.keyRefusals?.onlySuspect != nil
+        entries[name]?.health?.probe(
+            within: hasOneSuspect ? .zero : Self.beforeTryingKey, now: now, monotonic: monotonic)
     }
 
     // MARK: Space
@@ -176,16 +204,34 @@ struct DestinationTracker: Sendable {
     func capacity(of name: String) -> RemoteCapacity? { entries[name]?.capacity }
     var capacities: [String: RemoteCapacity] { entries.compactMapValues(\.capacity) }
 
-    func isCapacityDue(_ name: String, at now: MonotonicTime) -> Bool {
+    private func isCapacityDue(_ name: String, at now: MonotonicTime) -> Bool {
         (entries[name]?.capacity ?? RemoteCapacity()).isDue(at: now)
+    }
+
+    /// Whether to query its free space before the next upload that has not begun, or to wait for the answer.
+    func lacksCapacity(_ name: String, at now: MonotonicTime) -> Bool {
+        asksForCapacity(name) || isCapacityDue(name, at: now)
+    }
+
+    /// Whether to query its free space now. A destination that does not answer is tried with an upload, which reports the
+    /// trouble.
+    func mayAskForCapacity(_ name: String, at now: MonotonicTime) -> Bool {
+        if let trouble = trouble(of: name), trouble.kind != .quota { return false }
+        return isCapacityDue(name, at: now)
     }
 
     /// Whether a query for the destination's free space is running.
     func asksForCapacity(_ name: String) -> Bool { entries[name]?.capacityQuery != nil }
     var capacityQueries: [Task<Void, Never>] { entries.values.compactMap(\.capacityQuery) }
 
-    mutating func capacityAsked(_ name: String, _ query: Task<Void, Never>?) {
+    mutating func capacityAsked(_ name: String, _ query: Task<Void, Never>) {
         entries[name, default: Entry()].capacityQuery = query
+    }
+
+    /// Records that the query has ended, with an answer or without: uploads waited for it.
+    mutating func capacityQueryEnded(_ name: String) {
+        entries[name]?.capacityQuery = nil
+        changes.insert(.scheduling)
     }
 
     /// Records the answer of a destination about its free space.
@@ -211,45 +257,19 @@ struct DestinationTracker: Sendable {
         entries[name]?.capacity?.ended(hasArrived: hasArrived)
     }
 
+    /// Ends a refusal for lack of space where an upload waits for more than the reported space: the report is newer than
+    /// the refusal, and no upload would probe the destination.
+    mutating func endRefusalForSpace(_ name: String) {
+        if capacity(of: name)?.waiting != nil, trouble(of: name)?.kind == .quota { succeeded(name) }
+    }
+
     /// Records the next upload that does not fit; `nil` when none waits for space.
     mutating func waits(_ name: String, _ next: RemoteCapacity.Waiting?) { entries[name]?.capacity?.waits(next) }
 
-    /// A file was removed there.
-    ///
-    /// - Returns: Whether uploads may continue because of it.
-    mutating func freedSpace(_ name: String) -> Bool {
-        guard entries[name]?.capacity != nil || trouble(of: name)?.kind == .quota else { return false }
+    /// A file was removed there: uploads that wait for space may continue.
+    mutating func freedSpace(_ name: String) {
+        guard entries[name]?.capacity != nil || trouble(of: name)?.kind == .quota else { return }
         entries[name]?.capacity?.changed()
-        return true
-    }
-
-    // MARK: Speed and sizes
-
-    /// - Returns: Whether the speed in bytes a second is to be stored now: at most once a minute, and where it changed.
-    mutating func isToStore(speed: Int64, of name: String, at now: MonotonicTime) -> Bool {
-        if let stored = entries[name]?.storedSpeed {
-            guard now.since(stored.at) > .seconds(60), abs(stored.speed - speed) > stored.speed / 10 else {
-                return false
-            }
-        }
-        entries[name, default: Entry()].storedSpeed = (speed, now)
-        return true
-    }
-
-    /// Whether the stored size of requests was read for the present generation.
-    func knowsRequestSize(of name: String) -> Bool {
-        entries[name]?.requestSize.map { $0.generation == generation(of: name) } ?? false
-    }
-
-    /// Records the stored size of requests, as read in a generation.
-    mutating func set(requestSize: RequestSize?, of name: String, generation: Int) {
-        entries[name, default: Entry()].requestSize = (generation, requestSize)
-    }
-
-    /// - Returns: Whether a size that a destination has learned is to be stored: it differs from the stored one.
-    mutating func isToStore(requestSize: RequestSize?, of name: String) -> Bool {
-        guard let known = entries[name]?.requestSize, known.size != requestSize else { return false }
-        entries[name]?.requestSize?.size = requestSize
-        return true
+        changes.insert(.scheduling)
     }
 }

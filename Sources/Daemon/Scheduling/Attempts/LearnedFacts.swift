@@ -5,40 +5,98 @@ internal import Store
 
 /// Facts about destinations that a run learns and stores for later runs: their speed, and the request size that they
 /// accept. A state that cannot be written loses them, and no upload.
-struct LearnedFacts {
-    let store: Store
-    let log: Log
-    let stateHealth: StateHealth
+actor LearnedFacts {
+    private let context: Context
+    private let live: LiveUploads
+    private let stateHealth: StateHealth
+    private var stored = StoredFacts()
 
-    /// - Parameter speed: In bytes a second.
-    func store(speed: Int64, of destination: String) async {
-        do { try await store.write { try $0.settings.store(speed: speed, to: destination) } } catch let error
+    init(context: Context, live: LiveUploads, stateHealth: StateHealth) {
+        (self.context, self.live, self.stateHealth) = (context, live, stateHealth)
+    }
+
+    /// Stores the speed to a destination for the plans of a later run.
+    func storeSpeed(to name: String) async {
+        guard let speed = live.speed(to: name),
+            stored.isToStore(speed: speed, of: name, at: context.clocks.monotonic())
+        else { return }
+        do { try await context.store.write { try $0.settings.store(speed: speed, to: name) } } catch let error
             as StoreError
         {
             stateHealth.failed(error)
         } catch {
-            log.debug(
-                "cannot record the speed of a destination", ["destination": destination, "reason": "\(error)"])
+            context.log.debug("cannot record the speed of a destination", ["destination": name, "reason": "\(error)"])
         }
     }
 
-    func requestSize(of name: String, _ destination: any Destination) async -> RequestSize? {
-        guard let place = destination.requestSizePlace else { return nil }
-        do { return try await store.read { try $0.settings.requestSize(to: name, at: place) } } catch {
-            log.debug("cannot read the recorded request size", ["destination": name, "reason": "\(error)"])
-            return nil
-        }
+    /// Gives a destination the stored request size, before the first transfer to it in its present configuration.
+    ///
+    /// - Parameter generation: The generation of the destination's settings.
+    func recallRequestSize(of name: String, generation: Int) async {
+        guard let destination = context.destinations[name],
+            !stored.knowsRequestSize(of: name, generation: generation)
+        else { return }
+        let known = await requestSize(of: name, destination)
+        if let known, destination.requestSize == nil { destination.recall(known) }
+        stored.set(requestSize: known, of: name, generation: generation)
     }
 
-    func store(requestSize: RequestSize?, of name: String, _ destination: any Destination) async {
-        guard let place = destination.requestSizePlace else { return }
+    /// Stores the size of requests that a destination has learned, over restarts.
+    func storeRequestSize(of name: String) async {
+        guard let destination = context.destinations[name], let place = destination.requestSizePlace else { return }
+        let size = destination.requestSize
+        guard stored.isToStore(requestSize: size, of: name) else { return }
         do {
-            try await store.write { try $0.settings.store(requestSize: requestSize, to: name, at: place) }
+            try await context.store.write { try $0.settings.store(requestSize: size, to: name, at: place) }
         } catch let error as StoreError {
             stateHealth.failed(error)
         } catch {
-            log.debug("cannot record the request size", ["destination": name, "reason": "\(error)"])
+            context.log.debug("cannot record the request size", ["destination": name, "reason": "\(error)"])
         }
+    }
+
+    private func requestSize(of name: String, _ destination: any Destination) async -> RequestSize? {
+        guard let place = destination.requestSizePlace else { return nil }
+        do { return try await context.store.read { try $0.settings.requestSize(to: name, at: place) } } catch {
+            context.log.debug("cannot read the recorded request size", ["destination": name, "reason": "\(error)"])
+            return nil
+        }
+    }
+}
+
+/// The speed and the request size of each destination as they are stored, to find out what is to be stored again.
+struct StoredFacts: Sendable {
+    /// In bytes a second.
+    private var speeds: [String: (speed: Int64, at: MonotonicTime)] = [:]
+    /// The bytes in one request, and the generation of the destination's settings in which that was read.
+    private var requestSizes: [String: (generation: Int, size: RequestSize?)] = [:]
+
+    /// - Returns: Whether the speed in bytes a second is to be stored now: at most once a minute, and where it changed.
+    mutating func isToStore(speed: Int64, of name: String, at now: MonotonicTime) -> Bool {
+        if let stored = speeds[name] {
+            guard now.since(stored.at) > .seconds(60), abs(stored.speed - speed) > stored.speed / 10 else {
+                return false
+            }
+        }
+        speeds[name] = (speed, now)
+        return true
+    }
+
+    /// Whether the stored size of requests was read for this generation.
+    func knowsRequestSize(of name: String, generation: Int) -> Bool {
+        requestSizes[name].map { $0.generation == generation } ?? false
+    }
+
+    /// Records the stored size of requests, as read in a generation.
+    mutating func set(requestSize: RequestSize?, of name: String, generation: Int) {
+        requestSizes[name] = (generation, requestSize)
+    }
+
+    /// - Returns: Whether a size that a destination has learned is to be stored: it differs from the stored one.
+    mutating func isToStore(requestSize: RequestSize?, of name: String) -> Bool {
+        guard let known = requestSizes[name], known.size != requestSize else { return false }
+        requestSizes[name]?.size = requestSize
+        return true
     }
 }
 

@@ -2,7 +2,7 @@ internal import Core
 internal import Store
 
 /// The transfers that run now, and the uploads that each of them carries.
-struct RunningTransfers: Sendable {
+struct RunningTransfers: Sendable, RecordsChanges {
     /// A running transfer to a destination: one file, or a bundle of small files.
     struct Transfer: Sendable {
         let destination: String
@@ -15,6 +15,7 @@ struct RunningTransfers: Sendable {
         let task: Task<Void, Never>
     }
 
+    var changes: FactChanges = []
     private var byNumber: [Int: Transfer] = [:]
     /// The transfer of each running upload.
     private var numbers: [String: Int] = [:]
@@ -31,7 +32,9 @@ struct RunningTransfers: Sendable {
         for id in transfer.folders.keys { numbers[id] = number }
     }
 
+    /// Records that a transfer has ended: others may be sent in its place, and its leftovers may be removed.
     mutating func remove(_ number: Int) {
+        changes.formUnion([.scheduling, .removals])
         for id in byNumber.removeValue(forKey: number)?.folders.keys ?? [String: String]().keys
         where numbers[id] == number {
             numbers[id] = nil
@@ -43,10 +46,20 @@ struct RunningTransfers: Sendable {
     /// The transfer that carries an upload.
     func carrying(_ upload: String) -> Transfer? { numbers[upload].flatMap { byNumber[$0] } }
 
+    /// The uploads that are being sent to a destination.
+    func uploads(to destination: String) -> [String] {
+        byNumber.values.filter { $0.destination == destination }.flatMap(\.folders.keys)
+    }
+
     var all: [Transfer] { Array(byNumber.values) }
     var isEmpty: Bool { byNumber.isEmpty }
     var count: Int { byNumber.count }
     func count(to destination: String) -> Int { byNumber.values.count { $0.destination == destination } }
+
+    /// Stops transfers. They end later, by themselves.
+    func cancel(where isMeant: (Transfer) -> Bool) {
+        for transfer in byNumber.values where isMeant(transfer) { transfer.task.cancel() }
+    }
 
     /// The folders that send as many files as their `concurrency` allows.
     func full(_ most: [String: Int]) -> Set<String> {
@@ -66,4 +79,14 @@ struct RunningTransfers: Sendable {
 
     /// The interfaces of transfers that are not being stopped.
     var interfaces: Set<String> { Set(byNumber.values.filter { !$0.task.isCancelled }.compactMap(\.route.interface)) }
+}
+
+extension RunningTransfers.Transfer {
+    init(_ claims: [Claim], to destination: String, over route: Admission.Route, by task: Task<Void, Never>) {
+        self.init(
+            destination: destination, route: route,
+            folders: Dictionary(
+                claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
+            inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), task: task)
+    }
 }

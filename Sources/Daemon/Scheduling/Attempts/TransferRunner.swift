@@ -92,8 +92,8 @@ struct TransferRunner: Sendable {
             return await records.unrecorded(endings, error)
         }
         for name in Set(ends.map(\.claim.upload.destination)) {
-            await scheduler.storeSpeed(to: name)
-            await scheduler.storeRequestSize(of: name)
+            await attempts.learned.storeSpeed(to: name)
+            await attempts.learned.storeRequestSize(of: name)
         }
     }
 

@@ -40,8 +40,27 @@ enum WasteRules {
         }
     }
 
+    /// The waits of uploads that were wasted over a metered network twice within a day: a third time needs a person's
+    /// permission.
+    ///
+    /// - Returns: By upload; only for those that have to wait.
+    static func waits(
+        of claims: [Claim], _ reservations: ReservationBatch, _ snapshot: PolicySnapshot, _ context: Context
+    ) async throws -> [String: AttemptOutcome] {
+        var waits: [String: AttemptOutcome] = [:]
+        for claim in claims where reservations.route(for: claim.upload.folder)?.countsAsMetered == true {
+            let upload = claim.upload
+            let exempt = reservations.origin(upload.folder).exempt.union(snapshot.exemptions(of: upload.id))
+            if exempt.contains(.metered) { continue }
+            let waste = try await context.store.read { try $0.waste.of(upload.id) }
+            guard waste.isMuch(forSize: upload.size) else { continue }
+            waits[upload.id] = wait(upload, waste, (context.clocks.wall(), context.clocks.monotonic()))
+        }
+        return waits
+    }
+
     /// The wait of an upload that was wasted over a metered network twice within a day.
-    static func wait(
+    private static func wait(
         _ upload: UploadRecord, _ waste: Waste, _ now: (wall: WallTime, monotonic: MonotonicTime)
     ) -> AttemptOutcome {
         let day = Duration.seconds(86_400)

@@ -3,7 +3,8 @@ internal import Core
 internal import Linux
 
 /// Whether the machine is busy with something else, by the sources that `busy` names.
-struct BusyMonitor: Sendable {
+struct BusyMonitor: Sendable, RecordsChanges {
+    var changes: FactChanges = []
     /// The state of each source, and which source to ask when.
     private(set) var states = BusyStates()
     var probe = BusyProbe()
@@ -66,21 +67,41 @@ struct BusyMonitor: Sendable {
     /// Files that have not been checked yet, and are due now.
     mutating func newFiles() -> [BusySource: Duration] { states.newFiles() }
 
-    mutating func asked(_ source: BusySource, _ task: Task<Void, Never>) { questions[source] = task }
+    /// Asks sources.
+    ///
+    /// - Parameters:
+    ///   - sources: Each with the time that it may take.
+    ///   - answered: Called with each answer, which is `nil` when the question was cancelled; it has to call
+    ///     ``answered(_:by:askedAt:at:_:)``.
+    mutating func ask(
+        _ sources: [BusySource: Duration], at now: MonotonicTime,
+        answered: @escaping @Sendable (BusyAnswer.Answer?, BusySource, MonotonicTime) async -> Void
+    ) {
+        for (source, patience) in sources {
+            questions[source] = Task { [probe] in await answered(await probe.ask(source, patience), source, now) }
+        }
+    }
+
+    /// Returns when the questions about files are answered, or when `patience` is over.
+    func filesAnswered() async {
+        await AsyncSignal.wait(for: questions.filter { $0.key.isFile }.map(\.value), atMost: patience)
+    }
 
     var tasks: [Task<Void, Never>] { Array(questions.values) }
-    /// The questions about files, which are answered at once unless a disk does not answer.
-    var fileTasks: [Task<Void, Never>] { questions.filter { $0.key.isFile }.map(\.value) }
 
     /// Records the answer of a source.
     ///
-    /// - Returns: `isNew`: the answer is another one than before. `again`: how long the source may take when it has to
-    ///   be checked again at once.
+    /// - Returns: `isNew`: the answer is another one than before. `again`: the source with the time that it may take, if
+    ///   it has to be checked again at once.
     mutating func answered(
         _ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime, at now: WallTime, _ log: Log
-    ) -> (isNew: Bool, again: Duration?) {
+    ) -> (isNew: Bool, again: [BusySource: Duration]) {
         questions[source] = nil
-        let (change, again) = states.heard(answer, of: source, asked: askedAt, at: now)
+        let (change, patience) = states.heard(answer, of: source, asked: askedAt, at: now)
+        let again = patience.map { [source: $0] } ?? [:]
+        let isNew = change != .none
+        // A file whose state is the same changes nothing, and needs no next inspection.
+        if isNew || states.hasPolled { changes.insert(.scheduling) }
         guard let answer, case .another(let before) = change else { return (false, again) }
         report(answer, of: source, after: before?.answer, log)
         return (true, again)

@@ -2,9 +2,10 @@ internal import Core
 internal import Linux
 
 /// Whether the wall clock is trusted, and which time zone holds.
-struct ClockMonitor: Sendable {
+struct ClockMonitor: Sendable, RecordsChanges {
     static let oldestClock = Zone.utc.start(of: sluiceIsYoungerThan)
 
+    var changes: FactChanges = []
     private var trust = ClockTrust(oldest: oldestClock)
     /// Why the wall clock is not trusted; `nil` when it is, and where no rule depends on the time.
     private(set) var trouble: Hold?
@@ -14,8 +15,8 @@ struct ClockMonitor: Sendable {
     /// Whether a clock that was set is being watched until it is trusted.
     var isWatching: Bool { trust.isWatching }
 
-    /// Whether another zone was set since it was read.
-    var isZoneOutdated: Bool { ZoneSource.identity() != zone }
+    /// A file may have changed that tells the time zone: if another zone was set, it has to be read.
+    mutating func filesChanged() { if ZoneSource.identity() != zone { changes.insert(.scheduling) } }
 
     /// The clock is not checked where no rule depends on it.
     mutating func rest() { trouble = nil }

@@ -3,7 +3,7 @@ internal import Linux
 internal import Names
 
 /// The networks and the route to each destination, from the last inspection.
-struct NetworkMonitor: Sendable {
+struct NetworkMonitor: Sendable, RecordsChanges {
     /// The route to a destination, and since when it holds.
     struct Reached: Sendable {
         var reachability: Reachability
@@ -13,6 +13,7 @@ struct NetworkMonitor: Sendable {
         var isUnseen: Bool { if case .unseen = reachability { true } else { false } }
     }
 
+    var changes: FactChanges = []
     /// The state of the networks; `nil` while no rule depends on it.
     private(set) var metering: Metering?
     /// The route to each destination and to each hook that is an address.
@@ -89,6 +90,7 @@ struct NetworkMonitor: Sendable {
         }
         let names = Set(names)
         routes = routes.filter { names.contains($0.key) }
+        if !changed.isEmpty { changes.formUnion([.scheduling, .removals, .notices]) }
         return changed
     }
 

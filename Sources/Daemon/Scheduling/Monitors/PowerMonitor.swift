@@ -2,11 +2,12 @@ internal import Core
 internal import Linux
 
 /// The power supply of the machine, as far as a rule depends on it.
-struct PowerMonitor: Sendable {
+struct PowerMonitor: Sendable, RecordsChanges {
     /// The interval between readings while uploads wait or run: some drivers do not report a battery's level on their
     /// own.
     static let interval: Duration = .seconds(60)
 
+    var changes: FactChanges = []
     /// `nil` without a battery, and while no rule depends on power.
     private(set) var power: Power?
     private(set) var supplies: PowerSupplies
@@ -49,6 +50,9 @@ struct PowerMonitor: Sendable {
     }
 
     func stop() { events?.stop() }
+
+    /// A supply has reported a change: the supplies have to be read.
+    mutating func supplyChanged() { changes.insert(.scheduling) }
 
     /// Records a reading of the supplies.
     mutating func record(_ reading: Result<[Power.Supply], any Error>, at now: WallTime, _ log: Log) {

@@ -3,11 +3,20 @@ internal import Store
 
 /// The exceptions that people have made for a while: rules that do not apply to a folder or an upload, and limits of
 /// the total rate.
-struct OverrideSet: Sendable {
+struct OverrideSet: Sendable, RecordsChanges {
     private(set) var records: [OverrideRecord] = []
+    var changes: FactChanges = []
 
     /// The exceptions as they are stored now.
-    mutating func replace(_ records: [OverrideRecord]) { self.records = records }
+    mutating func replace(_ records: [OverrideRecord]) {
+        if records != self.records { changes.insert(.scheduling) }
+        self.records = records
+    }
+
+    /// The exceptions of uploads that have ended are over.
+    mutating func end(ofUploads ids: Set<String>) {
+        replace(records.filter { $0.scope != .upload || !ids.contains($0.name) })
+    }
 
     /// The exceptions in force. An exception does not last longer because the clock was set back to before its
     /// creation: until that time is reached again, it does not count.
@@ -25,10 +34,6 @@ struct OverrideSet: Sendable {
     /// The uploads with exemptions of their own, by id.
     func exemptUploads(at now: WallTime) -> [(id: String, exemptions: Set<Exemption>)] {
         Set(records.filter { $0.scope == .upload }.map(\.name)).sorted().map { ($0, exemptions(.upload, $0, at: now)) }
-    }
-
-    func concernsUploads(_ ids: Set<String>) -> Bool {
-        records.contains { $0.scope == .upload && ids.contains($0.name) }
     }
 
     /// The limit in bytes a second for all transfers together; `nil` for none.

@@ -9,15 +9,19 @@ struct PausedPlace: Hashable, Sendable {
 }
 
 /// The pauses that people have set, and which of them let the parts that are being sent arrive.
-struct PauseSet: Sendable {
+struct PauseSet: Sendable, RecordsChanges {
     private(set) var records: [PauseRecord] = []
+    var changes: FactChanges = []
     /// The pauses that cut no running transfer.
     private var draining: Set<PausedPlace> = []
     /// Whether pauses that cut no running transfer count here.
     private var countsDraining = true
 
     /// The pauses as they are stored now.
-    mutating func replace(_ records: [PauseRecord]) { self.records = records }
+    mutating func replace(_ records: [PauseRecord]) {
+        if records != self.records { changes.formUnion([.scheduling, .removals, .notices]) }
+        self.records = records
+    }
 
     /// Marks the pauses of these places, which are about to be set: they cut no running transfer.
     mutating func drain(_ places: [PausedPlace]) { draining.formUnion(places) }

@@ -39,6 +39,14 @@ extension PolicySnapshot {
     /// The obstacle for all uploads from a folder; `nil` when there is none.
     func hold(ofFolder name: String) -> Hold? { admission.hardBlockers(on: folder(name), in: inputs).first }
 
+    /// The hold on notices to an address; `nil` when there is none.
+    func hold(ofHook name: String, _ network: WebHook.Network) -> Hold? {
+        switch route(toHook: Hook.account(name), network) {
+        case .success: nil
+        case .failure(let held): held.hold
+        }
+    }
+
     /// Whether any upload may be sent to a destination. An upload that waits for space there leaves it open for smaller
     /// ones.
     func isOpen(_ destination: String) -> Bool {
@@ -50,6 +58,14 @@ extension PolicySnapshot {
         guard let capacity = destinations.capacity(of: destination), let next = capacity.waiting else { return nil }
         return capacity.hold(at: destination, missing: next.missing, name: next.name)
     }
+
+    /// Whether a destination is a folder on a disk of this machine.
+    func isFolderHere(_ name: String) -> Bool {
+        configuration.destinations[name]?.site.isFolder == true && network.routes[name]?.reachability == .local
+    }
+
+    /// The interface of each destination, where it is known and fixed.
+    var interfaces: [String: String] { network.interfaces.filter { configuration.destinations[$0.key] != nil } }
 
     /// When an upload of this class without holds will be sent, in words that form a sentence of their own.
     func turn(of destination: String, folder: String) -> String {

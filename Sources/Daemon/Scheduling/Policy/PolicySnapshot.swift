@@ -17,28 +17,20 @@ struct PolicySnapshot: Sendable {
     let transfers: RunningTransfers
     let network: NetworkMonitor
     let quotaWaits: QuotaWaitlist
+    let clock: ClockMonitor
     private let busy: BusyStates
 
-    init(
-        _ configuration: RuntimeConfiguration, clocks: any Clocks, quotas: QuotaState, clockTrouble: Hold?,
-        power: Power?, busy: BusyStates, pauses: PauseSet, overrides: OverrideSet, destinations: DestinationTracker,
-        transfers: RunningTransfers, network: NetworkMonitor, quotaWaits: QuotaWaitlist, generation: PolicyGeneration
-    ) {
-        self.generation = generation
+    init(_ configuration: RuntimeConfiguration, clocks: any Clocks, quotas: QuotaState, facts: SchedulerFacts) {
         self.configuration = configuration
-        self.pauses = pauses
-        self.overrides = overrides
-        self.destinations = destinations
-        self.transfers = transfers
-        self.network = network
-        self.quotaWaits = quotaWaits
-        self.busy = busy
+        (generation, pauses, overrides) = (facts.generation, facts.pauses, facts.overrides)
+        (destinations, transfers, network) = (facts.destinations, facts.transfers, facts.network)
+        (quotaWaits, clock, busy) = (facts.quotaWaits, facts.clock, facts.busy.states)
         let policy = configuration.settings.policy
         admission = Admission(total: policy.total, rules: policy.rules)
         let (now, monotonic) = (clocks.wall(), clocks.monotonic())
         inputs = Admission.PolicyInputs(
-            now: now, monotonic: monotonic, zone: .local, clockTrouble: clockTrouble, running: transfers.count,
-            everything: pauses.pause(.all, ""), network: network.metering, quotas: quotas, power: power,
+            now: now, monotonic: monotonic, zone: .local, clockTrouble: clock.trouble, running: transfers.count,
+            everything: pauses.pause(.all, ""), network: network.metering, quotas: quotas, power: facts.power.power,
             busy: busy.words(at: monotonic))
         inputs.globalStop = overrides.globalStop(at: now)
     }
@@ -133,6 +125,56 @@ struct PolicySnapshot: Sendable {
 
     // MARK: Decisions
 
+    /// The folders whose files may be sent now, by destination, and the hold of each class. Policy is evaluated once for
+    /// each class, however many uploads the class has.
+    func openFolders(
+        _ classes: [UploadClass]
+    ) -> (open: [String: OpenFolders], holds: [UploadClass: Hold?]) {
+        var states: [String: Admission.DestinationState] = [:]
+        var open: [String: OpenFolders] = [:]
+        var holds: [UploadClass: Hold?] = [:]
+        for one in classes where configuration.destinations[one.destination] != nil {
+            let state = states[one.destination] ?? destination(one.destination)
+            states[one.destination] = state
+            let blockers = admission.hardBlockers(on: state, from: folder(one.folder), in: inputs)
+            if blockers.allSatisfy(\.sparesBegun) {
+                open[one.destination, default: OpenFolders()].all.insert(one.folder)
+                if !blockers.isEmpty { open[one.destination]?.begunOnly.insert(one.folder) }
+            }
+            // An untrusted clock is reported once for all of them.
+            holds[one] = .some(blockers.filter { $0.kind != .clock }.binding)
+        }
+        return (open, holds)
+    }
+
+    /// Whether an upload of one of these classes may be sent to a destination: neither a pause nor policy holds its
+    /// folder.
+    func isOpen(_ name: String, forAnyOf classes: [UploadClass]) -> Bool {
+        let state = destination(name)
+        return classes.contains { one in
+            one.destination == name
+                && admission.hardBlockers(on: state, from: folder(one.folder), in: inputs).isEmpty
+        }
+    }
+
+    /// Whether an upload may be sent without its own exemption, and so in its turn.
+    func goesInTurn(_ upload: UploadRecord, without exemptions: Set<Exemption>) -> Bool {
+        if exemptions.contains(.quota), lacksQuota(upload) { return false }
+        if case .go = verdict(for: upload.destination, from: folder(upload.folder)) { return true }
+        return false
+    }
+
+    /// When a rule of the configuration changes its decision next, by the time alone.
+    ///
+    /// - Parameter began: A change since then counts too.
+    func nextChange(since began: WallTime?) -> WallTime? {
+        var then = self
+        if let began { then.inputs.now = min(inputs.now, began) }
+        return admission.nextChange(
+            settings.destinations.map { then.destination($0.name) },
+            settings.folders.map { then.folder($0.watch.name) }, in: then.inputs)
+    }
+
     /// The holds that forbid every byte to a destination or hook.
     func blockers(at name: String, isUnderWay: Bool = false) -> [Hold] {
         admission.hardBlockers(on: destination(name), in: inputs, isUnderWay: isUnderWay)
@@ -153,6 +195,16 @@ struct PolicySnapshot: Sendable {
     /// How many more uploads may go to a destination, by its slots and its health alone.
     func slots(at destination: String) -> Admission.Verdict {
         admission.room(at: self.destination(destination), in: inputs)
+    }
+
+    /// The uploads that may be claimed together for a destination. A probe of a destination is one file.
+    func batchLimits(to name: String, slots: Int, _ bundling: Bundling?) -> BatchLimits {
+        let isAsked =
+            settings.policy.beforeUpload != nil || settings(ofDestination: name)?.policy.beforeUpload != nil
+        let goesTogether = destinations.trouble(of: name) == nil && !isAsked
+        return BatchLimits(
+            slots: slots, bundling: goesTogether ? bundling : nil,
+            counted: Set(settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
     }
 
     /// The route for files of a folder, or for requests that belong to no folder.
@@ -242,7 +294,22 @@ extension Admission.Route {
     }
 }
 
+extension BatchLimits {
+    /// Whether an upload may share a transfer with others.
+    func isBundled(_ claim: Claim) -> Bool {
+        let goesAlone = claim.checkpoint != nil || claim.asset.stagingMode == .inPlace
+        return isBundled(size: claim.asset.stagedSize, isBegun: goesAlone, of: claim.upload.folder)
+    }
+}
+
 extension PolicyOverrides {
     /// Whether a folder has rules of its own that cannot be applied to files which travel with those of other folders.
     var goesAlone: Bool { concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork }
+}
+
+/// Folders whose files may be sent to a destination.
+struct OpenFolders {
+    var all: Set<String> = []
+    /// The folders whose files may only be continued, not begun.
+    var begunOnly: Set<String> = []
 }

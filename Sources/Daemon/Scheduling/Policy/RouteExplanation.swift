@@ -1,3 +1,4 @@
+internal import Config
 internal import Core
 internal import Linux
 internal import Names
@@ -29,6 +30,18 @@ extension PolicySnapshot {
             choice.interface = await Self.name(of: first.link)
         }
         return choice
+    }
+
+    /// ``explainedRoute(to:at:)`` of each destination.
+    func explainedRoutes(
+        _ sites: [String: DestinationSite]
+    ) async -> [(destination: String, choice: Admission.RouteChoice)] {
+        var found: [(destination: String, choice: Admission.RouteChoice)] = []
+        for one in settings.destinations {
+            guard let choice = await explainedRoute(to: one.name, at: sites[one.name]) else { continue }
+            found.append((one.name, choice))
+        }
+        return found
     }
 
     private static func refused(_ paths: [NetworkPath], _ port: UInt16) async -> [Admission.RouteChoice.Refused] {

@@ -50,6 +50,11 @@ struct TransferPermit: RequestPermit {
         if case .policy(generation) = origin { true } else { false }
     }
 
+    /// Calls `end` when the quotas of an upload are used up, or with the error where their usage cannot be recorded.
+    func whenOver(_ end: @escaping @Sendable ((any Error)?) -> Void) {
+        for account in accounts.values { account.whenOver(end) }
+    }
+
     // MARK: Requests
 
     func charging(upload id: String) -> any RequestPermit {

@@ -27,11 +27,13 @@ struct BackgroundRequestsTests {
         var requests = BackgroundRequests()
         #expect(requests.close("nas") == true)
         #expect(requests.close("nas") == false)
-        let isStillClosed = !requests.open { _ in false }
-        #expect(isStillClosed)
-        #expect(requests.open { $0 == "nas" })
+        requests.open { _ in false }
+        #expect(requests.closed == ["nas"])
+        #expect(requests.takeChanges() == [])
+        requests.open { $0 == "nas" }
         #expect(requests.closed.isEmpty)
-        let isNew = requests.open { _ in true }
-        #expect(!isNew)
+        #expect(requests.takeChanges() == [.removals, .notices])
+        requests.open { _ in true }
+        #expect(requests.takeChanges() == [])
     }
 }

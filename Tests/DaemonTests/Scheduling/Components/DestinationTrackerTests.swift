@@ -61,24 +61,4 @@ struct DestinationTrackerTests {
         #expect(destinations.health(of: "nas").mayProbe(at: now))
         #expect(!destinations.health(of: "cloud").mayProbe(at: now))
     }
-
-    @Test("a request size is read once for each generation, and stored where it differs")
-    func requestSizes() {
-        var destinations = DestinationTracker()
-        #expect(!destinations.knowsRequestSize(of: "nas"))
-        destinations.set(requestSize: nil, of: "nas", generation: 0)
-        #expect(destinations.knowsRequestSize(of: "nas"))
-        #expect(destinations.isToStore(requestSize: nil, of: "nas") == false)
-        destinations.apply(changed: ["nas"], present: ["nas"])
-        #expect(!destinations.knowsRequestSize(of: "nas"))
-    }
-
-    @Test("a speed is stored at most once a minute, and where it changed by more than a tenth")
-    func speeds() {
-        var destinations = DestinationTracker()
-        #expect(destinations.isToStore(speed: 1000, of: "nas", at: now) == true)
-        #expect(destinations.isToStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(59))) == false)
-        #expect(destinations.isToStore(speed: 1050, of: "nas", at: now.advanced(by: .seconds(61))) == false)
-        #expect(destinations.isToStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(61))) == true)
-    }
 }

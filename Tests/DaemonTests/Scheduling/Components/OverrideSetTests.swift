@@ -39,8 +39,12 @@ struct OverrideSetTests {
         let uploads = overrides.exemptUploads(at: within)
         #expect(uploads.map(\.id) == ["a"])
         #expect(uploads.first?.exemptions == [.metered, .quota])
-        #expect(overrides.concernsUploads(["a"]))
-        #expect(!overrides.concernsUploads(["cam"]))
+        _ = overrides.takeChanges()
+        overrides.end(ofUploads: ["cam"])
+        #expect(overrides.takeChanges() == [])
+        overrides.end(ofUploads: ["a"])
+        #expect(overrides.takeChanges() == [.scheduling])
+        #expect(overrides.records.map(\.name) == ["cam"])
     }
 
     @Test("the smallest limit counts, and a limit of zero is a pause until its end")

@@ -15,8 +15,7 @@ struct PolicySnapshotTests {
 
     private func snapshot(
         _ rules: PolicyRules = PolicyRules(), concurrency: Int? = nil, pauses: PauseSet = PauseSet(),
-        overrides: OverrideSet = OverrideSet(), transfers: RunningTransfers = RunningTransfers(),
-        busy: BusyStates = BusyStates()
+        overrides: OverrideSet = OverrideSet(), transfers: RunningTransfers = RunningTransfers()
     ) throws -> PolicySnapshot {
         let root = folder.path
         let policy = PolicySettings(
@@ -35,16 +34,16 @@ struct PolicySnapshotTests {
                 DestinationSettings(name: "nas", type: "directory", values: [:], policy: PolicyOverrides(), place: "")
             ],
             policy: policy, control: ControlSettings(socket: root.appending("control.sock")))
-        var network = NetworkMonitor()
-        _ = network.record(
+        var facts = SchedulerFacts()
+        _ = facts.network.record(
             NetworkMonitor.Reached(reachability: .local, route: .open(.local), since: clocks.wall()), for: "nas")
+        (facts.pauses, facts.overrides, facts.transfers) = (pauses, overrides, transfers)
+        facts.busy.add([rules])
         return PolicySnapshot(
             RuntimeConfiguration(
                 settings: settings, staging: StagingArea(folder: root.appending("staging"), method: .copy),
                 destinations: [:], since: clocks.wall()),
-            clocks: clocks, quotas: QuotaState(policy: rules), clockTrouble: nil, power: nil, busy: busy,
-            pauses: pauses, overrides: overrides, destinations: DestinationTracker(), transfers: transfers,
-            network: network, quotaWaits: QuotaWaitlist(), generation: PolicyGeneration())
+            clocks: clocks, quotas: QuotaState(policy: rules), facts: facts)
     }
 
     private func running(_ count: Int) -> RunningTransfers {
@@ -104,9 +103,7 @@ struct PolicySnapshotTests {
     func busy() throws {
         let rule = BusyRule(.command(["/bin/busy"]), every: .seconds(60), timeout: .seconds(5))
         let rules = PolicyRules(busy: rule)
-        var states = BusyStates()
-        states.add([rules])
-        let snapshot = try snapshot(rules, busy: states)
+        let snapshot = try snapshot(rules)
         #expect(!snapshot.blockers(at: "nas").isEmpty)
         #expect(snapshot.planned.blockers(at: "nas").isEmpty)
         #expect(snapshot.shown.blockers(at: "nas").isEmpty)
@@ -117,7 +114,7 @@ struct PolicySnapshotTests {
         #expect(snapshot.wantedSources([], []) == [])
         var pauses = PauseSet()
         pauses.replace([PauseRecord(scope: .folder, name: "cam", since: clocks.wall(), until: nil)])
-        #expect(try self.snapshot(rules, pauses: pauses, busy: states).wantedSources([ready], []) == [])
+        #expect(try self.snapshot(rules, pauses: pauses).wantedSources([ready], []) == [])
     }
 
     @Test("a destination missing from the configuration holds its uploads with a remedy")

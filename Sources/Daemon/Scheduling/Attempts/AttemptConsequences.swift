@@ -1,0 +1,115 @@
+internal import Core
+internal import Linux
+internal import Store
+
+/// The end of an attempt, and what its consequences depend on besides the scheduler's facts.
+struct AttemptEnd {
+    var verdict: UploadAttempt.Verdict
+    /// The upload.
+    let id: String
+    let destination: String
+    let retry: Backoff
+    /// The configuration keys of the destination's credentials.
+    let credentialKeys: [String]
+    /// Whether another upload could be sent to the destination now.
+    let othersWait: Bool
+    let now: (wall: WallTime, monotonic: MonotonicTime)
+    let log: Log
+
+    /// A full destination still answers where an upload stands, but accepts nothing.
+    fileprivate var isUp: Bool {
+        let isFull = if case .noRoom? = verdict.remedy { true } else { false }
+        return verdict.wasAnswered && !isFull
+    }
+
+    fileprivate mutating func hold(_ failure: Failure, for wait: Duration) {
+        verdict.outcome = .held(failure, until: now.monotonic.advanced(by: wait))
+    }
+}
+
+/// What the scheduler has to do because of how an attempt ended.
+enum AttemptConsequence: Hashable {
+    /// The next request to the destination reads its secret again.
+    case renewSecret
+    /// The destination may be reachable by another interface by now.
+    case doubtNetwork
+    /// These uploads wait no longer.
+    case endWaits(Set<String>)
+}
+
+extension SchedulerFacts {
+    /// Updates the facts about the destination and the upload, and fills in when a held upload may be sent again.
+    mutating func settle(_ end: inout AttemptEnd) -> Set<AttemptConsequence> {
+        var consequences: Set<AttemptConsequence> = []
+        if end.verdict.remedy?.mayConcernSecret == true { consequences.insert(.renewSecret) }
+        if isForItself(&end) { return consequences }
+        let (name, id) = (end.destination, end.id)
+        let trouble = destinations.trouble(of: name)
+        if case .again(let after)? = end.verdict.remedy, let failure = end.verdict.failure {
+            let times = uploads.setBack(id, wasAnswered: end.verdict.wasAnswered)
+            end.hold(
+                failure, for: max(after ?? .zero, end.retry.wait(afterFailures: times, jitter: Random.jitter())))
+        }
+        if let failure = end.verdict.failure,
+            let wait = uploads.ownWait(
+                id, end.verdict.remedy, accepted: destinations.completedCount(of: name), isHeld: trouble != nil,
+                retry: end.retry, jitter: Random.jitter())
+        {
+            end.hold(failure, for: wait)
+            AttemptLog(log: end.log).reportAlone(
+                "upload waits; other uploads to its destination succeed", id, at: name, failure, wait: wait)
+        } else if let remedy = end.verdict.remedy, let failure = end.verdict.failure,
+            let hold = destinations.hold(
+                name,
+                DestinationTracker.Fault(
+                    failure: failure, remedy: remedy, isUp: end.isUp, retry: end.retry,
+                    longestWait: destinations.timeToTryKey(of: name, remedy, othersWait: end.othersWait)),
+                end.credentialKeys, now: end.now.wall, monotonic: end.now.monotonic, end.log)
+        {
+            if hold.kind == .destination { consequences.insert(.doubtNetwork) }
+            // After the next probe, so that another upload makes it: this file may be the one that makes the server
+            // fail.
+            end.hold(failure, for: hold.wait + .seconds(1))
+            if case .authenticate = remedy { destinations.waitsForKey(id, of: name) }
+        } else if end.verdict.wasAnswered {
+            if case .verified = end.verdict.outcome {
+                destinations.accepted(name)
+                // Uploads that a wrong key has held are tried at once when the destination accepts the present one.
+                consequences.insert(.endWaits(destinations.endWaitsForKey(of: name)))
+            }
+            if trouble != nil { end.log.notice("destination works again", ["destination": name]) }
+            destinations.succeeded(name)
+        }
+        return consequences
+    }
+
+    /// Whether a refusal of a key leaves its destination alone; in that case only the upload waits.
+    private mutating func isForItself(_ end: inout AttemptEnd) -> Bool {
+        guard case .authenticate? = end.verdict.remedy, let failure = end.verdict.failure,
+            failure.http == 401 || failure.http == 403
+        else { return false }
+        let text: String
+        let times: Int
+        switch destinations.refuseKey(of: end.destination, for: end.id, othersWait: end.othersWait) {
+        case .key: return false
+        case .unknown:
+            (text, times) = ("upload refused; the next upload shows whether the key or the file is at fault", 1)
+        case .file(let count): (text, times) = ("upload waits; other uploads with the same key are accepted", count)
+        }
+        let wait = end.retry.wait(afterFailures: times, jitter: Random.jitter())
+        end.hold(failure, for: wait)
+        AttemptLog(log: end.log).reportAlone(text, end.id, at: end.destination, failure, wait: wait)
+        return true
+    }
+}
+
+extension Remedy {
+    /// Whether the cause of a refusal may be a secret that a person corrects, so that the next try reads it again. Some
+    /// destinations report a wrong key with 200, 400 or 404.
+    var mayConcernSecret: Bool {
+        switch self {
+        case .authenticate, .misconfigured, .refused, .giveUp: true
+        case .holdDestination, .noRoom, .rateLimit, .again, .pending, .restage: false
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+@testable import struct Daemon.Signals
+
+@Suite("Changed facts that wake")
+struct FactChangesTests {
+    private static let wall = WallTime(milliseconds: 1_000_000)
+    private static let now = MonotonicTime(nanoseconds: 1_000_000_000)
+
+    /// A change of a fact in memory, and what it must wake.
+    enum Fact: CaseIterable, Sendable {
+        case transferStarted, transferEnded, capacityAsked, capacityAnswered, freedSpaceUnknown, freedSpace
+        case destinationHeld, destinationReconsidered, paused, pausesUnchanged, allowed, exceptionsUnchanged
+        case uploadsCancelled, closed, closedWithCommand, opened, supplyChanged, answeredFirst, answeredFileAgain
+        case routeFirst, clockSet, configurationChanged, configurationTookEffect, stopped
+
+        var changes: FactChanges {
+            switch self {
+            case .transferEnded: [.scheduling, .removals]
+            case .capacityAnswered, .freedSpace, .destinationReconsidered, .allowed, .uploadsCancelled,
+                .closedWithCommand, .supplyChanged, .answeredFirst, .clockSet, .configurationTookEffect:
+                [.scheduling]
+            case .paused: [.scheduling, .removals, .notices]
+            case .opened: [.removals, .notices]
+            case .transferStarted, .capacityAsked, .freedSpaceUnknown, .destinationHeld, .pausesUnchanged,
+                .exceptionsUnchanged, .closed, .answeredFileAgain, .routeFirst, .configurationChanged, .stopped:
+                []
+            }
+        }
+    }
+
+    private static let pause = PauseRecord(scope: .all, name: "", since: wall, until: nil)
+    private static let exception = OverrideRecord(
+        scope: .upload, name: "a", kind: .exemption(.quota), since: wall, until: wall.advanced(by: .seconds(60)),
+        who: "root")
+    private static let mark = BusySource.file("/run/busy")
+    private static let command = PolicyRules(
+        busy: BusyRule(.command(["/bin/busy"]), every: .seconds(60), timeout: .seconds(5)))
+
+    @Test("each change of a fact wakes those who wait for it, and no other loop", arguments: Fact.allCases)
+    func facts(_ fact: Fact) {
+        var facts = SchedulerFacts()
+        switch fact {
+        case .transferStarted, .transferEnded:
+            let number = facts.transfers.nextNumber()
+            facts.transfers.add(
+                RunningTransfers.Transfer(
+                    destination: "nas", route: .local, folders: ["a": "cam"], inPlace: [], task: Task {}), number)
+            if fact == .transferEnded { facts.transfers.remove(number) }
+        case .capacityAsked, .capacityAnswered:
+            facts.destinations.capacityAsked("nas", Task {})
+            if fact == .capacityAnswered { facts.destinations.capacityQueryEnded("nas") }
+        case .freedSpaceUnknown: facts.destinations.freedSpace("nas")
+        case .freedSpace:
+            facts.destinations.capacityAnswered(
+                "nas", nil, underWay: [], now: Self.wall, monotonic: Self.now, lasting: .seconds(60))
+            facts.destinations.freedSpace("nas")
+        case .destinationHeld, .destinationReconsidered:
+            _ = facts.destinations.hold(
+                "nas",
+                DestinationTracker.Fault(
+                    failure: Failure(.local, code: "down", message: "down", at: Self.wall, retryable: true),
+                    remedy: .holdDestination(after: nil), isUp: false, retry: Backoff()),
+                now: Self.wall, monotonic: Self.now)
+            if fact == .destinationReconsidered { facts.destinations.reconsider("nas", at: Self.now) }
+        case .paused: facts.pauses.replace([Self.pause])
+        case .pausesUnchanged: facts.pauses.replace([])
+        case .allowed: facts.overrides.replace([Self.exception])
+        case .exceptionsUnchanged: facts.overrides.replace([])
+        case .uploadsCancelled:
+            facts.overrides.replace([Self.exception])
+            _ = facts.takeChanges()
+            facts.overrides.end(ofUploads: ["a"])
+        case .closed: facts.close("nas")
+        case .closedWithCommand:
+            facts.busy.add([Self.command])
+            facts.close("nas")
+        case .opened:
+            facts.close("nas")
+            facts.requests.open { _ in true }
+        case .supplyChanged: facts.power.supplyChanged()
+        case .answeredFirst, .answeredFileAgain:
+            facts.busy.add([PolicyRules(busy: BusyRule(Self.mark, every: .seconds(30), timeout: .seconds(3)))])
+            _ = facts.busy.newFiles()
+            _ = facts.busy.answered(.free, by: Self.mark, askedAt: Self.now, at: Self.wall, .silent)
+            if fact == .answeredFileAgain {
+                _ = facts.takeChanges()
+                _ = facts.busy.answered(.free, by: Self.mark, askedAt: Self.now, at: Self.wall, .silent)
+            }
+        case .routeFirst:
+            _ = facts.network.record(
+                NetworkMonitor.Reached(reachability: .local, route: .open(.local), since: Self.wall), for: "nas")
+        case .clockSet: facts.clockWasSet()
+        case .configurationChanged: facts.configurationChanged()
+        case .configurationTookEffect: facts.configurationTookEffect()
+        case .stopped: facts.generation.noteStop()
+        }
+        #expect(facts.takeChanges() == fact.changes)
+        #expect(facts.takeChanges() == [])
+    }
+
+    @Test(
+        "another route to a destination wakes the scheduler, removals and notices; the first route and the same do not")
+    func routes() async throws {
+        let scene = try await ComponentScene()
+        var facts = SchedulerFacts()
+        var picture = NetworkPicture()
+        for (reachability, changes) in [
+            (Reachability.local, FactChanges()), (.local, []),
+            (.offline("no network"), [.scheduling, .removals, .notices]), (.offline("no network"), []),
+        ] {
+            picture.reaches = ["nas": reachability]
+            let snapshot = PolicySnapshot(
+                scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, facts: facts)
+            _ = facts.network.apply(picture, at: ["nas"], snapshot, .silent)
+            #expect(facts.takeChanges() == changes)
+        }
+    }
+
+    @Test("a changed fact of the scheduler wakes its loop at once")
+    func scheduler() async throws {
+        let scene = try await ComponentScene()
+        try await wakes(scene.parts.signals, [scene.parts.signals.scheduling]) {
+            try await scene.scheduler.reconsider()
+        }
+    }
+
+    @Test("each change wakes the loops that wait for it, and no other")
+    func loops() async throws {
+        let table: [(FactChanges, (Signals) -> [AsyncSignal])] = [
+            (.scheduling, { [$0.scheduling] }), (.removals, { [$0.removal] }), (.notices, { [$0.hook] }),
+            (.stateFailing, { [$0.scheduling] }), (.folders, { [$0.media] }),
+            (.stateWritable, { [$0.scheduling, $0.staging, $0.release, $0.removal, $0.retention, $0.media, $0.hook] }),
+            (
+                .configuration,
+                { [$0.staging, $0.release, $0.removal, $0.maintenance, $0.retention, $0.metrics, $0.history, $0.hook] }
+            ),
+            ([.scheduling, .removals], { [$0.scheduling, $0.removal] }),
+        ]
+        for (changes, waiting) in table {
+            let signals = Signals()
+            try await wakes(signals, waiting(signals)) { signals.wake(for: changes) }
+        }
+        for (changes, waiting) in [(ChangeSet.unsettled, \Signals.unsettled), (.superseded, \.scheduling)] {
+            let signals = Signals()
+            try await wakes(signals, [signals[keyPath: waiting]]) { signals.wake(for: changes) }
+        }
+    }
+
+    /// Expects that `body` wakes exactly these loops.
+    private func wakes(
+        _ signals: Signals, _ expected: [AsyncSignal], _ body: () async throws -> Void
+    ) async throws {
+        let all = [
+            signals.staging, signals.scheduling, signals.release, signals.removal, signals.grouping, signals.retention,
+            signals.hook, signals.maintenance, signals.media, signals.history, signals.unsettled, signals.metrics,
+        ]
+        let loops = all.map { signal in Task { await signal.wait() } }
+        try await eventually("all loops wait") { all.allSatisfy(\.isWaiting) }
+        try await body()
+        #expect(all.filter { !$0.isWaiting }.map(ObjectIdentifier.init) == ordered(expected, in: all))
+        for loop in loops { loop.cancel() }
+        for loop in loops { await loop.value }
+    }
+
+    private func ordered(_ some: [AsyncSignal], in all: [AsyncSignal]) -> [ObjectIdentifier] {
+        let ids = Set(some.map(ObjectIdentifier.init))
+        return all.map(ObjectIdentifier.init).filter { ids.contains($0) }
+    }
+}
