@@ -14,6 +14,8 @@ final class ScriptedRemote: Destination {
         case fail(Remedy)
         /// Answers 403.
         case refuseKey
+        /// Waits until the test lets it continue, and then answers 403.
+        case waitRefusing
         /// Receives every byte, keeps none, and then fails.
         case lose(Remedy)
         /// Left out of its bundle when it was begun there; alone it is accepted.
@@ -132,7 +134,7 @@ final class ScriptedRemote: Destination {
             state.running[name] = signal
             let act = state.acts[name] ?? state.standard
             switch act {
-            case .waitOpening, .waitUploading, .waitParts: state.waiting.insert(name)
+            case .waitOpening, .waitUploading, .waitParts, .waitRefusing: state.waiting.insert(name)
             case .take, .fail, .refuseKey, .lose, .leaveOut, .failAfterWord, .failNamed: break
             }
             return act
@@ -147,10 +149,13 @@ final class ScriptedRemote: Destination {
         if case .fail(let remedy) = act {
             throw UploadError(Self.failure, remedy: remedy)
         }
-        if case .refuseKey = act {
+        if case .waitRefusing = act { await signal.wait() }
+        switch act {
+        case .refuseKey, .waitRefusing:
             var failure = Self.failure
             (failure.kind, failure.http) = (.auth, 403)
             throw UploadError(failure, remedy: .authenticate)
+        default: break
         }
         // As every destination must: an object may exist from the moment of the request.
         var checkpoint = order.checkpoint ?? Checkpoint()

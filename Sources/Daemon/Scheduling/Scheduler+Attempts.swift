@@ -56,6 +56,15 @@ extension Scheduler {
         if state?.isTerminal == false { facts.expiry.invalidate() }
     }
 
+    /// Repeats attempts that failed where a person has meanwhile commanded to try their destination.
+    ///
+    /// - Parameter count: The number of commands when the attempts began.
+    func repeatIfCommanded(_ uploads: Set<String>, at name: String, since count: Int) async {
+        guard !uploads.isEmpty, facts.destinations.commandCount(of: name) != count else { return }
+        await endWaits(of: uploads, at: name)
+        facts.destinations.reconsider(name, at: context.clocks.monotonic())
+    }
+
     /// Gives back claims that did not begin. Another cycle follows: other uploads may be sent in their place.
     func giveBack(
         _ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded }
@@ -101,6 +110,9 @@ extension Scheduler {
 }
 
 extension UploadAttempt.Verdict {
+    /// Whether the upload waits, and is tried again.
+    var isHeld: Bool { if case .held = outcome { true } else { false } }
+
     /// Whether the attempt ended because its quotas leave too little for the next piece.
     fileprivate var isShortOfQuota: Bool {
         if case .held(let failure, _, _, _) = outcome { failure.code == Failure.shortOfQuota } else { false }

@@ -16,7 +16,10 @@ extension Scheduler {
     ///   - isWanted: Whether a command requests it. The user may have corrected a secret before, so it is read again.
     func reconsider(_ names: Set<String>? = nil, isWanted: Bool = false) async throws {
         for name in context.destinations.keys where names?.contains(name) ?? true {
-            if isWanted { callbacks.renewSecret(name) }
+            if isWanted {
+                callbacks.renewSecret(name)
+                facts.destinations.commanded(name)
+            }
             // After the commit, so that the destination is tried with one of the uploads whose waits have ended.
             defer { facts.destinations.reconsider(name, at: context.clocks.monotonic()) }
             try await context.store.write { try $0.waits.end(for: name) }
@@ -27,12 +30,14 @@ extension Scheduler {
     /// the same destinations stay.
     func reconsider(_ uploads: [UploadRecord]) async throws {
         let groups = Dictionary(grouping: uploads, by: \.destination)
-        for name in groups.keys { callbacks.renewSecret(name) }
+        for name in groups.keys {
+            callbacks.renewSecret(name)
+            facts.destinations.commanded(name)
+        }
         // After the commit: before it, another upload would be tried in their place.
         defer {
             for (name, some) in groups {
-                facts.destinations.forgetRefusals(of: Set(some.map(\.id)), at: name)
-                facts.destinations.reconsider(name, at: context.clocks.monotonic())
+                facts.destinations.request(some.map(\.id), at: name, now: context.clocks.monotonic())
             }
         }
         try await context.store.write { try $0.waits.end(of: uploads.map(\.id)) }

@@ -134,6 +134,7 @@ actor Scheduler {
         setLimits()
         stopForbidden()
         try await tryKeysWithOthers()
+        try await startRequested()
         try await startExempt()
         // Destinations take turns, so that one with many files does not use all slots: the last one served is tried
         // last.
@@ -224,36 +225,50 @@ actor Scheduler {
         return !started.isEmpty
     }
 
+    /// Tries held destinations with the uploads that a person wants to be tried.
+    private func startRequested() async throws {
+        for (name, id) in facts.destinations.requested {
+            if let upload = try await context.store.read({ try $0.uploads.find(id) }), upload.state == .queued {
+                guard try await startAlone(upload, exempting: snapshot.exemptions(of: id)) else { continue }
+            }
+            facts.destinations.endRequest(for: id, at: name)
+        }
+    }
+
     /// Starts single uploads whose holds a person waived.
     private func startExempt() async throws {
         for (id, exemptions) in snapshot.exemptUploads {
-            guard facts.transfers.carrying(id) == nil,
-                let upload = try await context.store.read({ try $0.uploads.find(id) }),
-                let destination = context.destinations[upload.destination]
+            guard let upload = try await context.store.read({ try $0.uploads.find(id) }),
+                !snapshot.goesInTurn(upload, without: exemptions)
             else { continue }
-            let snapshot = snapshot
-            guard !snapshot.fullFolders.contains(upload.folder),
-                !snapshot.goesInTurn(upload, without: exemptions),
-                case .go = snapshot.verdict(
-                    for: upload.destination, from: snapshot.folder(upload.folder, exempting: exemptions))
-            else { continue }
-            let reservations = ReservationBatch(
-                snapshot, to: upload.destination, exempting: exemptions, ledger: sendingLimits.ledger)
-            var claims: [Claim] = []
-            do {
-                defer { reservations.took(claims) }
-                claims =
-                    try await context.store.claim(
-                        only: id, skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
-                        reserving: { reservations.reserve($0) }
-                    ).map { [$0] } ?? []
-            }
-            claims = try await passOverWasted(claims, reservations)
-            for claim in try await giveBackRefused(of: claims, reservations)
-            where !start([claim], isBundle: false, upload.destination, destination, reservations) {
-                try await giveBack([claim])
-            }
+            _ = try await startAlone(upload, exempting: exemptions)
         }
+    }
+
+    /// - Returns: Whether it was ready, so that it was started or waits again.
+    private func startAlone(_ upload: UploadRecord, exempting exemptions: Set<Exemption>) async throws -> Bool {
+        let (snapshot, name) = (snapshot, upload.destination)
+        guard facts.transfers.carrying(upload.id) == nil, let destination = context.destinations[name],
+            !snapshot.fullFolders.contains(upload.folder),
+            case .go = snapshot.verdict(for: name, from: snapshot.folder(upload.folder, exempting: exemptions))
+        else { return false }
+        let reservations = ReservationBatch(snapshot, to: name, exempting: exemptions, ledger: sendingLimits.ledger)
+        var claims: [Claim] = []
+        do {
+            defer { reservations.took(claims) }
+            claims =
+                try await context.store.claim(
+                    only: upload.id, skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
+                    reserving: { reservations.reserve($0) }
+                ).map { [$0] } ?? []
+        }
+        let isReady = !claims.isEmpty
+        claims = try await passOverWasted(claims, reservations)
+        for claim in try await giveBackRefused(of: claims, reservations)
+        where !start([claim], isBundle: false, name, destination, reservations) {
+            try await giveBack([claim])
+        }
+        return isReady
     }
 
     /// Returns the claims that may start, and gives the others back.
@@ -293,7 +308,7 @@ actor Scheduler {
         let runner = TransferRunner(
             attempts: attempts, scheduler: self, destination: destination, permit: permit,
             generation: facts.destinations.generation(of: name),
-            records: records(permit.accounts))
+            records: records(permit.accounts), commandCount: facts.destinations.commandCount(of: name))
         let task = Task {
             await runner.run(claims, isBundle: isBundle)
             self.transferEnded(number, claims)

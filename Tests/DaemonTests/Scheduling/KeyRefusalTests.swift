@@ -165,4 +165,22 @@ struct KeyRefusalSceneTests {
         #expect(scene.remote.began[before] == "second", "\(scene.remote.began)")
         try await scene.stop()
     }
+
+    @Test("`resume` while an attempt runs is not lost: when the attempt is refused, the upload is tried again")
+    func commanded() async throws {
+        let scene = try await DaemonScene(clocks: ManualClocks())
+        scene.remote.standard = .waitRefusing
+        _ = try await scene.add("a")
+        try await eventually("the attempt is running") { scene.remote.waiting.count == 1 }
+        _ = try await scene.daemon.resume(Selection(destination: "nas"))
+        scene.remote.refuseAll()
+        try await eventually("the upload is tried again") { scene.remote.began.count == 2 }
+        // No command came since: the second refusal is left alone.
+        try await eventually("the destination is held because of its key") {
+            guard await scene.isIdle else { return false }
+            return await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .auth
+        }
+        #expect(scene.remote.began.count == 2)
+        try await scene.stop()
+    }
 }

@@ -20,6 +20,10 @@ struct DestinationTracker: Sendable, RecordsChanges {
         var waitingForKey: Set<String> = []
         /// Those that were tried at once when the key was accepted again.
         var triedAgain: Set<String> = []
+        /// Commands of a person to try it.
+        var commandCount = 0
+        /// Uploads that a person wants to be tried, the first one first.
+        var requested: [String] = []
         /// The known space there.
         var capacity: RemoteCapacity?
         /// The question for the free space that is under way.
@@ -74,7 +78,10 @@ struct DestinationTracker: Sendable, RecordsChanges {
     var probes: [MonotonicTime] { entries.values.compactMap { $0.health?.trouble?.probeAt } }
 
     /// Records that a destination works.
-    mutating func succeeded(_ name: String) { entries[name]?.health?.succeeded() }
+    mutating func succeeded(_ name: String) {
+        entries[name]?.health?.succeeded()
+        entries[name]?.requested = []
+    }
 
     /// Records that a destination has accepted an upload.
     mutating func accepted(_ name: String) {
@@ -176,9 +183,29 @@ struct DestinationTracker: Sendable, RecordsChanges {
         return first
     }
 
-    /// Forgets that uploads were refused, because a person wants them to be tried.
-    mutating func forgetRefusals(of uploads: Set<String>, at name: String) {
+    /// Commands of a person to try the destination. An attempt that began before one of them is repeated when it fails,
+    /// because what it used may have been corrected.
+    func commandCount(of name: String) -> Int { entries[name]?.commandCount ?? 0 }
+    mutating func commanded(_ name: String) { entries[name, default: Entry()].commandCount += 1 }
+
+    /// A person wants these uploads to be tried, because a secret or their files may have been corrected: a destination
+    /// that is held is tried with one of them and not with another.
+    mutating func request(_ uploads: [String], at name: String, now: MonotonicTime) {
         for upload in uploads { entries[name]?.keyRefusals?.forget(upload) }
+        if trouble(of: name) != nil { entries[name]?.requested = uploads }
+        reconsider(name, at: now)
+    }
+
+    /// Uploads that a person wants to be tried at destinations that are held.
+    var requested: [(destination: String, upload: String)] {
+        entries.flatMap { name, entry in
+            entry.health?.trouble == nil ? [] : entry.requested.map { (destination: name, upload: $0) }
+        }
+    }
+
+    /// Records that such an upload is being tried, or cannot be.
+    mutating func endRequest(for upload: String, at name: String) {
+        entries[name]?.requested.removeAll { $0 == upload }
     }
 
     /// The destinations whose key is doubted after one or two refusals, and that are not tried before a while.

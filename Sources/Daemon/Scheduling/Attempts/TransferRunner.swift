@@ -15,6 +15,8 @@ struct TransferRunner: Sendable {
     /// The generation of the destination's settings that the transfer uses.
     let generation: Int
     let records: AttemptRecords
+    /// The number of a person's commands to try the destination when the transfer began.
+    let commandCount: Int
 
     private var context: Context { attempts.context }
 
@@ -92,6 +94,8 @@ struct TransferRunner: Sendable {
             return await records.unrecorded(endings, error)
         }
         for name in Set(ends.map(\.claim.upload.destination)) {
+            let held = zip(ends, verdicts).filter { $0.0.claim.upload.destination == name && $0.1.isHeld }
+            await scheduler.repeatIfCommanded(Set(held.map(\.0.claim.upload.id)), at: name, since: commandCount)
             await attempts.learned.storeSpeed(to: name)
             await attempts.learned.storeRequestSize(of: name)
         }

@@ -61,4 +61,21 @@ struct DestinationTrackerTests {
         #expect(destinations.health(of: "nas").mayProbe(at: now))
         #expect(!destinations.health(of: "cloud").mayProbe(at: now))
     }
+
+    @Test("uploads that a person wants to be tried are requested while the destination is held, until it works")
+    func requested() {
+        var destinations = DestinationTracker()
+        destinations.request(["a"], at: "nas", now: now)
+        #expect(destinations.requested.isEmpty)
+        _ = destinations.hold("nas", fault(.authenticate), now: wall, monotonic: now)
+        #expect(!destinations.health(of: "nas").mayProbe(at: now))
+        destinations.request(["b", "c"], at: "nas", now: now)
+        #expect(destinations.health(of: "nas").mayProbe(at: now))
+        #expect(destinations.requested.map(\.upload) == ["b", "c"])
+        destinations.endRequest(for: "b", at: "nas")
+        #expect(destinations.requested.map(\.upload) == ["c"])
+        destinations.succeeded("nas")
+        _ = destinations.hold("nas", fault(.authenticate), now: wall, monotonic: now)
+        #expect(destinations.requested.isEmpty)
+    }
 }
