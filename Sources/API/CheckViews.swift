@@ -43,6 +43,6 @@ package struct CheckRequest: Codable, Sendable, Hashable {
     }
 
     package var isAll: Bool { folder == nil && destination == nil }
-    package func means(folder name: String) -> Bool { isAll || folder == name }
-    package func means(destination name: String) -> Bool { isAll || destination == name }
+    package func includes(folder name: String) -> Bool { isAll || folder == name }
+    package func includes(destination name: String) -> Bool { isAll || destination == name }
 }

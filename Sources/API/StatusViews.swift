@@ -283,7 +283,7 @@ package struct SpaceView: Codable, Sendable, Hashable {
         limit = space.limit
         resetsAt = space.resetsAt?.description
         self.askedAt = askedAt?.description
-        text = space.words
+        text = space.text
     }
 }
 

@@ -25,7 +25,7 @@ final class TokenAuthorizer: Authorizer {
     private let read: @Sendable () async throws -> String
     private let names: Set<String>
     private let clocks: any Clocks
-    private let say: @Sendable (String) -> Void
+    private let logMessage: @Sendable (String) -> Void
 
     private struct State {
         var token: [UInt8] = []
@@ -47,7 +47,7 @@ final class TokenAuthorizer: Authorizer {
     ) async throws {
         self.names = Set(names).union(["localhost"])
         self.clocks = clocks
-        self.say = say
+        self.logMessage = say
         self.read = read
         let token = Array(try await read().utf8)
         state = Mutex(State(token: token, readAt: clocks.monotonic()))
@@ -58,22 +58,22 @@ final class TokenAuthorizer: Authorizer {
 
     func denial(of request: WebRequest) -> WebDenial? {
         guard let host = request.host, IPAddress(host) != nil || names.contains(host) else {
-            return Self.no(
+            return Self.makeDenial(
                 421, "misdirected",
                 "\(request.host.map { "`\(printable($0))`" } ?? "no name") is not a name of this daemon; add names "
                     + "under `control.hosts`")
         }
         if let origin = request.headers["origin"], !Self.isSame(origin, request.headers["host"]) {
-            return Self.no(403, "forbidden", "web pages of other origins may send no requests here")
+            return Self.makeDenial(403, "forbidden", "web pages of other origins may send no requests here")
         }
         renewIfOld()
         guard let given = request.bearer else {
-            return Self.no(
+            return Self.makeDenial(
                 401, "unauthorized", "this address needs a token: `Authorization: Bearer …`",
                 [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
         }
         guard isSameSecret(given, state.withLock(\.token)) else {
-            return Self.no(
+            return Self.makeDenial(
                 401, "unauthorized", "the token is wrong",
                 [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")],
                 delay: WebDenial.wrongToken)
@@ -115,10 +115,10 @@ final class TokenAuthorizer: Authorizer {
                 return state.isBroken ? nil : "the token of the control address stays as it was: \(error)"
             }
         }
-        if let message { say(message) }
+        if let message { logMessage(message) }
     }
 
-    private static func no(
+    private static func makeDenial(
         _ status: Int, _ code: String, _ message: String, _ headers: [(String, String)] = [], delay: Duration = .zero
     ) -> WebDenial {
         var reply = WebReply(json: ErrorReply(code: code, message: message), status: status)

@@ -38,7 +38,7 @@ package struct ControlClient: Sendable {
 
     /// The text in the format of Prometheus.
     package func metrics() async throws -> [UInt8] {
-        try await ask(Request("GET", "http://sluice/metrics"))
+        try await send(Request("GET", "http://sluice/metrics"))
     }
 
     package func usage(_ query: UsageQuery) async throws -> UsageView {
@@ -55,7 +55,7 @@ package struct ControlClient: Sendable {
 
     /// A wrong configuration is an answer, not an error.
     package func reload() async throws -> ReloadView {
-        try await ask(Request("POST", url("reload")), as: ReloadView.self, also: 422)
+        try await send(Request("POST", url("reload")), as: ReloadView.self, also: 422)
     }
 
     package func add(_ request: AddRequest) async throws -> UploadsReply { try await post("uploads", request) }
@@ -63,7 +63,7 @@ package struct ControlClient: Sendable {
     package func receive(_ request: ReceiveRequest, from bytes: ByteStream) async throws -> UploadsReply {
         let query = request.pairs.map { "\($0.0)=\(PercentCoding.encode($0.1.utf8))" }.joined(separator: "&")
         let headers = request.headers.map { (ReceiveRequest.headerPrefix + $0.key, $0.value) }
-        return try await ask(
+        return try await send(
             Request("POST", url("bytes?" + query), headers: headers, body: .stream(bytes)), as: UploadsReply.self,
             within: .seconds(3600))
     }
@@ -75,14 +75,14 @@ package struct ControlClient: Sendable {
     package func flush(_ request: FlushRequest) async throws -> UploadsReply { try await post("flush", request) }
     package func rescan(_ request: RescanRequest) async throws -> RescanReply { try await post("rescan", request) }
     package func accept(folder name: String) async throws -> RescanReply {
-        try await ask(
+        try await send(
             Request("POST", url("folders/\(PercentCoding.encode(name.utf8))/accept")), as: RescanReply.self,
             within: .seconds(3600))
     }
     package func check(_ request: CheckRequest) async throws -> CheckReport { try await post("check", request) }
     package func tryHook(_ name: String) async throws -> HookTrial {
         // A program may take as long as its time-out, which is at most 10 minutes.
-        try await ask(
+        try await send(
             Request("POST", url("hooks/\(PercentCoding.encode(name.utf8))/test")), as: HookTrial.self,
             within: .seconds(660))
     }
@@ -140,26 +140,26 @@ package struct ControlClient: Sendable {
     }
 
     private func get<Reply: Decodable>(_ path: String) async throws -> Reply {
-        try await ask(Request("GET", url(path)), as: Reply.self)
+        try await send(Request("GET", url(path)), as: Reply.self)
     }
 
     private func post<Reply: Decodable>(_ path: String, _ body: some Encodable) async throws -> Reply {
         let headers = [("Content-Type", "application/json")]
         let request = Request("POST", url(path), headers: headers, body: .bytes(try JSON.bytes(body)))
         // Ending a million uploads takes minutes. A daemon that stops closes the connection, so the wait ends.
-        return try await ask(request, as: Reply.self, within: .seconds(3600))
+        return try await send(request, as: Reply.self, within: .seconds(3600))
     }
 
-    private func ask<Reply: Decodable>(
+    private func send<Reply: Decodable>(
         _ request: Request, as type: Reply.Type, also: Int? = nil, within time: Duration = .seconds(60)
     ) async throws -> Reply {
-        let body = try await ask(request, also: also, within: time)
+        let body = try await send(request, also: also, within: time)
         do { return try JSON.value(type, from: body) } catch {
             throw ControlError.protocolFault("its answer to \(request.method) is not what this version expects")
         }
     }
 
-    private func ask(
+    private func send(
         _ request: Request, also: Int? = nil, within time: Duration = .seconds(60)
     ) async throws -> [UInt8] {
         var request = request

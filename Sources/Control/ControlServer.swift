@@ -58,7 +58,7 @@ package final class ControlServer: Sendable {
         log: Log = .silent
     ) async throws -> ControlServer {
         var servers: [(server: WebServer, service: ControlService)] = []
-        let room = Room(openFiles: Machine.openFileLimit.now)
+        let room = Capacity(openFiles: Machine.openFileLimit.now)
         let subscribers = Subscribers(limit: room.subscribers)
         if let remote {
             let authorizer = try await TokenAuthorizer(
@@ -94,7 +94,7 @@ package final class ControlServer: Sendable {
 
     /// Maximum number of connections, and how many of them may be event streams: fewer, so that a command always gets
     /// through.
-    struct Room: Hashable, Sendable {
+    struct Capacity: Hashable, Sendable {
         let connections: Int
         let subscribers: Int
 

@@ -95,9 +95,9 @@ final class EventQueue: Sendable {
     private struct State {
         var pieces: [Piece]
         var reader: Reader?
-        var ended = false
+        var isEnded = false
 
-        mutating func takeReader() -> Reader? {
+        mutating func removeReader() -> Reader? {
             defer { reader = nil }
             return reader
         }
@@ -126,8 +126,8 @@ final class EventQueue: Sendable {
         guard let bytes = try? writer.lines(event) else { return false }
         let piece = Piece(bytes: bytes, progressOf: event.type == "progress" ? event.op?.id : nil)
         let (isTaken, reader) = state.withLock { state -> (Bool, Reader?) in
-            guard !state.ended else { return (false, nil) }
-            if let reader = state.takeReader() { return (true, reader) }
+            guard !state.isEnded else { return (false, nil) }
+            if let reader = state.removeReader() { return (true, reader) }
             if let id = piece.progressOf { state.pieces.removeAll { $0.progressOf == id } }
             if state.pieces.count < capacity {
                 state.pieces.append(piece)
@@ -136,7 +136,7 @@ final class EventQueue: Sendable {
             let last = EventView(seq: event.seq - 1, ts: event.ts, type: "overflow")
             // Without this last event the reader sees the end of the stream, and connects again.
             if let bytes = try? last.lines() { state.pieces.append(Piece(bytes: bytes)) }
-            state.ended = true
+            state.isEnded = true
             return (false, nil)
         }
         reader?.resume(returning: bytes)
@@ -147,8 +147,8 @@ final class EventQueue: Sendable {
     func beat() {
         let comment = Array(": \n\n".utf8)
         let reader = state.withLock { state -> Reader? in
-            guard !state.ended, state.pieces.isEmpty else { return nil }
-            if let reader = state.takeReader() { return reader }
+            guard !state.isEnded, state.pieces.isEmpty else { return nil }
+            if let reader = state.removeReader() { return reader }
             state.pieces.append(Piece(bytes: comment))
             return nil
         }
@@ -157,8 +157,8 @@ final class EventQueue: Sendable {
 
     func end() {
         let reader = state.withLock { state in
-            state.ended = true
-            return state.takeReader()
+            state.isEnded = true
+            return state.removeReader()
         }
         reader?.resume(returning: nil)
     }
@@ -168,8 +168,8 @@ final class EventQueue: Sendable {
         await withCheckedContinuation { continuation in
             let (known, earlier) = state.withLock { state -> ([UInt8]??, Reader?) in
                 if !state.pieces.isEmpty { return (state.pieces.removeFirst().bytes, nil) }
-                if state.ended { return (.some(nil), nil) }
-                let earlier = state.takeReader()
+                if state.isEnded { return (.some(nil), nil) }
+                let earlier = state.removeReader()
                 state.reader = continuation
                 return (nil, earlier)
             }

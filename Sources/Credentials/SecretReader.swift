@@ -84,7 +84,7 @@ package struct SecretReader: Sendable {
                 return try checked(
                     try await blocking {
                         try Program(words: words.map { Array($0.utf8) }, environment: environment, folder: "/")
-                            .answer(atMost: Self.limit, within: patience)
+                            .collectOutput(atMost: Self.limit, within: patience)
                     },
                     source)
             } catch let error as SecretError {

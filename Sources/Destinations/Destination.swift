@@ -56,7 +56,7 @@ package protocol Destination: Sendable {
     /// The objection to this address for the creation of one upload; `nil` for none.
     func objection(toURL url: String) -> String?
     /// Whether ``space(context:)`` may have an answer.
-    var tellsSpace: Bool { get }
+    var reportsSpace: Bool { get }
     /// Lists the objects that it holds, newest first, including those of other writers: one page, without side effects.
     ///
     /// - Parameter mark: ``RemotePage/next`` of the page before; `nil` for the first.
@@ -82,7 +82,7 @@ extension Destination {
     package func upload(
         together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
     ) async throws -> [String: RemoteObject] { [:] }
-    package var tellsSpace: Bool { false }
+    package var reportsSpace: Bool { false }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
     package func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? { nil }

@@ -46,9 +46,9 @@ extension BoxFile {
     ) throws(Pieces.Stop) {
         guard box.end - box.content >= 32, let fields = try pieces.all(at: box.content, 32) else { return }
         let isLong = fields.byte(0) == 1
-        let created = isLong ? fields.big(4, 8) : fields.big(4, 4)
-        found.scale = isLong ? fields.big(20, 4) : fields.big(12, 4)
-        let length = isLong ? fields.big(24, 8) : fields.big(16, 4)
+        let created = isLong ? fields.bigEndian(4, 8) : fields.bigEndian(4, 4)
+        found.scale = isLong ? fields.bigEndian(20, 4) : fields.bigEndian(12, 4)
+        let length = isLong ? fields.bigEndian(24, 8) : fields.bigEndian(16, 4)
         // From 1904 to 1970. A camera without a clock writes 0 there, or the beginning of its own count.
         let epoch: UInt64 = 2_082_844_800
         if created > epoch, created - epoch < 1 << 34 {
@@ -62,7 +62,7 @@ extension BoxFile {
 
     private static func readTotal(_ box: Box, _ found: inout FoundValues, _ pieces: Pieces) throws(Pieces.Stop) {
         let fields = Fields(try pieces.bytes(at: box.content, Int(min(12, box.end - box.content))))
-        found.fragments = fields.byte(0) == 1 ? fields.big(4, 8) : fields.big(4, 4)
+        found.fragments = fields.byte(0) == 1 ? fields.bigEndian(4, 8) : fields.bigEndian(4, 4)
     }
 
     /// The size of a track's picture from `tkhd`, when its handler says video.
@@ -89,10 +89,11 @@ extension BoxFile {
         // The matrix is 36 bytes before the size, which is at the end of the box.
         let matrix = box.content + (isLong ? 52 : 40)
         guard matrix + 44 <= box.end, let fields = try pieces.all(at: matrix, 44) else { return nil }
-        guard let width = Facts.pixels(fields.big(36, 4) >> 16), let height = Facts.pixels(fields.big(40, 4) >> 16)
+        guard let width = Facts.pixels(fields.bigEndian(36, 4) >> 16),
+            let height = Facts.pixels(fields.bigEndian(40, 4) >> 16)
         else { return nil }
         // The matrix is a b u, c d v, x y w. A picture rotated by 90 degrees has no a and no d.
-        let isTurned = fields.big(0, 4) == 0 && fields.big(16, 4) == 0 && fields.big(4, 4) != 0
+        let isTurned = fields.bigEndian(0, 4) == 0 && fields.bigEndian(16, 4) == 0 && fields.bigEndian(4, 4) != 0
         return isTurned ? (height, width) : (width, height)
     }
 
@@ -106,7 +107,7 @@ extension BoxFile {
             }
             let count = Int(min(Int64(longest), part.end - part.content))
             let fields = Fields(try pieces.bytes(at: part.content, count))
-            let text = Facts.text(fields.slice(4, Int(fields.big(0, 2))))
+            let text = Facts.text(fields.slice(4, Int(fields.bigEndian(0, 2))))
             if part.type == "©mak" { found.make = found.make ?? text } else { found.model = found.model ?? text }
         }
     }
@@ -125,13 +126,13 @@ extension BoxFile {
                 // The item's name is a number, which is not a word.
                 while let (number, value) = try metadataItem(&items, pieces, in: part) {
                     guard let name = names[number] else { continue }
-                    take(name, value, &found)
+                    recordValue(name, value, &found)
                 }
             }
         }
     }
 
-    private static func take(_ name: String, _ value: ArraySlice<UInt8>, _ found: inout FoundValues) {
+    private static func recordValue(_ name: String, _ value: ArraySlice<UInt8>, _ found: inout FoundValues) {
         switch name {
         case "com.apple.quicktime.creationdate": found.recorded = Facts.moment(value) ?? found.recorded
         case "com.apple.quicktime.make": found.make = Facts.text(value) ?? found.make
@@ -146,7 +147,7 @@ extension BoxFile {
         var offset = box.content + 8
         var number: UInt32 = 1
         while offset + 8 <= box.end, number <= 1000, let head = try pieces.all(at: offset, 8) {
-            let size = Int64(head.big(0, 4))
+            let size = Int64(head.bigEndian(0, 4))
             guard size >= 8, size <= box.end - offset else { break }
             if head.word(4) == "mdta" {
                 let name = try pieces.bytes(at: offset + 8, Int(min(Int64(longest), size - 8)))

@@ -7,7 +7,7 @@ enum BoxFile {
     static func begins(_ head: Fields, size: Int64) -> Bool {
         let type = head.word(4)
         if type == "ftyp" || type == "styp" { return true }
-        let length = head.big(0, 4)
+        let length = head.bigEndian(0, 4)
         return openings.contains(type) && (length <= 1 || (length >= 8 && length <= UInt64(max(0, size))))
     }
 
@@ -27,7 +27,7 @@ enum BoxFile {
         walk: while true {
             switch try boxes.step() {
             case .end: break walk
-            case .broken(let reason): return .notWhole(.mp4, reason: reason)
+            case .broken(let reason): return .incomplete(.mp4, reason: reason)
             case .box(let box):
                 first = first ?? box.type
                 switch box.type {
@@ -48,12 +48,12 @@ enum BoxFile {
                 }
             }
         }
-        if awaitsData { return .notWhole(.mp4, reason: "has no data for its last fragment") }
-        if !isExplained { return .notWhole(.mp4, reason: "has no 'moov' yet, which a recorder writes at the end") }
+        if awaitsData { return .incomplete(.mp4, reason: "has no data for its last fragment") }
+        if !isExplained { return .incomplete(.mp4, reason: "has no 'moov' yet, which a recorder writes at the end") }
         if hasMovie && !hasData {
-            return .notWhole(.mp4, reason: isFragmented ? "has no fragment yet" : "has no 'mdat' yet")
+            return .incomplete(.mp4, reason: isFragmented ? "has no fragment yet" : "has no 'mdat' yet")
         }
-        return .whole(.mp4)
+        return .complete(.mp4)
     }
 
     /// Whether it has no end of its own: either its last box extends to the end of the file, or it is or may be written

@@ -52,15 +52,15 @@ struct Boxes {
         let type = head.word(4)
         guard isNumbered || type.isPlain else { return .broken("has no box at byte \(next)") }
         var content = next + 8
-        var size = head.big(0, 4)
+        var size = head.bigEndian(0, 4)
         if size == 1 {
             guard let long = try pieces.all(at: content, 8), end - content >= 8 else {
                 return .broken("ends in the middle of a box's header, at byte \(next)")
             }
-            size = long.big(0, 8)
+            size = long.bigEndian(0, 8)
             content += 8
         }
-        let isOpenEnded = head.big(0, 4) == 0
+        let isOpenEnded = head.bigEndian(0, 4) == 0
         if isOpenEnded { size = UInt64(end - next) }
         guard size >= UInt64(content - next) else { return .broken("has no box at byte \(next)") }
         guard size <= UInt64(end - next) else {

@@ -12,10 +12,10 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     /// The judgement from a file's headers.
     package enum Verdict: Hashable, Sendable {
         /// Complete, as far as this format can show: `docs/media.md` says how far that is, for each.
-        case whole(Container)
+        case complete(Container)
         /// Incomplete, because it is still written or was interrupted; the missing part, as a text that follows the
         /// file's name.
-        case notWhole(Container, reason: String)
+        case incomplete(Container, reason: String)
         /// Nothing is known about its completeness.
         case unknownFormat
         /// A container with more parts than the limit.
@@ -53,7 +53,7 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     ///
     /// - Throws: Errors of the reader.
     package static func isClosed(_ pieces: Pieces, named name: FilePath) throws(SystemError) -> Bool {
-        guard case .whole(let container) = try verdict(of: pieces, named: name) else { return false }
+        guard case .complete(let container) = try verdict(of: pieces, named: name) else { return false }
         switch container {
         case .matroska, .avi, .jpeg: return true
         case .transportStream: return false
@@ -69,9 +69,9 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     static func recognised(_ pieces: Pieces, _ name: FilePath) throws(Pieces.Stop) -> Container? {
         let head = Fields(try pieces.bytes(at: 0, 16))
         if BoxFile.begins(head, size: pieces.size) { return .mp4 }
-        if head.big(0, 4) == Matroska.header { return .matroska }
+        if head.bigEndian(0, 4) == Matroska.header { return .matroska }
         if head.word(0) == "RIFF", head.word(8) == "AVI " { return .avi }
-        if head.big(0, 3) == 0xFFD8FF { return .jpeg }
+        if head.bigEndian(0, 3) == 0xFFD8FF { return .jpeg }
         if try TransportStream.packet(of: pieces) != nil { return .transportStream }
         if head.count > 0, head.slice(0, 16).allSatisfy({ $0 == 0 }) { return byEnding(name) }
         return nil

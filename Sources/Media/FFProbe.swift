@@ -41,7 +41,7 @@ package struct FFProbe: Sendable {
         // For a file that is no recording it fails, which is no error here.
         let program = Program(
             words: words.map { Array($0.utf8) }, environment: ["LC_ALL=C"], folder: ".", passedDescriptor: file)
-        guard let answer = try? program.answer(atMost: Self.limit, within: patience) else { return MediaFacts() }
+        guard let answer = try? program.collectOutput(atMost: Self.limit, within: patience) else { return MediaFacts() }
         return Self.facts(from: answer)
     }
 

@@ -11,9 +11,9 @@ extension JPEG {
             // SOFn; the three excluded markers are other tables in the same range.
             case 0xC0...0xCF where ![0xC4, 0xC8, 0xCC].contains(segment.marker):
                 guard let fields = try pieces.all(at: segment.content, 5) else { break }
-                facts.height = Facts.pixels(fields.big(1, 2))
-                facts.width = Facts.pixels(fields.big(3, 2))
-            case 0xE1 where try pieces.all(at: segment.content, 6)?.big(0, 6) == 0x4578_6966_0000:
+                facts.height = Facts.pixels(fields.bigEndian(1, 2))
+                facts.width = Facts.pixels(fields.bigEndian(3, 2))
+            case 0xE1 where try pieces.all(at: segment.content, 6)?.bigEndian(0, 6) == 0x4578_6966_0000:
                 // "Exif", two zeros, then a TIFF with offsets of its own.
                 isTurned = try Exif(pieces, from: segment.content + 6, to: segment.end)?.read(&facts) ?? isTurned
             default: break
@@ -36,8 +36,8 @@ private struct Exif {
         self.start = start
         self.end = end
         guard end - start >= 8, let head = try pieces.all(at: start, 8) else { return nil }
-        isLittle = head.big(0, 2) == 0x4949
-        guard isLittle || head.big(0, 2) == 0x4D4D else { return nil }
+        isLittle = head.bigEndian(0, 2) == 0x4949
+        guard isLittle || head.bigEndian(0, 2) == 0x4D4D else { return nil }
     }
 
     /// - Returns: Whether the picture is shown rotated by 90 degrees.
@@ -96,6 +96,6 @@ private struct Exif {
     private func number(_ offset: UInt64, _ count: Int) throws(Pieces.Stop) -> UInt64 {
         guard offset <= UInt64(end - start) - UInt64(count) else { return 0 }
         let fields = Fields(try pieces.bytes(at: start + Int64(offset), count))
-        return isLittle ? fields.little(0, count) : fields.big(0, count)
+        return isLittle ? fields.littleEndian(0, count) : fields.bigEndian(0, count)
     }
 }

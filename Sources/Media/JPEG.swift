@@ -27,7 +27,9 @@ enum JPEG {
                 case 0x01, 0xD0...0xD7: offset += 2
                 case 0x00, 0xD8, 0xD9: return nil
                 default:
-                    guard let length = try pieces.all(at: offset + 2, 2)?.big(0, 2), length >= 2 else { return nil }
+                    guard let length = try pieces.all(at: offset + 2, 2)?.bigEndian(0, 2), length >= 2 else {
+                        return nil
+                    }
                     let segment = Segment(marker: marker, content: offset + 4, end: offset + 2 + Int64(length))
                     offset = segment.end
                     return segment
@@ -48,13 +50,13 @@ enum JPEG {
             guard segment.marker == 0xDA else { continue }
             guard segment.end <= pieces.size else { break }
             let near = max(segment.end, pieces.size - tail)
-            if try hasEnd(pieces, near..<pieces.size) { return .whole(.jpeg) }
+            if try hasEnd(pieces, near..<pieces.size) { return .complete(.jpeg) }
             let far = min(near, segment.end + most)
             // One more byte: the marker may be across the border.
-            if try hasEnd(pieces, segment.end..<min(far + 1, pieces.size)) { return .whole(.jpeg) }
-            return far < near ? .tooLong(.jpeg) : .notWhole(.jpeg, reason: "has no end of its picture yet")
+            if try hasEnd(pieces, segment.end..<min(far + 1, pieces.size)) { return .complete(.jpeg) }
+            return far < near ? .tooLong(.jpeg) : .incomplete(.jpeg, reason: "has no end of its picture yet")
         }
-        return .notWhole(.jpeg, reason: "has no picture at byte \(segments.offset)")
+        return .incomplete(.jpeg, reason: "has no picture at byte \(segments.offset)")
     }
 
     private static func hasEnd(_ pieces: Pieces, _ range: Range<Int64>) throws(Pieces.Stop) -> Bool {

@@ -28,15 +28,15 @@ extension Matroska {
         while let part = try parts.next() {
             let value = try value(of: part, in: pieces)
             switch part.id {
-            case 0x2A_D7B1: scale = value.big(0, value.count)
+            case 0x2A_D7B1: scale = value.bigEndian(0, value.count)
             case 0x4489:
                 duration =
                     value.count == 8
-                    ? Double(bitPattern: value.big(0, 8))
-                    : Double(Float(bitPattern: UInt32(truncatingIfNeeded: value.big(0, 4))))
+                    ? Double(bitPattern: value.bigEndian(0, 8))
+                    : Double(Float(bitPattern: UInt32(truncatingIfNeeded: value.bigEndian(0, 4))))
             case 0x4461 where value.count == 8:
                 // Nanoseconds since the beginning of 2001, in UTC.
-                let since = Int64(bitPattern: value.big(0, 8)) / 1_000_000
+                let since = Int64(bitPattern: value.bigEndian(0, 8)) / 1_000_000
                 let epoch: Int64 = 978_307_200_000
                 if since > -epoch { facts.recorded = WallTime(milliseconds: epoch + since) }
             default: break
@@ -61,8 +61,8 @@ extension Matroska {
             var parts = Elements(pieces, from: video.content, to: min(videoEnd, pieces.size))
             while let part = try parts.next() {
                 let value = try value(of: part, in: pieces)
-                if part.id == 0xB0 { size.width = Facts.pixels(value.big(0, value.count)) }
-                if part.id == 0xBA { size.height = Facts.pixels(value.big(0, value.count)) }
+                if part.id == 0xB0 { size.width = Facts.pixels(value.bigEndian(0, value.count)) }
+                if part.id == 0xBA { size.height = Facts.pixels(value.bigEndian(0, value.count)) }
             }
             guard let width = size.width, let height = size.height else { continue }
             facts.width = width

@@ -19,18 +19,18 @@ enum Matroska {
         while offset < pieces.size {
             guard let element = try Element(at: offset, in: pieces),
                 element.id == segment || besides.contains(element.id)
-            else { return .notWhole(.matroska, reason: "has no element at byte \(offset)") }
+            else { return .incomplete(.matroska, reason: "has no element at byte \(offset)") }
             guard let end = element.end else {
-                return .notWhole(
+                return .incomplete(
                     .matroska, reason: "has no size in its Segment yet, which a recorder fills in at the end")
             }
             if element.id == segment { hasSegment = true }
             guard end <= pieces.size else {
-                return .notWhole(.matroska, reason: "ends \(shownBytes(end - pieces.size)) too early")
+                return .incomplete(.matroska, reason: "ends \(shownBytes(end - pieces.size)) too early")
             }
             offset = end
         }
-        return hasSegment ? .whole(.matroska) : .notWhole(.matroska, reason: "has no Segment yet")
+        return hasSegment ? .complete(.matroska) : .incomplete(.matroska, reason: "has no Segment yet")
     }
 }
 
@@ -47,11 +47,11 @@ struct Element {
         let idLength = head.byte(0).leadingZeroBitCount + 1
         let lengthLength = head.byte(idLength).leadingZeroBitCount + 1
         guard idLength <= 4, lengthLength <= 8, head.count >= idLength + lengthLength else { return nil }
-        id = head.big(0, idLength)
+        id = head.bigEndian(0, idLength)
         content = offset + Int64(idLength + lengthLength)
         // The first one bit of the length field marks its width; all ones after it mean that the size is unknown.
         let ones = UInt64.max >> UInt64(64 - 7 * lengthLength)
-        let length = head.big(idLength, lengthLength) & ones
+        let length = head.bigEndian(idLength, lengthLength) & ones
         if length == ones {
             end = nil
         } else {

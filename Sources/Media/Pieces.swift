@@ -16,16 +16,16 @@ package final class Pieces {
     package typealias Reader = (_ offset: Int64, _ count: Int) throws(SystemError) -> [UInt8]
 
     /// Maximum number of reads.
-    package static let questions = 50_000
+    package static let maxReads = 50_000
     /// Maximum number of bytes read.
-    package static let bytes = 32 << 20
+    package static let maxBytes = 32 << 20
     /// The least that is read at once: headers are close to each other, and the kernel reads whole pages anyway.
     private static let window = 512
 
     package let size: Int64
     private let read: Reader
-    private var questions = Pieces.questions
-    private var allowance = Pieces.bytes
+    private var readsLeft = Pieces.maxReads
+    private var allowance = Pieces.maxBytes
     /// The last bytes that were read.
     private var held: (from: Int64, bytes: [UInt8]) = (0, [])
 
@@ -37,8 +37,8 @@ package final class Pieces {
 
     /// The bytes at `offset`; fewer than requested only at the end of the file, none outside it.
     func bytes(at offset: Int64, _ count: Int) throws(Stop) -> ArraySlice<UInt8> {
-        guard questions > 0 else { throw .enough }
-        questions -= 1
+        guard readsLeft > 0 else { throw .enough }
+        readsLeft -= 1
         guard offset >= 0, offset < size, count > 0 else { return [] }
         let wanted = Int(min(Int64(count), size - offset))
         if offset >= held.from, offset - held.from <= Int64(held.bytes.count - wanted) {
@@ -74,13 +74,15 @@ struct Fields {
     func byte(_ at: Int) -> UInt8 { slice(at, 1).first ?? 0 }
 
     /// The most significant byte first, up to 8 of them.
-    func big(_ at: Int, _ count: Int) -> UInt64 { slice(at, count).reduce(0) { $0 << 8 | UInt64($1) } }
+    func bigEndian(_ at: Int, _ count: Int) -> UInt64 { slice(at, count).reduce(0) { $0 << 8 | UInt64($1) } }
 
     /// The least significant byte first.
-    func little(_ at: Int, _ count: Int) -> UInt64 { slice(at, count).reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+    func littleEndian(_ at: Int, _ count: Int) -> UInt64 {
+        slice(at, count).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
 
     /// Four letters, the form in which formats name their parts.
-    func word(_ at: Int) -> Word { Word(UInt32(truncatingIfNeeded: big(at, 4))) }
+    func word(_ at: Int) -> Word { Word(UInt32(truncatingIfNeeded: bigEndian(at, 4))) }
 }
 
 /// The four letters that name a box or a chunk.

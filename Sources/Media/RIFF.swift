@@ -21,7 +21,7 @@ enum RIFF {
         let isList = head.word(0) == "LIST" || head.word(0) == "RIFF"
         return Chunk(
             type: head.word(0), form: isList ? head.word(8) : Word(0), content: offset + (isList ? 12 : 8),
-            end: offset + 8 + Int64(head.little(4, 4)))
+            end: offset + 8 + Int64(head.littleEndian(4, 4)))
     }
 
     /// The chunks from `start` that end before `end`, by their headers. A caller that gets `nil` checks whether
@@ -46,7 +46,7 @@ enum RIFF {
     ///
     /// A recorder leaves the RIFF's size at 0 or at the largest number, and fills it in at the end, after the index.
     static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
-        func notWhole(_ reason: String) -> Container.Verdict { .notWhole(.avi, reason: reason) }
+        func notWhole(_ reason: String) -> Container.Verdict { .incomplete(.avi, reason: reason) }
         var offset: Int64 = 0
         while offset < pieces.size {
             guard let riff = try chunk(at: offset, in: pieces), riff.type == "RIFF",
@@ -62,7 +62,7 @@ enum RIFF {
             if let reason = try flaw(of: riff, in: pieces, isFirst: offset == 0) { return notWhole(reason) }
             offset = riff.next
         }
-        return offset == 0 ? notWhole("is empty") : .whole(.avi)
+        return offset == 0 ? notWhole("is empty") : .complete(.avi)
     }
 
     private static func flaw(of riff: Chunk, in pieces: Pieces, isFirst: Bool) throws(Pieces.Stop) -> String? {
@@ -100,11 +100,11 @@ enum RIFF {
             var chunks = Chunks(pieces: pieces, offset: list.content, end: list.end)
             while let chunk = try chunks.next() {
                 if chunk.type == "avih", let fields = try pieces.all(at: chunk.content, 40) {
-                    microsecondsPerFrame = fields.little(0, 4)
-                    promisesIndex = fields.little(12, 4) & 0x10 != 0
-                    frames = fields.little(16, 4)
-                    width = Int(fields.little(32, 4))
-                    height = Int(fields.little(36, 4))
+                    microsecondsPerFrame = fields.littleEndian(0, 4)
+                    promisesIndex = fields.littleEndian(12, 4) & 0x10 != 0
+                    frames = fields.littleEndian(16, 4)
+                    width = Int(fields.littleEndian(32, 4))
+                    height = Int(fields.littleEndian(36, 4))
                 } else if chunk.type == "LIST", chunk.form == "strl" {
                     var stream = Chunks(pieces: pieces, offset: chunk.content, end: chunk.end)
                     while let part = try stream.next() { if part.type == "indx" { hasIndex = true } }

@@ -3,7 +3,7 @@
 enum TransportStream {
     private static let sync: UInt8 = 0x47
     /// Number of packets that are checked at each end.
-    private static let looked: Int64 = 5
+    private static let checkedPackets: Int64 = 5
 
     struct Packet {
         let length: Int64
@@ -14,7 +14,7 @@ enum TransportStream {
     /// The kind of packets, when the file begins with five of them, or with two or more and ends before the fifth.
     static func packet(of pieces: Pieces) throws(Pieces.Stop) -> Packet? {
         for packet in [Packet(length: 188, prefix: 0), Packet(length: 192, prefix: 4)] {
-            let count = min(looked, pieces.size / packet.length)
+            let count = min(checkedPackets, pieces.size / packet.length)
             if count < 2 { continue }
             if try inStep(pieces, packet, 0..<count) { return packet }
         }
@@ -26,16 +26,16 @@ enum TransportStream {
     /// The format has no end mark: a stream that is cut between two packets counts as complete.
     static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
         guard let packet = try packet(of: pieces) else {
-            return .notWhole(.transportStream, reason: "begins with zeros: nothing was written there yet")
+            return .incomplete(.transportStream, reason: "begins with zeros: nothing was written there yet")
         }
         let (count, rest) = pieces.size.quotientAndRemainder(dividingBy: packet.length)
         if rest != 0 {
-            return .notWhole(.transportStream, reason: "ends \(rest) bytes into a packet of \(packet.length)")
+            return .incomplete(.transportStream, reason: "ends \(rest) bytes into a packet of \(packet.length)")
         }
-        guard try inStep(pieces, packet, max(0, count - looked)..<count) else {
-            return .notWhole(.transportStream, reason: "has no packets at its end")
+        guard try inStep(pieces, packet, max(0, count - checkedPackets)..<count) else {
+            return .incomplete(.transportStream, reason: "has no packets at its end")
         }
-        return .whole(.transportStream)
+        return .complete(.transportStream)
     }
 
     private static func inStep(

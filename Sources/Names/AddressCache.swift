@@ -4,7 +4,7 @@ internal import Synchronization
 /// The addresses of names that were looked up lately, and the traffic of the look-ups that was not charged to a request
 /// yet.
 package final class AddressCache: Sendable {
-    package typealias Ask = @Sendable (String, NameServers) async throws -> NameQuestion.Answer
+    package typealias Resolver = @Sendable (String, NameServers) async throws -> NameQuestion.Answer
 
     private struct Entry {
         var addresses: [IPAddress] = []
@@ -13,12 +13,12 @@ package final class AddressCache: Sendable {
     }
 
     private let entries = Mutex<[String: Entry]>([:])
-    private let ask: Ask
+    private let resolve: Resolver
     /// As long as libcurl trusts its own answers.
     private static let goodFor: Duration = .seconds(60)
 
     /// - Parameter ask: Finds the addresses of a name.
-    package init(asking ask: @escaping Ask = NameQuestion.ask) { self.ask = ask }
+    package init(resolver ask: @escaping Resolver = NameQuestion.resolve) { self.resolve = ask }
 
     /// - Parameters:
     ///   - host: A name.
@@ -33,7 +33,7 @@ package final class AddressCache: Sendable {
             }
         }
         do {
-            let answer = try await ask(host, servers)
+            let answer = try await resolve(host, servers)
             entries.withLock { entries in
                 var entry = entries[host] ?? Entry()
                 (entry.addresses, entry.foundAt) = (answer.addresses, .now)
@@ -49,7 +49,7 @@ package final class AddressCache: Sendable {
     }
 
     /// The uncharged traffic of look-ups of a name; the caller must charge it.
-    package func takeOwed(for host: String) -> Spending {
+    package func removeOwed(for host: String) -> Spending {
         entries.withLock { entries in
             defer { entries[host]?.owed = .none }
             return entries[host]?.owed ?? .none

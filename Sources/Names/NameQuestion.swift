@@ -50,7 +50,7 @@ package final class NameQuestion: Sendable {
     ///
     /// - Parameter host: A name.
     /// - Throws: ``Failure``; `SystemError` when the question cannot be sent for lack of resources.
-    package static func ask(_ host: String, _ servers: NameServers) async throws -> Answer {
+    package static func resolve(_ host: String, _ servers: NameServers) async throws -> Answer {
         let question = try NameQuestion(host, servers)
         return try await withTaskCancellationHandler {
             try await blocking { try question.run() }
@@ -75,10 +75,10 @@ package final class NameQuestion: Sendable {
         else { throw SystemError(call: "ares_init", subject: printable(host), code: ENOMEM) }
         let sockets = NameSockets(servers.interfaces)
         defer { withExtendedLifetime(sockets) {} }
-        return try ask(channel, sockets)
+        return try query(channel, sockets)
     }
 
-    private func ask(_ channel: consuming NameChannel, _ sockets: NameSockets) throws -> Answer {
+    private func query(_ channel: consuming NameChannel, _ sockets: NameSockets) throws -> Answer {
         let context = Unmanaged.passUnretained(sockets).toOpaque()
         var hints = ares_addrinfo_hints()
         hints.ai_family = AF_UNSPEC
@@ -93,7 +93,7 @@ package final class NameQuestion: Sendable {
                     }
                 }, context)
         }
-        while sockets.result == nil { turn(channel.channel) }
+        while sockets.result == nil { processSockets(channel.channel) }
         // c-ares closes its sockets here, which needs `sockets`.
         ares_cancel(channel.channel)
         let (status, addresses) = sockets.result ?? (CInt(ARES_ECANCELLED), [])
@@ -108,7 +108,7 @@ package final class NameQuestion: Sendable {
     }
 
     /// Waits until a socket is ready or a time is over, and lets c-ares continue.
-    private func turn(_ channel: ares_channel) {
+    private func processSockets(_ channel: ares_channel) {
         var numbers = [ares_socket_t](repeating: -1, count: 16)
         let ready = UInt32(bitPattern: ares_getsock(channel, &numbers, 16))
         var watched: [pollfd] = []

@@ -73,18 +73,18 @@ package struct HookSender: Sendable {
                 stop.set()
             }
         } catch {
-            return .again(
+            return .retry(
                 "it cannot be started: \((error as? SystemError)?.reason ?? "\(error)")", code: "start", after: nil)
         }
-        let said = lastWords(result.complaint)
+        let said = lastWords(result.errorOutput)
         switch result.ending {
-        case .status(0): return .told("it ended with exit status 0")
+        case .status(0): return .delivered("it ended with exit status 0")
         case .status(let status):
-            return .again("it ended with exit status \(status)\(said)", code: "status \(status)", after: nil)
+            return .retry("it ended with exit status \(status)\(said)", code: "status \(status)", after: nil)
         case .signal(let signal):
-            return .again("it was ended by signal \(signal)\(said)", code: "signal \(signal)", after: nil)
+            return .retry("it was ended by signal \(signal)\(said)", code: "signal \(signal)", after: nil)
         case .overdue:
-            return .again("it did not end within its `timeout` and was stopped\(said)", code: "timeout", after: nil)
+            return .retry("it did not end within its `timeout` and was stopped\(said)", code: "timeout", after: nil)
         case .stopped: return .stopped
         }
     }
@@ -102,27 +102,27 @@ package struct HookSender: Sendable {
     ) async -> DeliveryResult {
         let headers: [(String, String)]
         do { headers = try await self.headers(of: web, notice) } catch {
-            return .again("\(error)", code: "secret", after: nil)
+            return .retry("\(error)", code: "secret", after: nil)
         }
         var request = Request("POST", web.url, headers: headers, body: .bytes(notice.body))
         request.caFile = web.caFile
         request.limits = Limits(
             connect: min(limit, .seconds(30)), sendingStall: limit, replyWait: limit, whole: limit)
         // The answer may be long, and received bytes cost.
-        (request.wantsStatusAlone, request.answerLimit) = (true, 16 << 10)
+        (request.needsStatusOnly, request.answerLimit) = (true, 16 << 10)
         let response: Response
         do { response = try await transport.send(request, with: permit) } catch {
             if error.kind == .cancelled, Task.isCancelled { return .stopped }
-            return .again("\(web.shown): \(covered(error.detail, headers))", code: error.kind.rawValue, after: nil)
+            return .retry("\(web.shown): \(covered(error.detail, headers))", code: error.kind.rawValue, after: nil)
         }
         let answer = "\(web.shown) answered \(response.status)"
         switch response.status {
-        case 200..<300: return .told(answer)
+        case 200..<300: return .delivered(answer)
         case 408, 425, 429, 500...:
-            return .again(answer, code: answer, after: retryAfter(response.headers, now: clocks.wall()))
+            return .retry(answer, code: answer, after: retryAfter(response.headers, now: clocks.wall()))
         case 300..<400:
             // Perhaps a portal's redirect, which is gone tomorrow.
-            return .again(answer + ", a redirect, which is not followed", code: answer, after: nil)
+            return .retry(answer + ", a redirect, which is not followed", code: answer, after: nil)
         default: return .refused(answer)
         }
     }

@@ -14,10 +14,10 @@ package struct Notice: Hashable, Sendable {
 /// The result of a try.
 package enum DeliveryResult: Hashable, Sendable {
     /// Delivered; contains a description for a person who tried it by hand.
-    case told(String)
+    case delivered(String)
     /// It may succeed later, not before `after`. The code is the same for all errors that are described in the same
     /// way.
-    case again(String, code: String, after: Duration?)
+    case retry(String, code: String, after: Duration?)
     /// It will never succeed.
     case refused(String)
     /// The task was cancelled: the result is unknown.

@@ -17,11 +17,11 @@ package enum Question {
 
     /// - Parameter upload: Its standard input, as JSON.
     /// - Throws: ``Unanswered``; `CancellationError` when the task was cancelled, and the program killed.
-    package static func ask(_ rule: BeforeUpload, about upload: [UInt8]) async throws -> BeforeUpload.Answer {
+    package static func run(_ rule: BeforeUpload, about upload: [UInt8]) async throws -> BeforeUpload.Answer {
         let program = Program(
             words: rule.command.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/",
             input: upload)
-        do { return try answer(try await program.awaitAnswer(atMost: longest, within: rule.timeout)) } catch let problem
+        do { return try answer(try await program.awaitOutput(atMost: longest, within: rule.timeout)) } catch let problem
             as Program.Problem
         {
             throw Unanswered(description: problem.description)

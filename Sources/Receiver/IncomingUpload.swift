@@ -78,7 +78,7 @@ final class IncomingUpload: Sendable {
     var record: Record { state.withLock(\.record) }
     var isFinished: Bool { state.withLock(\.isFinished) }
     /// The offset of the next byte; HEAD waits for the disk before it reports it.
-    var place: Int64 { state.withLock { $0.isFinished ? length : $0.offset } }
+    var nextOffset: Int64 { state.withLock { $0.isFinished ? length : $0.offset } }
     var hasAllBytes: Bool { state.withLock { $0.offset == length } }
     /// For logs.
     var shownID: Substring { id.prefix(8) }

@@ -27,7 +27,7 @@ final class TusService: WebService {
     private let token: [UInt8]?
     private let maxSize: Int64?
     private let clocks: any Clocks
-    private let strangers = RefusedClientLog()
+    private let refusedClients = RefusedClientLog()
     /// Bodies that are being received, by the number of their request.
     private let incoming = Mutex<[UInt64: Incoming]>([:])
 
@@ -45,8 +45,8 @@ final class TusService: WebService {
         let given = request.bearer
         if let given, isSameSecret(given, token) { return nil }
         let words = "refused \(shown(request)): \(given == nil ? "no token" : "wrong token")"
-        if let line = strangers.line(words, at: clocks.monotonic()) { directory.log(line) }
-        let reply = no(401, "this receiver needs a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
+        if let line = refusedClients.line(words, at: clocks.monotonic()) { directory.log(line) }
+        let reply = textReply(401, "this receiver needs a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
         return WebDenial(reply, delay: given == nil ? .zero : WebDenial.wrongToken)
     }
 
@@ -64,17 +64,17 @@ final class TusService: WebService {
     private func refusal(of request: WebRequest) -> WebReply? {
         let method = method(of: request)
         let target = target(of: request)
-        guard target != .unknown else { return no(404, "there is nothing here; uploads are created at /files/") }
+        guard target != .unknown else { return textReply(404, "there is nothing here; uploads are created at /files/") }
         if method == "OPTIONS" { return nil }
         let allowed = target == .endpoint ? ["POST", "HEAD"] : ["HEAD", "PATCH", "DELETE"]
         guard allowed.contains(method) else {
-            return no(
+            return textReply(
                 405,
                 "\(target == .endpoint ? "this address" : "an upload") takes only \(allowed.joined(separator: ", "))",
                 [("Allow", (allowed + ["OPTIONS"]).joined(separator: ", "))])
         }
         guard request.headers["tus-resumable"] == Self.version.1 else {
-            return no(412, "only version 1.0.0 of the tus protocol is supported", [("Tus-Version", "1.0.0")])
+            return textReply(412, "only version 1.0.0 of the tus protocol is supported", [("Tus-Version", "1.0.0")])
         }
         return nil
     }
@@ -98,7 +98,7 @@ final class TusService: WebService {
 
     private func begin(_ request: WebRequest) -> Result<Incoming, Refusal> {
         func refuse(_ status: Int, _ text: String) -> Result<Incoming, Refusal> {
-            .failure(Refusal(reply: no(status, text)))
+            .failure(Refusal(reply: textReply(status, text)))
         }
         guard request.headers["content-type"] == "application/offset+octet-stream" else {
             return refuse(415, "the Content-Type of a PATCH is application/offset+octet-stream")
@@ -120,7 +120,7 @@ final class TusService: WebService {
             }
             guard arrival.letWrite(request.number, at: offset) != nil else {
                 let text = "the offset of the upload is not \(offset); ask for it with HEAD"
-                return .failure(Refusal(reply: no(409, text, [("Upload-Offset", String(arrival.place))])))
+                return .failure(Refusal(reply: textReply(409, text, [("Upload-Offset", String(arrival.nextOffset))])))
             }
             incoming.withLock { $0[request.number] = sink }
             return .success(sink)
@@ -135,10 +135,10 @@ final class TusService: WebService {
             case ("OPTIONS", _): return await options()
             case ("POST", .endpoint): return try await create(request)
             case ("HEAD", .endpoint): return try await lookUp(request)
-            case ("HEAD", .upload(let id)): return try await stand(id)
-            case ("PATCH", .upload): return try await patched(request)
+            case ("HEAD", .upload(let id)): return try await uploadStatus(id)
+            case ("PATCH", .upload): return try await patch(request)
             case ("DELETE", .upload(let id)): return try await delete(id)
-            default: return no(404, "there is nothing here")
+            default: return textReply(404, "there is nothing here")
             }
         } catch { return failed(error, request) }
     }
@@ -165,14 +165,17 @@ final class TusService: WebService {
 
     private func create(_ request: WebRequest) async throws -> WebReply {
         guard let length = number(request.headers["upload-length"]) else {
-            return no(400, "Upload-Length is missing or not a number; uploads of unknown length are not accepted")
+            return textReply(
+                400, "Upload-Length is missing or not a number; uploads of unknown length are not accepted")
         }
-        if request.headers["upload-concat"] != nil { return no(400, "uploads in parallel parts are not accepted") }
+        if request.headers["upload-concat"] != nil {
+            return textReply(400, "uploads in parallel parts are not accepted")
+        }
         if let maxSize, length > maxSize {
             return refused(request, 413, "\(length) bytes are more than the maximum of \(maxSize) for one upload")
         }
         guard let metadata = Metadata(header: request.headers["upload-metadata"] ?? "") else {
-            return no(400, "Upload-Metadata is not well formed")
+            return textReply(400, "Upload-Metadata is not well formed")
         }
         let wish: FilePath
         do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
@@ -203,7 +206,7 @@ final class TusService: WebService {
             if offset > 0 { headers.append(("Upload-Offset", String(offset))) }
             return WebReply(status: 201, headers: headers)
         } catch is UploadDirectory.Busy {
-            return no(503, "this upload is being created by another request", [("Retry-After", "1")])
+            return textReply(503, "this upload is being created by another request", [("Retry-After", "1")])
         } catch let full as Full {
             return refused(request, 507, "\(full.length) bytes do not fit: the disk has \(full.free) left")
         }
@@ -214,7 +217,7 @@ final class TusService: WebService {
         guard let length = number(request.headers["upload-length"]),
             let metadata = Metadata(header: request.headers["upload-metadata"] ?? ""),
             let digest = metadata.text("sha256")?.lowercased(), digest.utf8.count == 64
-        else { return no(400, "a lookup takes Upload-Length, and Upload-Metadata with a name and sha256") }
+        else { return textReply(400, "a lookup takes Upload-Length, and Upload-Metadata with a name and sha256") }
         let wish: FilePath
         do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
         let directory = directory
@@ -229,8 +232,8 @@ final class TusService: WebService {
         let length: Int64
     }
 
-    private func stand(_ id: String) async throws -> WebReply {
-        guard let arrival = directory.find(id) else { return no(404, "there is no such upload") }
+    private func uploadStatus(_ id: String) async throws -> WebReply {
+        guard let arrival = directory.find(id) else { return textReply(404, "there is no such upload") }
         arrival.interrupt()
         let directory = directory
         let standing = try await blocking { try arrival.settle(on: directory) }
@@ -242,24 +245,24 @@ final class TusService: WebService {
         case .refused(let why):
             directory.log("refused \(arrival.wish.display): \(why)")
             headers.append(("Upload-Offset", "0"))
-        case .gone: return no(404, "there is no such upload")
+        case .gone: return textReply(404, "there is no such upload")
         }
         return WebReply(status: 200, headers: headers)
     }
 
-    private func patched(_ request: WebRequest) async throws -> WebReply {
+    private func patch(_ request: WebRequest) async throws -> WebReply {
         guard let sink = incoming.withLock({ $0.removeValue(forKey: request.number) }) else {
-            return no(500, "the body was lost")
+            return textReply(500, "the body was lost")
         }
         let (directory, arrival) = (directory, sink.arrival)
-        if sink.outcome == .interrupted { return no(423, "a newer request has taken over this upload") }
+        if sink.outcome == .interrupted { return textReply(423, "a newer request has taken over this upload") }
         let standing: IncomingUpload.ReceptionState
         do { standing = try await blocking { try arrival.settle(on: directory) } } catch {
             guard sink.outcome == .stored, arrival.hasAllBytes else { throw error }
             // A 507 or 500 here would read as a refusal of the file. This is no verdict: a HEAD tries again and reports
             // it.
             directory.log("failed to finish \(shown(request)): \(error)")
-            return no(503, "every byte is here, but the upload could not be finished", [("Retry-After", "1")])
+            return textReply(503, "every byte is here, but the upload could not be finished", [("Retry-After", "1")])
         }
         switch sink.outcome {
         case .tooLong: return refused(request, 413, "the body is longer than the rest of the upload")
@@ -273,12 +276,12 @@ final class TusService: WebService {
             return WebReply(status: 204, headers: [Self.version, ("Upload-Offset", String(arrival.length))])
         // tus 1.0, section "Checksum": 460 is a mismatch.
         case .refused(let why): return refused(request, 460, why)
-        case .gone: return no(404, "the upload was deleted")
+        case .gone: return textReply(404, "the upload was deleted")
         }
     }
 
     private func delete(_ id: String) async throws -> WebReply {
-        guard let arrival = directory.find(id) else { return no(404, "there is no such upload") }
+        guard let arrival = directory.find(id) else { return textReply(404, "there is no such upload") }
         let directory = directory
         try await blocking { try arrival.delete(from: directory) }
         directory.log("deleted upload \(arrival.shownID), \(arrival.wish.display)")
@@ -287,22 +290,22 @@ final class TusService: WebService {
 
     // MARK: Messages
 
-    private func no(_ status: Int, _ text: String, _ headers: [(String, String)] = []) -> WebReply {
+    private func textReply(_ status: Int, _ text: String, _ headers: [(String, String)] = []) -> WebReply {
         .text(status, text, headers: [Self.version] + headers)
     }
 
     /// Logs a refusal that the receiver's owner should know of.
     private func refused(_ request: WebRequest, _ status: Int, _ text: String) -> WebReply {
         directory.log("refused \(shown(request)): \(text)")
-        return no(status, text)
+        return textReply(status, text)
     }
 
     private func failed(_ error: any Error, _ request: WebRequest) -> WebReply {
         directory.log("failed \(shown(request)): \(error)")
         if let error = error as? SystemError, error.isFull {
-            return no(507, "the receiver's disk is full; the bytes so far are kept")
+            return textReply(507, "the receiver's disk is full; the bytes so far are kept")
         }
-        return no(500, "the receiver could not store this; its log says why")
+        return textReply(500, "the receiver could not store this; its log says why")
     }
 
     private func shown(_ request: WebRequest) -> String {

@@ -177,7 +177,7 @@ final class UploadDirectory: Sendable {
     private func load() throws {
         let names = Set(try Files.names(in: folder))
         for name in names where name.fileExtension == "json" {
-            do { try take(name) } catch { log("cannot read \(name.display), left as it is: \(error)") }
+            do { try loadUpload(name) } catch { log("cannot read \(name.display), left as it is: \(error)") }
         }
         // A crash during the creation of an upload leaves data without a record; a crash during the writing of a record
         // leaves a partial file.
@@ -191,7 +191,7 @@ final class UploadDirectory: Sendable {
         }
     }
 
-    private func take(_ name: FilePath) throws {
+    private func loadUpload(_ name: FilePath) throws {
         let record = try Record.read(folder.appending(name))
         guard let metadata = Metadata(header: record.metadata) else { throw ReceiverError("its metadata is damaged") }
         let wish = try FinalName.path(from: metadata)

@@ -5,8 +5,8 @@ internal import Linux
 
 /// The configuration file of a verb, and its contents.
 struct ConfigurationFile: Sendable {
-    static let usual: FilePath = "/etc/sluice/sluice.yaml"
-    static let usualSocket: FilePath = "/run/sluice/control.sock"
+    static let defaultPath: FilePath = "/etc/sluice/sluice.yaml"
+    static let defaultSocket: FilePath = "/run/sluice/control.sock"
 
     let path: FilePath
     /// Whether a person named it; then it must exist.
@@ -16,7 +16,7 @@ struct ConfigurationFile: Sendable {
     init(_ arguments: Arguments, _ console: Console) {
         let named =
             arguments.path("config") ?? console.environment("SLUICE_CONFIG").flatMap { $0.isEmpty ? nil : FilePath($0) }
-        path = named ?? Self.usual
+        path = named ?? Self.defaultPath
         isNamed = named != nil
     }
 
@@ -42,7 +42,7 @@ struct ConfigurationFile: Sendable {
             do {
                 _ = try Descriptor.open(path, for: .reading)
             } catch {
-                if error.isMissing || error.isDenied { return Self.usualSocket }
+                if error.isMissing || error.isDenied { return Self.defaultSocket }
             }
         }
         return try await load(disk: .unchecked).settings.control.socket

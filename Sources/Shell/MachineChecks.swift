@@ -147,7 +147,7 @@ enum MachineChecks {
             CheckFinding(about: "rights", name: "writers", CheckResult(verdict, text))
         }
         if asks == [.skip] { return finding(.ok, "\(user); no folder checks for writers (settle.writers: skip)") }
-        guard let lease = Machine.has(.lease), let looks = ProcessRights()?.looksIntoOthers else {
+        guard let lease = Machine.has(.lease), let looks = ProcessRights()?.mayExamineOthers else {
             return finding(.warning, "\(user); /proc does not show the rights of this process: mount it")
         }
         if asks.contains(.proc), !looks, !lease {
@@ -172,8 +172,8 @@ enum MachineChecks {
             CheckFinding(about: "clock", name: "system", CheckResult(verdict, text))
         }
         let clocks = SystemClocks()
-        var trust = ClockTrust(oldest: Zone.utc.start(of: sluiceIsYoungerThan))
-        let now = clocks.together()
+        var trust = ClockTrust(oldest: Zone.utc.start(of: earliestPlausibleDay))
+        let now = clocks.readBoth()
         if let trouble = trust.evaluate(wall: now.wall, monotonic: now.monotonic, isSynchronised: clocks.isSynchronised)
         {
             return finding(

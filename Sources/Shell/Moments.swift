@@ -12,7 +12,7 @@ func moment(meant text: String, _ tense: Tense, now: WallTime) -> WallTime? {
     let day = LocalTime(now).date
     if text.utf8.count == 5, let time = CivilTime(Array("\(day)T\(text):00".utf8)) {
         let milliseconds = Int64(time.hour * 60 + time.minute) * 60_000
-        let today = Zone.local.reading(at: now).day
+        let today = Zone.local.localTime(at: now).day
         // If clocks skip this time on a day, the day after counts, or the day before.
         let moments = (0...2).lazy.flatMap { Zone.local.moments(today + (isToCome ? $0 : -$0), milliseconds) }
         return isToCome ? moments.first { $0 > now } : moments.filter { $0 <= now }.first

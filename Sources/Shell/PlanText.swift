@@ -52,7 +52,7 @@ private struct PlanPage {
     /// `22:00` for today, `Sun 22:00` for the next days, otherwise with the date.
     func time(_ text: String) -> String {
         guard let time = Units.wallTime(text) else { return printable(text) }
-        let (today, day) = (Zone.local.reading(at: now).day, Zone.local.reading(at: time).day)
+        let (today, day) = (Zone.local.localTime(at: now).day, Zone.local.localTime(at: time).day)
         let clock = String(LocalTime(time).clock.prefix(5))
         switch day.number - today.number {
         case 0: return clock

@@ -89,7 +89,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("folder", upload.folder),
         (
             "taken from",
-            upload.keeping.map(taken)
+            upload.keeping.map(contentPlace)
         ),
         ("destination", upload.destination),
         ("headers", upload.headers.map { "\($0.joined(separator: ", ")); their values are not shown" }),
@@ -182,7 +182,7 @@ private func remoteText(_ remote: RemoteView) -> String? {
 }
 
 /// The place of an upload's bytes, when that is no copy of its source.
-private func taken(_ stagingMode: String) -> String {
+private func contentPlace(_ stagingMode: String) -> String {
     switch stagingMode {
     case "export": "the output of export.command"
     case "received": "bytes received by `sluice add -` or the API"

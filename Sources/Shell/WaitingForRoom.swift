@@ -18,9 +18,9 @@ struct MissingSpace: Sendable {
     init?(_ error: any Error, _ settings: Settings) {
         let (what, reason): (String, String)
         switch error {
-        case let unusable as StateUnusable where unusable.isForRoom:
+        case let unusable as StateUnusable where unusable.isShortOfSpace:
             (what, folder, reason) = ("the state in ", settings.state, unusable.error.message)
-        case let error as StoreError where error.isForRoom(on: settings.state):
+        case let error as StoreError where error.isShortOfSpace(on: settings.state):
             (what, folder, reason) = ("the state in ", settings.state, error.message)
         case let error as SystemError where error.isFull && !error.isWatchLimit:
             let isStaging = error.subject.hasPrefix(settings.staging.path.display)
@@ -30,7 +30,7 @@ struct MissingSpace: Sendable {
         }
         // A disk that does not report its space may be the cause itself.
         let room = (try? Space(at: folder)).map {
-            "; \($0.free) bytes free, \(Store.neededRoom) needed"
+            "; \($0.free) bytes free, \(Store.neededSpace) needed"
         }
         text = redacted(printable("\(what)\(folder.display) cannot be written: \(reason)" + (room ?? "")))
     }

@@ -36,7 +36,7 @@ final class DigestThreads: @unchecked Sendable {
     /// For each worker, the number of blocks that it does not need any more.
     private let digested: ConditionLock<[Int]>
     private let blocks: [Block]
-    private var handed = 0
+    private var submitted = 0
 
     init(blocks: Int, blockSize: Int, _ requestedDigests: [PartDigests.RequestedDigest]) {
         parts = Set(requestedDigests).map { PartDigester($0) }
@@ -52,13 +52,13 @@ final class DigestThreads: @unchecked Sendable {
 
     /// A block that no thread reads any more.
     func next() -> Block {
-        digested.wait { counts in counts.allSatisfy { handed - $0 < blocks.count } ? () : nil }
-        return blocks[handed % blocks.count]
+        digested.wait { counts in counts.allSatisfy { submitted - $0 < blocks.count } ? () : nil }
+        return blocks[submitted % blocks.count]
     }
 
     func process(_ block: Block, count: Int) {
-        let index = handed % blocks.count
-        handed += 1
+        let index = submitted % blocks.count
+        submitted += 1
         for (number, thread) in threads.enumerated() {
             let digest: @Sendable () -> Void = { [self] in
                 threads[number].digester.update(UnsafeRawBufferPointer(rebasing: blocks[index].bytes[..<count]))
@@ -70,7 +70,7 @@ final class DigestThreads: @unchecked Sendable {
     }
 
     /// Waits until every block that was passed on is digested.
-    func drain() { digested.wait { counts in counts.allSatisfy { $0 == handed } ? () : nil } }
+    func drain() { digested.wait { counts in counts.allSatisfy { $0 == submitted } ? () : nil } }
 
     func finish() -> (sha256: [UInt8], parts: PartDigests) {
         var all = PartDigests()

@@ -48,7 +48,7 @@ enum DigestingCopier {
             } else if let error = to.write(block, at: offset, named: target).error {
                 throw error
             }
-            try to.passOn(offset, block.count, named: target)
+            try to.writeBack(offset, block.count, named: target)
         }
         // A hole at the end does not exist until the size is set.
         if isSparse {
@@ -136,7 +136,7 @@ extension Descriptor {
     /// - Parameters:
     ///   - offset: The offset of the last written bytes.
     ///   - count: Their number.
-    borrowing func passOn(
+    borrowing func writeBack(
         _ offset: Int64, _ count: Int, named path: FilePath
     ) throws(SystemError) {
         let window = DigestingCopier.window

@@ -20,7 +20,7 @@ package struct MoveTarget: Sendable, Hashable {
     ///
     /// - Parameter isTrial: Only returns the path where it would be.
     /// - Returns: `nil` when there is nothing, or the source's directory does not exist any more.
-    package func giveBack(
+    package func returnSource(
         _ asset: Int64, _ token: ReleaseToken, to source: SourceFile, isTrial: Bool
     ) throws(SystemError) -> FilePath? {
         let place: OpenFolder
@@ -94,7 +94,7 @@ struct Move {
     private var waiting: FilePath { MoveTarget.waiting(asset.id, token) }
 
     /// The file that a crash between the two renames of a move has left in the target's directory.
-    enum Left: Sendable {
+    enum Leftover: Sendable {
         case nothing
         /// The source, which has its own name there now, durably.
         case source(FilePath)
@@ -103,7 +103,7 @@ struct Move {
     }
 
     /// Finishes an interrupted move, if the file is the source.
-    func finishLeft() throws(SystemError) -> Left {
+    func finishLeftover() throws(SystemError) -> Leftover {
         let place: OpenFolder
         do { place = try target.openPlace() } catch {
             guard error.isMissing else { throw error }
@@ -113,15 +113,15 @@ struct Move {
         guard status.isRegular, status.size == asset.size, try digest(of: waiting, in: place) == asset.sha256 else {
             return .anotherFile
         }
-        return .source(try takeName(in: place))
+        return .source(try assignName(in: place))
     }
 
     /// The path of that file, for people.
-    var shownLeft: FilePath { target.base.appending(target.relative.parent).appending(waiting) }
+    var leftoverPath: FilePath { target.base.appending(target.relative.parent).appending(waiting) }
 
     /// Puts a file that is not the source back into its former directory.
-    func giveBackLeft(to folder: borrowing OpenFolder) throws(SystemError) -> FilePath {
-        try giveBack(from: try target.openPlace(), to: folder)
+    func returnLeftover(to folder: borrowing OpenFolder) throws(SystemError) -> FilePath {
+        try returnFile(from: try target.openPlace(), to: folder)
     }
 
     /// - Parameter judged: The status of the caught file, which was found to be the staged one.
@@ -149,18 +149,18 @@ struct Move {
         CrashPoint.reached("release-moved")
         let moved = try place.status(at: waiting)
         guard moved.isRegular, moved.hasSameContent(as: judged) else {
-            return .anotherFile(try giveBack(from: place, to: folder))
+            return .anotherFile(try returnFile(from: place, to: folder))
         }
-        return .moved(try takeName(in: place), isCopied: false)
+        return .moved(try assignName(in: place), isCopied: false)
     }
 
-    private func takeName(in place: borrowing OpenFolder) throws(SystemError) -> FilePath {
+    private func assignName(in place: borrowing OpenFolder) throws(SystemError) -> FilePath {
         let name = try place.placeFreely(waiting, as: target.relative.name, in: place)
         try place.sync()
         return place.path.appending(name)
     }
 
-    private func giveBack(
+    private func returnFile(
         from place: borrowing OpenFolder, to folder: borrowing OpenFolder
     ) throws(SystemError) -> FilePath {
         let back = try place.placeFreely(waiting, as: asset.source.name, in: folder)
@@ -184,7 +184,7 @@ struct Move {
             guard copied.sha256 == asset.sha256 else {
                 throw SystemError(call: "read", subject: source.display, code: EIO)
             }
-            try to.takeAccess(of: from, named: target)
+            try to.copyAccess(of: from, named: target)
             try to.setModified(asset.modified, named: target)
             try to.sync(named: target)
             try to.close(named: target)

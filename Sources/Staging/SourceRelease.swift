@@ -64,13 +64,13 @@ package struct SourceRelease: Sendable {
         package var changed: Int64
         package var sha256: [UInt8]
         /// The time when it was recorded, before its bytes were read for the first time; `nil` where that is not known.
-        package var takenAt: WallTime?
+        package var acquiredAt: WallTime?
 
         package init(
             id: Int64, source: SourceFile, size: Int64, modified: Int64, inode: UInt64?, changed: Int64,
             sha256: [UInt8], takenAt: WallTime? = nil
         ) {
-            self.takenAt = takenAt
+            self.acquiredAt = takenAt
             self.id = id
             self.source = source
             self.size = size
@@ -96,23 +96,23 @@ package struct SourceRelease: Sendable {
 
     /// - Throws: Errors of the folder or the target (`EACCES`, `EROFS`, `ENOSPC` …): to be tried again.
     package func run() throws(SystemError) -> Result {
-        let left = try finishLeft()
+        let left = try finishLeftover()
         if case .source(let place) = left { return Self.moved(to: place) }
         guard let folder = try asset.source.openParentIfPresent() else {
             guard case .anotherFile = left, case .move(let target) = act else { return .gone }
             return .kept(
                 "another file took its place while it was moved, and its directory is gone: that file is "
-                    + "\(Move(asset, aside, target, token).shownLeft.display)")
+                    + "\(Move(asset, aside, target, token).leftoverPath.display)")
         }
         if case .anotherFile = left, case .move(let target) = act {
-            return Self.exchanged(try Move(asset, aside, target, token).giveBackLeft(to: folder))
+            return Self.exchanged(try Move(asset, aside, target, token).returnLeftover(to: folder))
         }
         if let caught = try folder.statusIfPresent(at: aside) {
             // A crash came between. Its ctime is that of the rename, so only the digest can decide.
             return try judge(caught, isTrusted: false, folder)
         }
         guard let status = try folder.statusIfPresent(at: name) else { return try gone(folder) }
-        guard asset.fits(status) else { return try leave(status, at: name, folder) }
+        guard asset.matches(status) else { return try leave(status, at: name, folder) }
         let (again, answer) = try writers.ask(name, in: folder)
         if let obstacle = obstacle(answer) { return obstacle }
         // chmod, a link, a rename there and back: only the bytes can decide. The same holds where a write may not have
@@ -134,9 +134,9 @@ package struct SourceRelease: Sendable {
     }
 
     /// The file that a crash has left at the target of a move.
-    private func finishLeft() throws(SystemError) -> Move.Left {
+    private func finishLeftover() throws(SystemError) -> Move.Leftover {
         guard case .move(let target) = act else { return .nothing }
-        return try Move(asset, aside, target, token).finishLeft()
+        return try Move(asset, aside, target, token).finishLeftover()
     }
 
     private static func moved(to place: FilePath, isCopied: Bool = false) -> Result {
@@ -157,12 +157,14 @@ package struct SourceRelease: Sendable {
     private func judge(
         _ caught: FileStatus, isTrusted: Bool, _ folder: borrowing OpenFolder
     ) throws(SystemError) -> Result {
-        guard asset.fits(caught) else { return try giveBack(leave(caught, at: aside, folder), folder) }
-        if let obstacle = obstacle(try writers.ask(aside, in: folder).answer) { return try giveBack(obstacle, folder) }
-        if !isTrusted, try digest(of: aside, in: folder) != asset.sha256 {
-            return try giveBack(.changed(Self.otherContent), folder)
+        guard asset.matches(caught) else { return try restoreName(leave(caught, at: aside, folder), folder) }
+        if let obstacle = obstacle(try writers.ask(aside, in: folder).answer) {
+            return try restoreName(obstacle, folder)
         }
-        do { return try carryOut(caught, folder) } catch {
+        if !isTrusted, try digest(of: aside, in: folder) != asset.sha256 {
+            return try restoreName(.changed(Self.otherContent), folder)
+        }
+        do { return try perform(caught, folder) } catch {
             // It may be a long time until the target works: until then the file has its own name, unless a new file has
             // that by now. An error that the name is taken adds nothing to the first error.
             try? folder.renameNoReplace(aside, to: name, in: folder)
@@ -183,7 +185,7 @@ package struct SourceRelease: Sendable {
         if case .unknown = answer { inDoubt == .compare } else { false }
     }
 
-    private func carryOut(_ caught: FileStatus, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
+    private func perform(_ caught: FileStatus, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
         var result = Result.released(note: "deleted")
         switch act {
         case .delete: try folder.remove(aside)
@@ -213,7 +215,7 @@ package struct SourceRelease: Sendable {
     /// Gives a caught file that must not be released its name back, or a free one beside it where that is taken again.
     ///
     /// Durable when it returns: after the record the hidden name is not looked for any more.
-    private func giveBack(_ result: Result, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
+    private func restoreName(_ result: Result, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
         let place = try folder.placeFreely(aside, as: name, in: folder)
         try folder.sync()
         if place == name { return result }

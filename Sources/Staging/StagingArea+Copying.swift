@@ -5,7 +5,7 @@ internal import Synchronization
 // From a source to a whole copy under its own name.
 
 /// The version of a source that must be copied, as it was recorded.
-package struct Wanted: Sendable {
+package struct CopyRequest: Sendable {
     package var source: SourceFile
     package var identity: StoredIdentity
     /// Its ctime, ns since 1970.
@@ -20,7 +20,7 @@ package struct Wanted: Sendable {
     /// For messages.
     var shown: FilePath { source.path.shown }
 
-    func fits(_ status: FileStatus) -> Bool {
+    func matches(_ status: FileStatus) -> Bool {
         status.isRegular && status.size == identity.size && status.modified == identity.modified
             && status.changed == changed
             && (identity.inode == nil || identity.inode == status.inode)
@@ -70,7 +70,7 @@ extension StagingArea {
     ///   - origin: Kept with the copy, in case the database is lost.
     ///   - requestedDigests: Digests of its parts that a destination will need.
     package func copy(
-        _ wanted: Wanted, as name: FilePath, by method: Method? = nil, origin: CopyOrigin? = nil,
+        _ wanted: CopyRequest, as name: FilePath, by method: Method? = nil, origin: CopyOrigin? = nil,
         requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace = Pace()
     ) throws(StagingError) -> FreshCopy {
         let partial = partial(name)
@@ -84,7 +84,7 @@ extension StagingArea {
     }
 
     private func copy(
-        _ wanted: Wanted, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: CopyOrigin?,
+        _ wanted: CopyRequest, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: CopyOrigin?,
         _ requestedDigests: [PartDigests.RequestedDigest], _ pace: Pace
     ) throws(StagingError) -> FreshCopy {
         let source = wanted.shown
@@ -108,7 +108,7 @@ extension StagingArea {
                 requestedDigests: requestedDigests, pace: pace)
         }
         guard content.bytes == wanted.identity.size else { throw .changed(source) }
-        try checkAgain(wanted, from)
+        try verifyUnchanged(wanted, from)
         if var origin {
             origin.sha256 = hexadecimal(content.sha256)
             origin.write(to: to, named: partial)
@@ -120,20 +120,20 @@ extension StagingArea {
     }
 
     /// Opens the source, if it is the version that was recorded.
-    func open(_ wanted: Wanted) throws(StagingError) -> Descriptor {
+    func open(_ wanted: CopyRequest) throws(StagingError) -> Descriptor {
         let source = wanted.shown
         let from = try reading(source) { () throws(SystemError) in try wanted.source.open() }
         let before = try reading(source) { () throws(SystemError) in try FileStatus(of: from, named: source) }
-        guard wanted.fits(before) else { throw .changed(source) }
+        guard wanted.matches(before) else { throw .changed(source) }
         return from
     }
 
     /// Fails unless the bytes that were read are still those of the file under the name.
-    func checkAgain(_ wanted: Wanted, _ from: borrowing Descriptor) throws(StagingError) {
+    func verifyUnchanged(_ wanted: CopyRequest, _ from: borrowing Descriptor) throws(StagingError) {
         let source = wanted.shown
         let after = try reading(source) { () throws(SystemError) in try FileStatus(of: from, named: source) }
         let named = try reading(source) { () throws(SystemError) in try wanted.source.status() }
-        guard wanted.fits(after), after == named else { throw .changed(source) }
+        guard wanted.matches(after), after == named else { throw .changed(source) }
     }
 
     /// Gives partial copies their names when they are on the disk, all with one sync of the folder. Durable when it

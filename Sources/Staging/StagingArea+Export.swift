@@ -52,7 +52,7 @@ extension StagingArea {
     ///   - requestedDigests: Digests of the parts of the output that a destination will need.
     ///   - progress: Called with the progress that the command reports.
     package func export(
-        _ wanted: Wanted, as name: FilePath, _ export: Export, origin: CopyOrigin? = nil, digestsSource: Bool,
+        _ wanted: CopyRequest, as name: FilePath, _ export: Export, origin: CopyOrigin? = nil, digestsSource: Bool,
         requestedDigests: (_ size: Int64) -> [PartDigests.RequestedDigest] = { _ in [] },
         progress: (ExportProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(StagingError) -> (copy: FreshCopy, sourceSHA256: [UInt8]?) {
@@ -69,7 +69,7 @@ extension StagingArea {
     }
 
     private func make(
-        _ wanted: Wanted, as name: FilePath, _ export: Export, _ origin: CopyOrigin?, _ digestsSource: Bool,
+        _ wanted: CopyRequest, as name: FilePath, _ export: Export, _ origin: CopyOrigin?, _ digestsSource: Bool,
         _ requestedDigests: (Int64) -> [PartDigests.RequestedDigest], _ progress: (ExportProgress) -> Void,
         _ isStopped: @escaping () -> Bool
     ) throws(StagingError) -> (copy: FreshCopy, sourceSHA256: [UInt8]?) {
@@ -86,7 +86,7 @@ extension StagingArea {
         if result.ending == .stopped { throw .stopped(wanted.shown) }
         if result.ending == .status(0) { try refuseLink(output, export) }
         // Whatever the result: a failure is not reported for a source that changed or vanished.
-        try checkAgain(wanted, from)
+        try verifyUnchanged(wanted, from)
         try judge(result, export)
         let pace = Pace(isStopped: isStopped)
         var sourceSHA256: [UInt8]?
@@ -105,7 +105,7 @@ extension StagingArea {
                 "`\(export.program)` has ended, and \(export.output.display) still changes: a program that it "
                     + "started continues to write")
         }
-        try checkAgain(wanted, from)
+        try verifyUnchanged(wanted, from)
         try writing { () throws(SystemError) in
             try made.setMode(0o600, named: output)
             if var origin {
@@ -176,15 +176,16 @@ extension StagingArea {
 
     /// With more free space than this, the command did not fail because of a full staging folder, unless its file is
     /// larger still: then the next attempt finds it full.
-    private static let littleRoom: Int64 = 256 << 20
+    private static let littleSpace: Int64 = 256 << 20
 
     private func judge(_ result: Program.Result, _ export: Export) throws(StagingError) {
-        let said = Self.lastLines(result.complaint)
+        let said = Self.lastLines(result.errorOutput)
         func failed(_ code: String, _ how: String) -> StagingError {
             // The message does not name the disk: a full one is no fault of the file, and another disk is not ours.
             let complains =
-                result.complaint.contains("No space left on device") || result.complaint.contains("Disk quota exceeded")
-            if complains, let free = try? free(), free < Self.littleRoom {
+                result.errorOutput.contains("No space left on device")
+                || result.errorOutput.contains("Disk quota exceeded")
+            if complains, let free = try? free(), free < Self.littleSpace {
                 return .full(SystemError(call: "export", subject: folder.display, code: ENOSPC))
             }
             return .commandFailed(code: code, "`\(export.program)` \(how)" + (said.isEmpty ? "" : "; it said: \(said)"))
@@ -220,7 +221,7 @@ extension StagingArea {
         )
     }
 
-    private func opened(
+    private func openOutput(
         _ output: FilePath, else refused: (SystemError) -> StagingError
     ) throws(StagingError) -> Descriptor {
         do throws(SystemError) { return try Descriptor.open(output, for: .reading) } catch { throw refused(error) }
@@ -233,7 +234,7 @@ extension StagingArea {
                 code: "export_no_output",
                 "`\(export.program)` ended with status 0, but \(export.output.display) \(problem)")
         }
-        let made = try opened(output) { error in
+        let made = try openOutput(output) { error in
             refused(
                 error.isMissing
                     ? "is not there: does it write to `{output}`?"

@@ -6,13 +6,13 @@ package import Linux
 extension StagingArea {
     /// Digests a source that is not copied, if it is the version that was recorded and stays it.
     package func digestInPlace(
-        _ wanted: Wanted, requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace = Pace()
+        _ wanted: CopyRequest, requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace = Pace()
     ) throws(StagingError) -> (sha256: [UInt8], parts: PartDigests) {
         let from = try open(wanted)
         let content = try DigestingCopier.digest(
             of: from, named: wanted.shown, size: wanted.identity.size, requestedDigests: requestedDigests, pace: pace)
         guard content.bytes == wanted.identity.size else { throw .changed(wanted.shown) }
-        try checkAgain(wanted, from)
+        try verifyUnchanged(wanted, from)
         from.forget(from: 0, count: 0)
         return (content.sha256, content.parts)
     }
@@ -31,12 +31,12 @@ extension SourceRelease.AssetIdentity {
     ///
     /// - Parameter trusted: The ctime of the last check that found it the same; `nil` where its content is compared in
     ///   any case.
-    package func standing(trusting trusted: Int64?) throws(SystemError) -> InPlaceState {
+    package func inPlaceState(trusting trusted: Int64?) throws(SystemError) -> InPlaceState {
         guard let folder = try source.openParentIfPresent(), let status = try folder.statusIfPresent(at: source.name)
         else {
             return .missing
         }
-        guard fits(status) else { return .changed }
+        guard matches(status) else { return .changed }
         if status.changed == trusted { return .same(changed: status.changed) }
         // chmod, a link, a rename there and back: only the bytes can decide.
         do throws(SystemError) {
@@ -57,7 +57,7 @@ extension SourceRelease.AssetIdentity {
     package func mayHideWrite(_ status: FileStatus, at name: FilePath, in folder: borrowing OpenFolder) -> Bool {
         if status.changed % 1_000_000_000 == 0 {
             // FAT counts in steps of two seconds.
-            guard let takenAt, takenAt.milliseconds >= status.changed / 1_000_000 + 2_000 else { return true }
+            guard let acquiredAt, acquiredAt.milliseconds >= status.changed / 1_000_000 + 2_000 else { return true }
         }
         return !FileSystemKind.keepsChangeTime(name, in: folder)
     }
@@ -82,14 +82,14 @@ extension SourceRelease.AssetIdentity {
 
     /// Whether the file that has the name now is proven to be another version. A file that cannot be read proves
     /// nothing.
-    package func isOther() -> Bool {
+    package func isReplaced() -> Bool {
         guard let folder = try? source.openParent(), let status = try? folder.status(at: source.name) else {
             return false
         }
         return (try? isAnotherVersion(status, at: source.name, in: folder)) ?? false
     }
 
-    func fits(_ status: FileStatus) -> Bool {
+    func matches(_ status: FileStatus) -> Bool {
         status.isRegular && status.size == size && status.modified == modified
             && (inode == nil || inode == status.inode)
     }

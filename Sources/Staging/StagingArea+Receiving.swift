@@ -32,7 +32,7 @@ extension StagingArea {
                     if let error = state.file?.write(piece, at: state.count, named: partial).error { return error }
                     state.hasher.update(piece)
                     do throws(SystemError) {
-                        try state.file?.passOn(state.count, piece.count, named: partial)
+                        try state.file?.writeBack(state.count, piece.count, named: partial)
                         return nil
                     } catch { return error }
                 }

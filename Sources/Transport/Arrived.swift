@@ -13,7 +13,7 @@ struct Arrived {
     /// - Parameters:
     ///   - end: How the connection is about to end; `nil` when it is not.
     ///   - isBrokenOff: In the middle of an answer, while more of it is in flight.
-    mutating func more(
+    mutating func newBytes(
         _ now: SocketCounts, isSecure: Bool, at end: SocketCounts.End? = nil, isBrokenOff: Bool = false
     ) -> Int64 {
         if now.isGapped || counts?.isGapped == true || now.gaps != counts?.gaps ?? 0 {

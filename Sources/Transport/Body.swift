@@ -27,7 +27,7 @@ final class BodySource {
 
     private let kind: Kind
     /// The most bytes that were ever read from it, not counting repeated reads.
-    private(set) var given: Int64 = 0
+    private(set) var bytesRead: Int64 = 0
     /// For a stream the maximum, until it has ended.
     private var count: Int64
     private var position: Int64 = 0
@@ -64,7 +64,7 @@ final class BodySource {
     /// - Returns: 0 at the promised end.
     /// - Throws: When the file cannot be read, or ends before that.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(SourceProblem) -> Int {
-        defer { given = max(given, position) }
+        defer { bytesRead = max(bytesRead, position) }
         let wanted = Int(min(Int64(buffer.count), left))
         guard wanted > 0 else { return 0 }
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])

@@ -11,7 +11,7 @@ extension Transfer {
     func setCallbacks(_ easy: UnsafeMutableRawPointer, _ loop: Loop) {
         let this = Unmanaged.passUnretained(self).toOpaque()
         let shared = Unmanaged.passUnretained(loop).toOpaque()
-        sluice_set_bytes_function(easy, CURLOPT_READFUNCTION, giveBody)
+        sluice_set_bytes_function(easy, CURLOPT_READFUNCTION, readBody)
         sluice_set_pointer(easy, CURLOPT_READDATA, this)
         sluice_set_seek_function(easy, seekBody)
         sluice_set_pointer(easy, CURLOPT_SEEKDATA, this)
@@ -40,14 +40,14 @@ private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
 }
 
 /// Supplies the next bytes of the body.
-private func giveBody(
+private func readBody(
     _ into: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
     guard let into, let this = transfer(context), let source = this.source else { return 0 }
     guard this.hasBytes() else { return Int(CURL_READFUNC_PAUSE) }
     var room = size * count
     if !this.request.throttles.isEmpty, source.left > 0 {
-        room = this.allowed(upTo: Int(min(Int64(room), source.left)))
+        room = this.grant(upTo: Int(min(Int64(room), source.left)))
         if room == 0 { return Int(CURL_READFUNC_PAUSE) }
     }
     do {
@@ -118,7 +118,7 @@ private func ready(
         let ends = SocketEnds(
             local: String(cString: local), localPort: Int(localPort), peer: String(cString: peer),
             peerPort: Int(peerPort))
-        this.loop?.connections.taken(by: this, ends)
+        this.loop?.connections.recordUse(by: this, ends)
     }
     return CInt(this.connected() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
 }

@@ -54,7 +54,7 @@ struct CarriedBound {
     private let joins: @Sendable (_ link: String) -> Bool
     private var joinsSegments: Bool
     private var before: [String: LinkBytes.Sent]
-    private var lookedAt: ContinuousClock.Instant
+    private var refreshedAt: ContinuousClock.Instant
     /// Since the first connection was opened; `nil` once that is unknown.
     private var carried: LinkBytes.Sent? = LinkBytes.Sent(bytes: 0, packets: 0)
     /// The most that they may have sent together.
@@ -93,7 +93,7 @@ struct CarriedBound {
     ) {
         guard let before = linkBytes(interface) else { return nil }
         (self.interface, self.linkBytes, self.joins) = (interface, linkBytes, joins)
-        (self.before, lookedAt) = (before, now)
+        (self.before, refreshedAt) = (before, now)
         joinsSegments = before.keys.contains(where: joins)
     }
 
@@ -111,7 +111,7 @@ struct CarriedBound {
     ) -> Int64 {
         let wanted = own.total + (end ?? 0)
         if own.counts.hasRepeated { hasRepeated = true }
-        let time = lookedAt.duration(to: now)
+        let time = refreshedAt.duration(to: now)
         if carried != nil, end != nil || time >= (hasRepeated ? Self.shortPause : Self.pause) {
             var members = others()
             members[socket] = own
@@ -190,7 +190,7 @@ struct CarriedBound {
             bytes >= told.acknowledged
         else { return }
         if after.count != before.count { joinsSegments = after.keys.contains(where: joins) }
-        (carried, before, lookedAt) = (sum, after, now)
+        (carried, before, refreshedAt) = (sum, after, now)
         most = bytes + uncounted((bytes, packets), told) + told.rest
         for (socket, member) in members {
             open[socket, default: Open()].total = member.total

@@ -35,7 +35,7 @@ struct Connections {
 
     /// Records a socket for a connection that `transfer` makes.
     mutating func opened(_ socket: CInt, by transfer: Transfer) {
-        forgetGivenUp()
+        forgetAbandoned()
         open[socket] = Connection(
             interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
             overhead: transfer.overhead, user: transfer, cookie: Sockets.cookie(socket))
@@ -49,8 +49,8 @@ struct Connections {
     }
 
     /// Records that a request is sent over a new or a kept connection.
-    mutating func taken(by transfer: Transfer, _ ends: SocketEnds) {
-        forgetGivenUp()
+    mutating func recordUse(by transfer: Transfer, _ ends: SocketEnds) {
+        forgetAbandoned()
         let interface = transfer.request.interface
         var found = open.first { $0.value.ends == ends && $0.value.interface == interface }?.key
         if found == nil {
@@ -73,13 +73,13 @@ struct Connections {
 
     /// Charges it with the bytes that have left since the last call.
     mutating func charge(_ transfer: Transfer) {
-        forgetGivenUp()
+        forgetAbandoned()
         for (socket, connection) in open where connection.user === transfer { charge(socket, connection, transfer) }
     }
 
     /// The same for those of its connection attempts that may end unnoticed.
     mutating func chargeAttempts(of transfer: Transfer) {
-        forgetGivenUp()
+        forgetAbandoned()
         for (socket, connection) in open where connection.user === transfer && connection.ends == nil {
             charge(socket, connection, transfer)
         }
@@ -105,7 +105,7 @@ struct Connections {
             transfer.charge(total - connection.charged)
         }
         var arrived = connection.arrived
-        let more = arrived.more(counts, isSecure: connection.isSecure, at: end, isBrokenOff: transfer.isBrokenOff)
+        let more = arrived.newBytes(counts, isSecure: connection.isSecure, at: end, isBrokenOff: transfer.isBrokenOff)
         open[socket]?.arrived = arrived
         if more > 0 { transfer.chargeArrived(more) }
     }
@@ -123,7 +123,7 @@ struct Connections {
 
     /// The transfer is over; its connection is closed by now, or kept.
     mutating func release(_ transfer: Transfer) {
-        forgetGivenUp()
+        forgetAbandoned()
         for (socket, connection) in open where connection.user === transfer {
             charge(socket, connection, transfer)
             open[socket]?.user = nil
@@ -158,7 +158,7 @@ struct Connections {
     /// Forgets sockets that were closed without a report: libcurl 7.88 does not call its close function for a socket
     /// that is given up while it connects (`cf_socket_close`), when its transfer ends or another address was quicker.
     /// The number of such a socket may belong to another file by now, so nothing here may touch it.
-    private mutating func forgetGivenUp() {
+    private mutating func forgetAbandoned() {
         for (socket, connection) in open where connection.ends == nil && connection.cookie != Sockets.cookie(socket) {
             let counts = SocketCounts(attemptOf: connection.openedAt.duration(to: .now)).adding(connection.overhead)
             let total = counts.onWire(isSecure: false)
@@ -192,7 +192,7 @@ struct Connections {
     ///
     /// - Returns: The transfers that use the others.
     mutating func lose(_ addresses: Set<IPAddress>) -> [Transfer] {
-        forgetGivenUp()
+        forgetAbandoned()
         var users: [Transfer] = []
         for (socket, connection) in open {
             guard let local = Sockets.local(socket), addresses.contains(local) else { continue }
@@ -202,7 +202,7 @@ struct Connections {
     }
 
     private mutating func reset(_ isMeant: (Connection) -> Bool) {
-        forgetGivenUp()
+        forgetAbandoned()
         for (socket, connection) in open where isMeant(connection) {
             Sockets.resetOnClose(socket)
             open[socket]?.isReset = true

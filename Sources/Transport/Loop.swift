@@ -141,7 +141,7 @@ final class Loop: @unchecked Sendable {
                 defer { inbox.commands = [] }
                 return (inbox.commands, inbox.isStopping)
             }
-            for command in commands { obey(command) }
+            for command in commands { perform(command) }
             if isStopping { break }
             var count: CInt = 0
             curl_multi_perform(multi, &count)
@@ -161,7 +161,7 @@ final class Loop: @unchecked Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    private func obey(_ command: Command) {
+    private func perform(_ command: Command) {
         switch command {
         case .start(let transfer, let waiting):
             transfer.waiting = waiting
@@ -264,7 +264,7 @@ final class Loop: @unchecked Sendable {
             turns.leave(easy)
             transfer.resume(with: 0)
         }
-        let (ready, again) = turns.call(at: now)
+        let (ready, again) = turns.dequeue(at: now)
         for (easy, count) in ready { running[easy]?.resume(with: count) }
         // Rounded up: a check that comes too early is useless.
         return again.map { CInt(clamping: ($0.since(now) + .microseconds(999)).inMilliseconds) } ?? CInt.max
@@ -275,7 +275,7 @@ final class Loop: @unchecked Sendable {
     ///   - outcome: Called when all sent bytes of the transfer are counted.
     private func end(_ transfer: Transfer, abruptly: Bool, _ outcome: () -> Outcome) {
         guard let easy = transfer.easy else { return }
-        transfer.ends()
+        transfer.readFinalCount()
         if abruptly { connections.reset(transfer) }
         // libcurl may close the sockets of unfinished attempts without a report.
         connections.chargeAttempts(of: transfer)
@@ -284,10 +284,10 @@ final class Loop: @unchecked Sendable {
         connections.release(transfer)
         running[easy] = nil
         turns.leave(easy)
-        transfer.giveBack()
+        transfer.returnGranted()
         for throttle in transfer.request.throttles { throttle.forget(self) }
         transfer.finish(outcome())
-        Memory.stir()
+        Memory.scheduleTrim()
     }
 
     /// The pool of kept connections over `interface` alone; `nil` without memory.
@@ -309,8 +309,8 @@ final class Loop: @unchecked Sendable {
     // Called by libcurl.
 
     /// - Returns: How many bytes of its body may be sent now; 0: it continues when its turn comes.
-    func take(upTo wanted: Int, for transfer: Transfer) -> Int {
+    func acquire(upTo wanted: Int, for transfer: Transfer) -> Int {
         guard let easy = transfer.easy else { return wanted }
-        return turns.take(easy, upTo: wanted, from: transfer.request.throttles, at: clocks.monotonic())
+        return turns.acquire(easy, upTo: wanted, from: transfer.request.throttles, at: clocks.monotonic())
     }
 }

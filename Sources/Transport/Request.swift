@@ -74,14 +74,14 @@ package struct Request: Sendable {
     package var onAddressLost: (@Sendable () -> Void)?
     /// A body above 1 MiB waits for the server's invitation (`Expect: 100-continue`, RFC 9110, section 10.1.1), at most
     /// a second.
-    package var asksFirst = true
+    package var allowsExpectContinue = true
     /// Whether it is sent with `Expect: 100-continue`.
-    var expectsContinue: Bool { asksFirst && body.count ?? 0 > 1 << 20 }
+    var expectsContinue: Bool { allowsExpectContinue && body.count ?? 0 > 1 << 20 }
     /// The maximum size of a collected body, before and after decoding; a longer one ends in `.tooLarge`.
     package var answerLimit: Int
     /// Only the status of the answer matters: of a longer body ``answerLimit`` bytes are read, and an interrupted body
     /// is no failure.
-    package var wantsStatusAlone = false
+    package var needsStatusOnly = false
     package var verifiesTLS: Bool
     /// `false` for a request that must not leave this machine or link: it uses no proxy from the environment.
     package var mayUseProxy = true

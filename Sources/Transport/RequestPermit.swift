@@ -60,7 +60,7 @@ package struct PermittedTransport: Sendable {
         // itself unless the connection was closed.
         guard response.status == 417, request.expectsContinue, response.bytesSent == 0 else { return response }
         var repetition = request
-        repetition.asksFirst = false
+        repetition.allowsExpectContinue = false
         return try await permit.send(repetition, over: transport)
     }
 }

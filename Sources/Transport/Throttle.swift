@@ -92,7 +92,7 @@ extension [Throttle] {
     }
 
     /// Returns tokens of bytes that were not sent.
-    func giveBack(_ count: Int) { for throttle in self { throttle.spend(-count) } }
+    func returnBytes(_ count: Int) { for throttle in self { throttle.spend(-count) } }
 }
 
 extension MonotonicTime {

@@ -202,7 +202,7 @@ final class Transfer: @unchecked Sendable {
 
     /// Called when writing has ended and all written bytes are counted.
     private var delivery: Delivery {
-        let given = source?.given ?? 0
+        let given = source?.bytesRead ?? 0
         let body = request.body
         guard let tail else { return Delivery(atLeast: 0, atMost: body.content(of: max(given, mostSent))) }
         // With encryption there are fewer bytes of the body than waiting bytes: so this is only a lower bound.
@@ -237,19 +237,19 @@ final class Transfer: @unchecked Sendable {
     // Throttles.
 
     /// How many bytes of the body may be sent now; 0: none before ``resume(with:)``.
-    func allowed(upTo wanted: Int) -> Int {
+    func grant(upTo wanted: Int) -> Int {
         // Called again while it waits in line: libcurl has started again.
         if waitsSince != nil { return 0 }
         var count = min(granted, wanted)
         granted -= count
-        if count == 0, let loop { count = loop.take(upTo: wanted, for: self) }
+        if count == 0, let loop { count = loop.acquire(upTo: wanted, for: self) }
         if count == 0 { waitsSince = .now }
         return count
     }
 
     /// Continues to send, first `count` bytes, which its throttles have granted.
     func resume(with count: Int) {
-        times.wentOn(waitingSince: waitsSince)
+        times.resumed(waitingSince: waitsSince)
         waitsSince = nil
         isAnsweredInLine = false
         granted += count
@@ -257,8 +257,8 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// Returns granted bytes that were not sent to the shared limits.
-    func giveBack() {
-        request.throttles.giveBack(granted)
+    func returnGranted() {
+        request.throttles.returnBytes(granted)
         granted = 0
     }
 
@@ -287,7 +287,7 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// Takes the last bytes before its handle releases the connection.
-    func ends() {
+    func readFinalCount() {
         var uploaded: Int = 0
         if let easy, sluice_get_off(easy, CURLINFO_SIZE_UPLOAD_T, &uploaded) == CURLE_OK {
             progressed(sent: Int64(uploaded))
@@ -336,7 +336,7 @@ final class Transfer: @unchecked Sendable {
     /// that only needs the status.
     func outcome(of error: TransportError) -> Outcome {
         let isOfAnswer = [.reset, .timedOut, .stalled, .tooLarge, .other].contains(error.kind)
-        let isTold = status >= 400 || request.wantsStatusAlone && status >= 200 && answer.isHeaderWhole
+        let isTold = status >= 400 || request.needsStatusOnly && status >= 200 && answer.isHeaderWhole
         return isOfAnswer && isTold ? .success(response) : .failure(error)
     }
 

@@ -7,16 +7,16 @@ struct TransferTimes {
     /// The last progress: connected, a byte sent, a byte received.
     var moved = ContinuousClock.now
     /// The last progress of the request, from which on its answer is awaited: connected, or a byte sent.
-    private var asked = ContinuousClock.now
+    private var requestProgress = ContinuousClock.now
 
     /// Connected, or a byte was sent.
     mutating func sent() {
         moved = .now
-        asked = moved
+        requestProgress = moved
     }
 
     /// A waiting transfer continues: no limit ran meanwhile.
-    mutating func wentOn(waitingSince start: ContinuousClock.Instant?) {
+    mutating func resumed(waitingSince start: ContinuousClock.Instant?) {
         sent()
         if let start { began = began.advanced(by: start.duration(to: moved)) }
     }
@@ -41,7 +41,7 @@ struct TransferTimes {
         case .answering:
             if let answer = limits.answer {
                 let words = "no complete answer within \(answer) of the last byte sent"
-                all.append((left(answer, since: asked), .timedOut, words))
+                all.append((left(answer, since: requestProgress), .timedOut, words))
             }
             all.append((left(limits.replyWait, since: moved), .timedOut, "no answer for \(limits.replyWait)"))
         }

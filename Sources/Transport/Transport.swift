@@ -12,7 +12,7 @@ package final class Transport: Transporting {
     private let loop: Loop
     private let names: AddressCache
     /// Servers, or proxies before them, that accept no `Expect` (RFC 9110, section 10.1.1), by ``WebAddress/origin``.
-    private let unexpecting = Mutex<Set<String>>([])
+    private let originsWithoutExpect = Mutex<Set<String>>([])
 
     /// - Parameters:
     ///   - names: The known addresses of names.
@@ -30,22 +30,22 @@ package final class Transport: Transporting {
     package func send(_ request: Request) async throws(TransportError) -> Response {
         var request = request
         let origin = WebAddress(request.url).origin
-        if unexpecting.withLock({ $0.contains(origin) }) { request.asksFirst = false }
+        if originsWithoutExpect.withLock({ $0.contains(origin) }) { request.allowsExpectContinue = false }
         let transfer = Transfer(request)
-        defer { if transfer.answer.refusesExpectation { unexpecting.withLock { _ = $0.insert(origin) } } }
-        try await lookUp(transfer)
+        defer { if transfer.answer.refusesExpectation { originsWithoutExpect.withLock { _ = $0.insert(origin) } } }
+        try await resolveName(transfer)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in loop.start(transfer, continuation) }
         } onCancel: {
             loop.cancel(transfer)
         }
         let response = try result.get()
-        return request.onBody == nil && !request.wantsStatusAlone
+        return request.onBody == nil && !request.needsStatusOnly
             ? try response.decoded(limit: request.answerLimit) : response
     }
 
     /// Finds the addresses of the first machine, where the system may not look them up itself.
-    private func lookUp(_ transfer: Transfer) async throws(TransportError) {
+    private func resolveName(_ transfer: Transfer) async throws(TransportError) {
         let request = transfer.request
         guard let servers = request.nameServers, request.unixSocket == nil,
             case .server(let host, let port)? = WebAddress(request.url).firstStop(usingProxy: request.mayUseProxy),
@@ -54,7 +54,7 @@ package final class Transport: Transporting {
         let found: Result<[IPAddress], any Error>
         do { found = .success(try await names.addresses(of: host, servers)) } catch { found = .failure(error) }
         // Also where there was no answer.
-        let owed = names.takeOwed(for: host)
+        let owed = names.removeOwed(for: host)
         if owed.bytes > 0 { transfer.charge(owed.bytes) }
         if owed.received > 0 { transfer.chargeArrived(owed.received) }
         switch found {

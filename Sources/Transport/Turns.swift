@@ -16,7 +16,7 @@ struct Turns<Key: Hashable> {
     private var line: [Waiting] = []
 
     /// - Returns: How many bytes `key` may send now. 0: it waits in line from now on, and ``call(at:)`` will name it.
-    mutating func take(_ key: Key, upTo wanted: Int, from throttles: [Throttle], at now: MonotonicTime) -> Int {
+    mutating func acquire(_ key: Key, upTo wanted: Int, from throttles: [Throttle], at now: MonotonicTime) -> Int {
         let refused: Throttle
         if let ahead = line.first(where: { waiting in throttles.contains { $0 === waiting.refused } }) {
             refused = ahead.refused
@@ -32,7 +32,7 @@ struct Turns<Key: Hashable> {
 
     /// The transfers whose turn it is, with their bytes, which are paid for; and when to call again, `nil` for an
     /// unknown time.
-    mutating func call(at now: MonotonicTime) -> (ready: [(key: Key, count: Int)], again: MonotonicTime?) {
+    mutating func dequeue(at now: MonotonicTime) -> (ready: [(key: Key, count: Int)], again: MonotonicTime?) {
         var ready: [(Key, Int)] = []
         var still: [Waiting] = []
         var next: MonotonicTime?

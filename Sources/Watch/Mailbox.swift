@@ -14,7 +14,7 @@ final class Mailbox: Sendable {
         case change([WatchRule], skipExisting: Set<String>, ours: Set<FilePath>)
         case reconsider(folder: String, relative: FilePath)
         /// Answers which of the identities are known.
-        case answered([Bool])
+        case known([Bool])
         /// Whether a container is complete, by the number of the check; `nil` when it cannot be read.
         case checked(Int, Container.Verdict?)
         /// The last delivery was taken.

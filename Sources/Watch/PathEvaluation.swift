@@ -8,9 +8,9 @@ package enum PathEvaluation: Hashable, Sendable {
     /// It is a folder itself, under its own name or another.
     case itself(folder: String)
     /// A folder leaves it alone, with the reason in words that follow "it".
-    case leftAlone(folder: String, reason: String)
+    case excluded(folder: String, reason: String)
     /// A folder takes it with the next scan, or has taken it.
-    case taken(folder: String)
+    case accepted(folder: String)
 
     /// Waits for the disk.
     ///
@@ -25,14 +25,14 @@ package enum PathEvaluation: Hashable, Sendable {
             guard let relative = relative(of: path, in: rule), !relative.isEmpty else { continue }
             guard let reason = nameObjection(to: relative, rule) else {
                 switch objection(to: relative, rule, folders[rule.path], now) {
-                case nil: return .taken(folder: rule.name)
+                case nil: return .accepted(folder: rule.name)
                 // Another folder on the same path may take such a size.
-                case .size(let reason)?: refusal = refusal ?? .leftAlone(folder: rule.name, reason: reason)
-                case .other(let reason)?: return .leftAlone(folder: rule.name, reason: reason)
+                case .size(let reason)?: refusal = refusal ?? .excluded(folder: rule.name, reason: reason)
+                case .other(let reason)?: return .excluded(folder: rule.name, reason: reason)
                 }
                 continue
             }
-            refusal = refusal ?? .leftAlone(folder: rule.name, reason: reason)
+            refusal = refusal ?? .excluded(folder: rule.name, reason: reason)
         }
         return refusal ?? .outside
     }
@@ -53,9 +53,9 @@ package enum PathEvaluation: Hashable, Sendable {
     /// the disk.
     ///
     /// - Parameter relative: Below the rule's folder.
-    package static func isLeftOut(_ relative: FilePath, by rule: WatchRule, in folders: SourceFolders) -> Bool {
+    package static func isExcluded(_ relative: FilePath, by rule: WatchRule, in folders: SourceFolders) -> Bool {
         // A disk that is away: the caller keeps waiting.
-        do { return try wayObjection(to: relative, folders[rule.path].open()) != nil } catch { return false }
+        do { return try pathObjection(to: relative, folders[rule.path].open()) != nil } catch { return false }
     }
 
     private static func nameObjection(to relative: FilePath, _ rule: WatchRule) -> String? {
@@ -63,7 +63,7 @@ package enum PathEvaluation: Hashable, Sendable {
         for part in relative.parent.components where TemporaryNames.contains(part) {
             return "is below \(part.display), a hidden or temporary directory"
         }
-        if NameRules(include: rule.include, exclude: rule.exclude, marker: rule.marker).takes(relative) { return nil }
+        if NameRules(include: rule.include, exclude: rule.exclude, marker: rule.marker).matches(relative) { return nil }
         func matches(_ pattern: String) -> Bool {
             let glob = Glob(pattern)
             return glob.matches(glob.isForPaths ? relative : relative.name)
@@ -93,7 +93,7 @@ package enum PathEvaluation: Hashable, Sendable {
         }
         do throws(SystemError) {
             let top = try folder.open()
-            if let reason = try wayObjection(to: relative, top) { return .other(reason) }
+            if let reason = try pathObjection(to: relative, top) { return .other(reason) }
             guard let status = try top.statusIfPresent(at: relative) else { return .other("does not exist") }
             if status.isDirectory { return .other("is a directory: name a file in it") }
             guard status.isRegular else {
@@ -101,7 +101,7 @@ package enum PathEvaluation: Hashable, Sendable {
             }
             if let reason = rule.limits.objection(to: status, now: now) {
                 let words = "is skipped: \(reason)"
-                return rule.limits.takes(size: status.size) ? .other(words) : .size(words)
+                return rule.limits.allows(size: status.size) ? .other(words) : .size(words)
             }
             let wait = rule.limits.wait(for: status, unchanged: .zero, now: now)
             if wait > .zero, let least = rule.limits.minAge {
@@ -120,7 +120,7 @@ package enum PathEvaluation: Hashable, Sendable {
     }
 
     /// The objection on the way from the folder to the file: links, and ignore files.
-    private static func wayObjection(
+    private static func pathObjection(
         to relative: FilePath, _ top: borrowing OpenFolder
     ) throws(SystemError) -> String? {
         var below: FilePath = ""

@@ -43,7 +43,7 @@ package struct WatchState: Hashable, Sendable {
     package var settled = 0
     /// The start of the last finished full scan; `nil` before the first. For a folder that cannot be examined, the last
     /// try.
-    package var lookedSince: MonotonicTime?
+    package var scannedSince: MonotonicTime?
     /// Files that this scan met and that had not settled already, and the new ones among them.
     package var found = 0
     package var fresh = 0

@@ -111,7 +111,7 @@ package final class Watcher: Sendable {
             }
             group.addTask { [self] in
                 for await query in queries {
-                    query.sender.post(.answered(try await isKnown(query.identities)))
+                    query.sender.post(.known(try await isKnown(query.identities)))
                 }
             }
             group.addTask { [self] in

@@ -29,7 +29,7 @@ final class Connections: Sendable {
         /// The time by which it must have an accepted request; `nil` while one is running.
         var deadline: MonotonicTime?
         /// Ends a held-back reply of the connection: otherwise libmicrohttpd would not notice its end.
-        var letGo: (@Sendable () -> Void)?
+        var cancelHold: (@Sendable () -> Void)?
     }
 
     private struct State {
@@ -38,7 +38,7 @@ final class Connections: Sendable {
         /// Running requests of clients behind a trusted proxy.
         var forwarded: [Forwarded: Int] = [:]
         /// Callbacks of connections that were shut down; called without the lock.
-        var letGo: [@Sendable () -> Void] = []
+        var cancelledHolds: [@Sendable () -> Void] = []
         var alarm: (id: Alarms.ID, at: MonotonicTime)?
         var isOver = false
     }
@@ -73,7 +73,7 @@ final class Connections: Sendable {
     func peer(of id: ID) -> WebPeer { state.withLock { $0.open[id]?.peer } ?? WebPeer() }
 
     /// Records that one of its requests was accepted.
-    func admitted(_ id: ID) {
+    func recordAdmitted(_ id: ID) {
         state.withLock { state in
             state.open[id]?.isAdmitted = true
             state.open[id]?.deadline = nil
@@ -81,20 +81,20 @@ final class Connections: Sendable {
     }
 
     /// Records that the reply to its request is held back; `letGo` ends that when the connection has to be closed.
-    func held(_ id: ID, _ letGo: @escaping @Sendable () -> Void) {
+    func recordHeld(_ id: ID, _ letGo: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state in
             guard state.open[id]?.isLeaving == false else { return true }
-            state.open[id]?.letGo = letGo
+            state.open[id]?.cancelHold = letGo
             return false
         }
         if isLate { letGo() }
     }
 
     /// Records that one of its requests is over, and another may come.
-    func requestOver(_ id: ID) {
+    func requestEnded(_ id: ID) {
         let next = clocks.monotonic().advanced(by: limits.idle + limits.headTime)
         state.withLock { state in
-            state.open[id]?.letGo = nil
+            state.open[id]?.cancelHold = nil
             guard let open = state.open[id], open.isAdmitted else { return }
             state.open[id]?.deadline = next
             arm(&state)
@@ -118,26 +118,26 @@ final class Connections: Sendable {
         return WebPeer(address: sender.description)
     }
 
-    enum Taking: Hashable, Sendable {
+    enum PlaceResult: Hashable, Sendable {
         /// Must be returned; `nil` for a client that is not counted.
-        case taken(Forwarded?)
+        case reserved(Forwarded?)
         /// The address has reached its limit.
         case full
     }
 
     /// Takes a place for a request of `sender` over a connection.
-    func take(_ id: ID, for sender: WebPeer, isAdmitted: Bool) -> Taking {
+    func reservePlace(_ id: ID, for sender: WebPeer, isAdmitted: Bool) -> PlaceResult {
         guard sender != peer(of: id), let address = sender.address.flatMap({ IPAddress($0) }), !address.isLoopback
-        else { return .taken(nil) }
+        else { return .reserved(nil) }
         let place = Forwarded(network: Self.network(of: address), isAdmitted: isAdmitted)
         return state.withLock { state in
             guard state.forwarded[place, default: 0] < limits.perAddress else { return .full }
             state.forwarded[place, default: 0] += 1
-            return .taken(place)
+            return .reserved(place)
         }
     }
 
-    func giveBack(_ place: Forwarded) {
+    func releasePlace(_ place: Forwarded) {
         state.withLock { state in
             let count = state.forwarded[place, default: 0]
             state.forwarded[place] = count > 1 ? count - 1 : nil
@@ -177,15 +177,15 @@ final class Connections: Sendable {
         state.open[id]?.isLeaving = true
         state.open[id]?.deadline = nil
         shutdown(open.socket, CInt(SHUT_RDWR))
-        if let letGo = open.letGo { state.letGo.append(letGo) }
-        state.open[id]?.letGo = nil
+        if let letGo = open.cancelHold { state.cancelledHolds.append(letGo) }
+        state.open[id]?.cancelHold = nil
     }
 
     private func changing(_ body: (inout State) -> Void) {
         let letGo = state.withLock { state in
             body(&state)
-            defer { state.letGo = [] }
-            return state.letGo
+            defer { state.cancelledHolds = [] }
+            return state.cancelledHolds
         }
         for letGo in letGo { letGo() }
     }

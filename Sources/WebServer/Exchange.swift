@@ -15,7 +15,7 @@ final class Exchange: @unchecked Sendable {
         /// The reply is known; this many bytes of the body are discarded first, so that the connection can continue.
         case refusing(WebDenial, left: Int)
         /// The reply is being made, or held back; the connection is suspended. `early`: the body is still arriving.
-        case asked(early: Bool)
+        case awaitingReply(early: Bool)
         /// The reply was sent in the middle of the body; this many bytes of the rest are discarded, then the connection
         /// is closed.
         case cutShort(left: Int)
@@ -49,7 +49,7 @@ final class Exchange: @unchecked Sendable {
     private var limit = 0
     /// Until it has been told of its end.
     private var sink: (any BodySink)?
-    private var isSunk = false
+    private var isBodyInSink = false
     private var stream: BodyStream?
     /// Until the request is over.
     private var place: Connections.Forwarded?
@@ -73,14 +73,14 @@ final class Exchange: @unchecked Sendable {
             return begin(connection, method: method, version: version)
         case .receiving where size.pointee > 0:
             let piece = UnsafeRawBufferPointer(start: body, count: size.pointee)
-            if let stream { return pour(piece, into: stream, connection, size) }
-            return take(piece, connection, size)
+            if let stream { return append(piece, into: stream, connection, size) }
+            return receiveBody(piece, connection, size)
         case .receiving:
             if let stream { return end(stream, connection) }
-            return ask(connection, early: false)
+            return startReply(connection, early: false)
         case .refusing(let denial, let left):
             return swallow(before: denial, left: left, connection, size)
-        case .asked(let early):
+        case .awaitingReply(let early):
             // Resumed without a reply: the server stops.
             guard let reply = shared.withLock({ $0.reply }) else { return false }
             return early && size.pointee > 0 ? cutShort(with: reply, connection, size) : queue(reply, connection)
@@ -95,9 +95,9 @@ final class Exchange: @unchecked Sendable {
     }
 
     /// The request is over: answered, or its client or the server has gone.
-    func over() {
+    func requestEnded() {
         serverState.leave(self)
-        if let place { serverState.connections.giveBack(place) }
+        if let place { serverState.connections.releasePlace(place) }
         place = nil
         sink?.ended(complete: false)
         sink = nil
@@ -144,7 +144,8 @@ final class Exchange: @unchecked Sendable {
             request.peer = serverState.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"])
             let denial = serverState.service.denial(of: request)
             guard
-                case .taken(let place) = serverState.connections.take(id, for: request.peer, isAdmitted: denial == nil)
+                case .reserved(let place) = serverState.connections.reservePlace(
+                    id, for: request.peer, isAdmitted: denial == nil)
             else {
                 var reply = serverState.service.refusal(429, "too many requests from this address are in progress")
                 reply.headers.append(("Retry-After", "10"))
@@ -152,7 +153,7 @@ final class Exchange: @unchecked Sendable {
             }
             self.place = place
             if let denial { return refuse(denial, headers: request.headers, connection) }
-            serverState.connections.admitted(id)
+            serverState.connections.recordAdmitted(id)
             return serve(request, connection)
         }
     }
@@ -168,9 +169,9 @@ final class Exchange: @unchecked Sendable {
             }
         case .sink(let sink):
             self.sink = sink
-            isSunk = true
+            isBodyInSink = true
         case .stream(let patience):
-            let stream = BodyStream { [weak self] in self?.goOn() }
+            let stream = BodyStream { [weak self] in self?.resumeReading() }
             self.stream = stream
             let streaming = Suspended(connection: connection)
             shared.withLock { $0.streaming = streaming }
@@ -214,7 +215,7 @@ final class Exchange: @unchecked Sendable {
             try? await Alarms.shared.sleep(for: denial.delay)
             return denial.reply
         }
-        if isHeld { serverState.connections.held(.init(connection)) { [weak self] in self?.release() } }
+        if isHeld { serverState.connections.recordHeld(.init(connection)) { [weak self] in self?.release() } }
         return isHeld
     }
 
@@ -225,7 +226,7 @@ final class Exchange: @unchecked Sendable {
 
     // MARK: Body
 
-    private func take(
+    private func receiveBody(
         _ piece: UnsafeRawBufferPointer, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
         if let sink {
@@ -235,7 +236,7 @@ final class Exchange: @unchecked Sendable {
             }
             self.sink = nil
             // The bytes stay unread, so that libmicrohttpd calls again as soon as there is a reply.
-            return ask(connection, early: true)
+            return startReply(connection, early: true)
         }
         guard collected.count + piece.count <= limit else {
             collected = []
@@ -247,7 +248,7 @@ final class Exchange: @unchecked Sendable {
     }
 
     /// Bytes without space stay unread, and libmicrohttpd calls again with them.
-    private func pour(
+    private func append(
         _ piece: UnsafeRawBufferPointer, into stream: BodyStream, _ connection: OpaquePointer,
         _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
@@ -277,7 +278,7 @@ final class Exchange: @unchecked Sendable {
 
     private func end(_ stream: BodyStream, _ connection: OpaquePointer) -> Bool {
         if serverState.isClosing { return false }
-        phase = .asked(early: false)
+        phase = .awaitingReply(early: false)
         let suspended = Suspended(connection: connection)
         let (reply, isCutShort) = shared.withLock { shared -> (WebReply?, Bool) in
             if let reply = shared.reply { return (reply, shared.isCutShort) }
@@ -294,7 +295,7 @@ final class Exchange: @unchecked Sendable {
     }
 
     /// There is space for more of a streamed body. Called by the task that reads it.
-    private func goOn() {
+    private func resumeReading() {
         shared.withLock { shared in
             guard !shared.isComplete, let suspended = shared.suspended else { return }
             shared.suspended = nil
@@ -302,11 +303,11 @@ final class Exchange: @unchecked Sendable {
         }
     }
 
-    private func ask(_ connection: OpaquePointer, early: Bool) -> Bool {
+    private func startReply(_ connection: OpaquePointer, early: Bool) -> Bool {
         guard let request, !serverState.isClosing else { return false }
         sink?.ended(complete: true)
         sink = nil
-        let body: ReceivedBody = isSunk ? .sunk : .collected(collected)
+        let body: ReceivedBody = isBodyInSink ? .sunk : .collected(collected)
         collected = []
         let service = serverState.service
         return suspend(connection, early: early) { await service.reply(to: request, body: body) }
@@ -317,7 +318,7 @@ final class Exchange: @unchecked Sendable {
         _ connection: OpaquePointer, early: Bool, until reply: @escaping @Sendable () async -> WebReply
     ) -> Bool {
         if serverState.isClosing { return false }
-        phase = .asked(early: early)
+        phase = .awaitingReply(early: early)
         let suspended = Suspended(connection: connection)
         shared.withLock { shared in
             MHD_suspend_connection(suspended.connection)

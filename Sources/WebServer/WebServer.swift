@@ -142,6 +142,6 @@ private func forgetRequest(
     guard let pointer = request?.pointee else { return }
     request?.pointee = nil
     let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
-    exchange.over()
-    if let connection { exchange.serverState.connections.requestOver(.init(connection)) }
+    exchange.requestEnded()
+    if let connection { exchange.serverState.connections.requestEnded(.init(connection)) }
 }

@@ -105,7 +105,7 @@ struct ConfigFuzzTests {
                 try Self.check(loaded, round)
                 let shown = EffectiveConfiguration(loaded).yaml
                 if files.allSatisfy({ Self.isSecretWhereItStands($0.bytes) }) {
-                    try round.expect(!stands(Self.canary, in: shown), "the message shows the secret:\n\(shown)")
+                    try round.expect(!occurs(Self.canary, in: shown), "the message shows the secret:\n\(shown)")
                 }
                 try round.expect(
                     shown.split(separator: "\n").allSatisfy { printable(String($0)) == $0 },
@@ -135,7 +135,7 @@ struct ConfigFuzzTests {
         let hidesSecret = files.allSatisfy { isSecretWhereItStands($0.bytes) }
         for problem in problems {
             if hidesSecret {
-                try round.expect(!stands(canary, in: problem.description), "the message shows the secret: \(problem)")
+                try round.expect(!occurs(canary, in: problem.description), "the message shows the secret: \(problem)")
             }
             let shown = problem.key + problem.text
             try round.expect(printable(shown) == shown, "the message has control characters: \(printable(shown))")
@@ -177,8 +177,8 @@ struct ConfigFuzzTests {
 
     private static func isSecretWhereItStands(_ bytes: [UInt8]) -> Bool {
         let text = String(decoding: bytes, as: UTF8.self)
-        guard stands(canary, in: text) else { return true }
-        return !stands(canary, in: text.replacing("    token:\n      literal: \"\(canary)\"", with: ""))
+        guard occurs(canary, in: text) else { return true }
+        return !occurs(canary, in: text.replacing("    token:\n      literal: \"\(canary)\"", with: ""))
     }
 
     /// Properties that every module relies on without checking again.

@@ -115,8 +115,8 @@ struct OverlapTests {
             ("a*c*e", "abcde", true),
         ])
     func meeting(_ a: String, _ b: String, _ expected: Bool) {
-        #expect(Globs.mayMeet(a, b) == expected)
-        #expect(Globs.mayMeet(b, a) == expected)
+        #expect(Globs.mayOverlap(a, b) == expected)
+        #expect(Globs.mayOverlap(b, a) == expected)
     }
 
     @Test("a single destination is a list of one")

@@ -123,7 +123,7 @@ struct SettingsTests {
             settings.destinations[0].policy.beforeUpload == BeforeUpload(command: ["/bin/may"], timeout: .seconds(10)))
         #expect(settings.policy.beforeUpload == BeforeUpload(command: ["/bin/all"], timeout: .seconds(2)))
         #expect(settings.beforeUploads.map(\.place) == ["policy", "folder door", "destinations.nas"])
-        #expect(settings.asksBeforeUploads)
+        #expect(settings.hasBeforeUploadRules)
     }
 
     @Test("`busy` is accepted in three places, as a file or a command with its times")

@@ -9,7 +9,7 @@ struct HookQueueTests {
     private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
     private let wall = WallTime(milliseconds: 1_800_000_000_000)
 
-    private func line(_ uploads: [String?], retry: Backoff = Hook.patience) -> HookQueue {
+    private func line(_ uploads: [String?], retry: Backoff = Hook.defaultBackoff) -> HookQueue {
         var line = HookQueue(Hook(name: "h", target: .command(["/x"]), retry: retry))
         line.add(
             uploads.enumerated().map { index, upload in
@@ -106,7 +106,7 @@ struct HookQueueTests {
         #expect((count, isNew) == (2, true))
         let again = line.drop([3, 4])
         #expect((again.count, again.isNew) == (1, false))
-        #expect(line.dropped == 3)
+        #expect(line.droppedCount == 3)
         #expect(line.waiting.count == HookQueue.capacity - 3)
     }
 

@@ -27,7 +27,7 @@ private final class TickingClocks: Clocks {
 struct SchedulerTests {
     @Test(
         "a file that the server always refuses does not stop other uploads, whatever the error",
-        arguments: [Remedy.giveUp, .again(after: nil), .refused(after: nil), .holdDestination(after: nil)])
+        arguments: [Remedy.failUpload, .retry(after: nil), .refused(after: nil), .holdDestination(after: nil)])
     func poisoned(_ remedy: Remedy) async throws {
         let scene = try await DaemonScene()
         scene.remote.set(.fail(remedy), for: "poisoned")
@@ -37,7 +37,7 @@ struct SchedulerTests {
         try await scene.reach(.completed, good)
         #expect(scene.remote.objects.count == 5)
         // Only a refusal is final: failures that may pass are tried again.
-        if remedy == .giveUp { try await scene.reach(.failed, [bad]) }
+        if remedy == .failUpload { try await scene.reach(.failed, [bad]) }
         #expect(try await scene.state(bad) != .completed)
         try await scene.stop()
     }
@@ -45,7 +45,7 @@ struct SchedulerTests {
     @Test("a wait that ends during a scheduler cycle still wakes the scheduler")
     func waitEndsMeanwhile() async throws {
         let scene = try await DaemonScene(clocks: TickingClocks(step: .milliseconds(4)))
-        scene.remote.standard = .fail(.again(after: nil))
+        scene.remote.standard = .fail(.retry(after: nil))
         // The upload is alone, because the end of another one would wake the scheduler too.
         let id = try await scene.add("a")
         try await eventually("the upload has been tried 40 times") { scene.remote.began.count >= 40 }
@@ -111,7 +111,7 @@ struct SchedulerTests {
     @Test(
         "retry starts a waiting upload at once, in the same generation, whatever its wait and its cause",
         arguments: [
-            Remedy.again(after: .seconds(3600)), .refused(after: .seconds(3600)), .pending(after: .seconds(3600)),
+            Remedy.retry(after: .seconds(3600)), .refused(after: .seconds(3600)), .pending(after: .seconds(3600)),
             .holdDestination(after: nil),
             .authenticate,
         ])
@@ -231,7 +231,7 @@ struct UploadCommandTests {
     @Test("retry of a failed upload starts again, from the source if the copy is gone")
     func retryFailed() async throws {
         let scene = try await DaemonScene()
-        scene.remote.standard = .fail(.giveUp)
+        scene.remote.standard = .fail(.failUpload)
         let id = try await scene.add("a")
         try await scene.reach(.failed, [id])
         scene.remote.letGo()

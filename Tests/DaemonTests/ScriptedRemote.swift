@@ -170,7 +170,7 @@ final class ScriptedRemote: Destination {
             throw UploadError(Self.failure, remedy: remedy)
         }
         if case .failNamed(let remedy) = act {
-            if let mediaID { try await reporter.named(mediaID) }
+            if let mediaID { try await reporter.recordName(mediaID) }
             throw UploadError(Self.failure, remedy: remedy)
         }
         if case .waitOpening = act { await signal.wait() }
@@ -184,7 +184,7 @@ final class ScriptedRemote: Destination {
             checkpoint["object"] = "\(number)"
             try await reporter.record(checkpoint)
         }
-        if let mediaID { try await reporter.named(mediaID) }
+        if let mediaID { try await reporter.recordName(mediaID) }
         if let renewal = state.withLock({ $0.renewal.take() }) { try await reporter.credential(renewal) }
         reporter.entered(.uploading)
         if case .waitUploading = act { await signal.wait() }
@@ -213,7 +213,7 @@ final class ScriptedRemote: Destination {
     ) async throws {
         var checkpoint = checkpoint
         for part in (checkpoint["parts"].flatMap { Int($0) } ?? 0)..<4 {
-            if reporter.isToPause { throw CancellationError() }
+            if reporter.shouldPause { throw CancellationError() }
             state.withLock { $0.parts.append(part) }
             await signal.wait()
             try Task.checkCancellation()
@@ -267,7 +267,7 @@ final class ScriptedRemote: Destination {
         var made: [String: RemoteObject] = [:]
         let leftOut = Set(zip(orders, acts).filter { if case .leaveOut = $0.1 { true } else { false } }.map(\.0.id))
         for order in plain
-        where held.contains(order.id) && !leftOut.contains(order.id) && !reporter.isToPause(order.id) {
+        where held.contains(order.id) && !leftOut.contains(order.id) && !reporter.shouldPause(order.id) {
             reporter.spent(order.id, order.file.size)
             made[order.id] = RemoteObject(id: nil, url: nil, verifiedBy: "script")
         }
@@ -301,7 +301,7 @@ final class ScriptedRemote: Destination {
     func hideSpace() { state.withLock { ($0.tellsSpace, $0.isUnreachable) = (true, true) } }
     /// The number of queries so far.
     var looks: Int { state.withLock { $0.looks } }
-    var tellsSpace: Bool { state.withLock { $0.tellsSpace } }
+    var reportsSpace: Bool { state.withLock { $0.tellsSpace } }
 
     func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let (space, isUnreachable) = state.withLock { state in

@@ -56,7 +56,7 @@ struct NotifyTests {
         let path = folder.path.appending("notify")
         let supervisor = Supervisor(path)
         let notify = Notify(socket: path.display)
-        #expect(notify.isHeard)
+        #expect(notify.isEnabled)
         notify.ready("watching 2 folders")
         notify.status("a\nREADY=0")
         notify.stopping()
@@ -70,7 +70,7 @@ struct NotifyTests {
     func noSupervisor(_ socket: String?) {
         let notify = Notify(socket: socket)
         notify.ready("x")
-        #expect(notify.isHeard == (socket == "/nowhere/at/all"))
+        #expect(notify.isEnabled == (socket == "/nowhere/at/all"))
     }
 }
 

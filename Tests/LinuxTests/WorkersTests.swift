@@ -105,7 +105,7 @@ struct WorkersTests {
     @Test("a queue returns its items in order, however it grows and shrinks")
     func line() {
         var dice = Dice(seed: 7)
-        var line = Line<Int>(), reference: [Int] = []
+        var line = FIFO<Int>(), reference: [Int] = []
         for number in 0..<20_000 {
             if Bool.random(using: &dice) || number % 5000 < 400 {
                 line.append(number)

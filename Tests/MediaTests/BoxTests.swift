@@ -15,7 +15,7 @@ struct BoxTests {
         let behind = Int64(opening.count) + (6 << 30)
         let file = FakeFile(
             size: behind + Int64(movie.count), [(0, opening), (Int64(opening.count), data), (behind, movie)])
-        #expect(try file.verdict() == .whole(.mp4))
+        #expect(try file.verdict() == .complete(.mp4))
         #expect(file.asked.withLock { $0.bytes } < 10_000)
         let short = FakeFile(size: behind - 1, [(0, opening), (Int64(opening.count), data)])
         #expect(try short.verdict().reason == "ends 1 B before its box 'mdat' does")
@@ -26,7 +26,7 @@ struct BoxTests {
     @Test("data without a size extends to the end: complete after its 'moov', incomplete without one")
     func open() throws {
         let data = big(0, 4) + Array("mdat".utf8) + [1, 2, 3]
-        #expect(try FakeFile(opening + movie + data).verdict() == .whole(.mp4))
+        #expect(try FakeFile(opening + movie + data).verdict() == .complete(.mp4))
         #expect(try FakeFile(opening + data).verdict().isNotWhole)
     }
 
@@ -35,18 +35,18 @@ struct BoxTests {
         let head = opening + box("moov", box("mvex"))
         #expect(try FakeFile(head).verdict().reason == "has no fragment yet")
         #expect(try FakeFile(head + box("moof")).verdict().reason == "has no data for its last fragment")
-        #expect(try FakeFile(head + box("moof") + box("mdat", [1])).verdict() == .whole(.mp4))
+        #expect(try FakeFile(head + box("moof") + box("mdat", [1])).verdict() == .complete(.mp4))
     }
 
     @Test("stills and stream segments have no 'moov'")
     func relatives() throws {
-        #expect(try FakeFile(box("ftyp", Array("heic".utf8)) + box("meta") + box("mdat")).verdict() == .whole(.mp4))
-        #expect(try FakeFile(box("styp") + box("moof") + box("mdat", [1])).verdict() == .whole(.mp4))
+        #expect(try FakeFile(box("ftyp", Array("heic".utf8)) + box("meta") + box("mdat")).verdict() == .complete(.mp4))
+        #expect(try FakeFile(box("styp") + box("moof") + box("mdat", [1])).verdict() == .complete(.mp4))
     }
 
     @Test("older QuickTime files start with their data")
     func old() throws {
-        #expect(try FakeFile(box("mdat", [1, 2]) + movie).verdict() == .whole(.mp4))
+        #expect(try FakeFile(box("mdat", [1, 2]) + movie).verdict() == .complete(.mp4))
         #expect(try FakeFile(movie).verdict().reason == "has no 'mdat' yet")
         #expect(try FakeFile(box("wide") + box("mdat", [1, 2])).verdict().isNotWhole)
     }
@@ -62,7 +62,7 @@ struct BoxTests {
     func many() throws {
         let file = FakeFile(opening + (0..<60_000).flatMap { _ in box("free") } + movie)
         #expect(try file.verdict() == .tooLong(.mp4))
-        #expect(file.asked.withLock { $0.bytes } <= Pieces.bytes)
+        #expect(file.asked.withLock { $0.bytes } <= Pieces.maxBytes)
     }
 }
 
@@ -79,7 +79,7 @@ struct RIFFTests {
         let index = list("strl", chunk("strh", [1, 2, 3]) + chunk("indx", [0, 0]))
         let first = list("AVI ", header(promisesIndex: true, index) + list("movi", [1, 2, 3, 4]), as: "RIFF")
         let second = list("AVIX", list("movi", [5, 6]), as: "RIFF")
-        #expect(try FakeFile(first + second).verdict() == .whole(.avi))
+        #expect(try FakeFile(first + second).verdict() == .complete(.avi))
         #expect(try FakeFile(first + second.dropLast()).verdict().reason == "ends 1 B before its RIFF does")
         #expect(try FakeFile(first + Array("AVIX".utf8)).verdict().isNotWhole)
     }
@@ -89,9 +89,9 @@ struct RIFFTests {
         func file(_ promises: Bool, _ index: [UInt8]) -> FakeFile {
             FakeFile(list("AVI ", header(promisesIndex: promises) + list("movi", [1, 2]) + index, as: "RIFF"))
         }
-        #expect(try file(true, chunk("idx1", [])).verdict() == .whole(.avi))
+        #expect(try file(true, chunk("idx1", [])).verdict() == .complete(.avi))
         #expect(try file(true, []).verdict().reason == "has no index yet")
-        #expect(try file(false, []).verdict() == .whole(.avi))
+        #expect(try file(false, []).verdict() == .complete(.avi))
     }
 
     @Test("a file without its lists is incomplete")
@@ -111,9 +111,9 @@ struct JPEGTests {
     @Test("bytes after the picture are no fault, near or far")
     func trailing() throws {
         let film = [UInt8](repeating: 7, count: 300_000)
-        #expect(try FakeFile(start + [1, 2, 3] + end).verdict() == .whole(.jpeg))
-        #expect(try FakeFile(start + [1, 2, 3] + end + [0, 0]).verdict() == .whole(.jpeg))
-        #expect(try FakeFile(start + [1, 2, 3] + end + film).verdict() == .whole(.jpeg))
+        #expect(try FakeFile(start + [1, 2, 3] + end).verdict() == .complete(.jpeg))
+        #expect(try FakeFile(start + [1, 2, 3] + end + [0, 0]).verdict() == .complete(.jpeg))
+        #expect(try FakeFile(start + [1, 2, 3] + end + film).verdict() == .complete(.jpeg))
     }
 
     @Test("a picture without an end is incomplete, and a marker within its header is no end")
@@ -127,7 +127,8 @@ struct JPEGTests {
     @Test("an end that spans two reads is found", arguments: [65_523, 65_535, 65_536, 131_071])
     func border(_ length: Int) throws {
         let filler = [UInt8](repeating: 7, count: length)
-        #expect(try FakeFile(start + filler + end + [UInt8](repeating: 7, count: 200_000)).verdict() == .whole(.jpeg))
+        #expect(
+            try FakeFile(start + filler + end + [UInt8](repeating: 7, count: 200_000)).verdict() == .complete(.jpeg))
     }
 
     @Test("much data without an end gives no verdict")

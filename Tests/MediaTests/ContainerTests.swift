@@ -122,7 +122,7 @@ struct ContainerTests {
     func onDisk() throws {
         let folder = TemporaryFolder()
         let path = try folder.write("clip.mkv", Recordings.read("whole/video.mkv"))
-        #expect(try Container.verdict(of: Pieces(path: path), named: path.name) == .whole(.matroska))
+        #expect(try Container.verdict(of: Pieces(path: path), named: path.name) == .complete(.matroska))
         #expect(throws: SystemError.self) { try Pieces(path: folder.path.appending("none")) }
     }
 }

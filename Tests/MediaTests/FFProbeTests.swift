@@ -87,7 +87,7 @@ struct FFProbeTests {
             "/bin/sh", "-c", #"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#, "sh", program.display, script,
         ]
         _ = try Program(words: words.map { Array($0.utf8) }, environment: [], folder: "/")
-            .answer(atMost: 100, within: .seconds(60))
+            .collectOutput(atMost: 100, within: .seconds(60))
         return FFProbe(program: program, patience: patience)
     }
 }

@@ -119,7 +119,7 @@ struct MediaFactsTests {
         "a length fits into a name",
         arguments: zip([0, 999, 42_000, 185_000, 3_723_999], ["0s", "0s", "42s", "3m05s", "1h02m03s"]))
     func lasting(_ milliseconds: Int64, _ text: String) {
-        #expect(MediaFacts(duration: milliseconds).lasting == text)
+        #expect(MediaFacts(duration: milliseconds).durationText == text)
     }
 }
 

@@ -62,9 +62,9 @@ final class FakeFile: Sendable {
 }
 
 extension Container.Verdict {
-    var isWhole: Bool { if case .whole = self { true } else { false } }
-    var isNotWhole: Bool { if case .notWhole = self { true } else { false } }
-    var reason: String? { if case .notWhole(_, let reason) = self { reason } else { nil } }
+    var isWhole: Bool { if case .complete = self { true } else { false } }
+    var isNotWhole: Bool { if case .incomplete = self { true } else { false } }
+    var reason: String? { if case .incomplete(_, let reason) = self { reason } else { nil } }
 }
 
 /// A box with its size and its content.

@@ -18,26 +18,26 @@ struct AddressCacheTests {
         }
         for _ in 1...3 { #expect(try await book.addresses(of: "a.test", NameServers()) == addresses) }
         #expect(asked.load(ordering: .relaxed) == 1)
-        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 150, received: 240))
-        #expect(book.takeOwed(for: "a.test") == .none)
+        #expect(book.removeOwed(for: "a.test") == Spending(bytes: 150, received: 240))
+        #expect(book.removeOwed(for: "a.test") == .none)
         book.forget()
         _ = try await book.addresses(of: "a.test", NameServers())
         _ = try await book.addresses(of: "a.test", NameServers(), isFresh: true)
         #expect(asked.load(ordering: .relaxed) == 3)
-        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 300, received: 480))
+        #expect(book.removeOwed(for: "a.test") == Spending(bytes: 300, received: 480))
     }
 
     @Test("failed queries are charged too")
     func inVain() async throws {
         let book = AddressCache { _, _ in throw NameQuestion.Failure.unknown("nobody knows", Spending(bytes: 90)) }
         await #expect(throws: NameQuestion.Failure.self) { try await book.addresses(of: "a.test", NameServers()) }
-        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 90))
+        #expect(book.removeOwed(for: "a.test") == Spending(bytes: 90))
     }
 
     @Test("interrupted queries are charged too")
     func brokenOff() async throws {
         let book = AddressCache { _, _ in throw NameQuestion.Failure.cancelled(Spending(bytes: 90)) }
         await #expect(throws: CancellationError.self) { try await book.addresses(of: "a.test", NameServers()) }
-        #expect(book.takeOwed(for: "a.test") == Spending(bytes: 90))
+        #expect(book.removeOwed(for: "a.test") == Spending(bytes: 90))
     }
 }

@@ -39,7 +39,7 @@ struct HookSenderTests {
         let out = folder.path.appending("out")
         let target = try script(
             "cat > \(out.display); echo \"$1\" >> \(out.display); env | cut -d= -f1 >> \(out.display)")
-        #expect(await tell(target) == .told("it ended with exit status 0"))
+        #expect(await tell(target) == .delivered("it ended with exit status 0"))
         let lines = String(decoding: try Files.read(out), as: UTF8.self).split(separator: "\n")
         #expect(lines.prefix(2) == ["{\"type\":\"completed\"}", "one two"])
         let known = Program.plainEnvironment.map { $0.prefix { $0 != "=" } } + ["PWD", "SHLVL", "_", "OLDPWD"]
@@ -53,7 +53,7 @@ struct HookSenderTests {
         let long = Notice(id: "x", body: [UInt8](repeating: 0x61, count: 1 << 20))
         #expect(
             await sender.deliver(long, by: HookDelivery(try script("exit 0")), within: .seconds(30))
-                == .told("it ended with exit status 0"))
+                == .delivered("it ended with exit status 0"))
     }
 
     @Test("another exit status is retried, with the last output and without its password")
@@ -61,7 +61,7 @@ struct HookSenderTests {
         let telling = await tell(try script("echo first >&2; echo 'no way: password=hunter2' >&2; exit 3"))
         #expect(
             telling
-                == .again("it ended with exit status 3: no way: password=***", code: "status 3", after: nil))
+                == .retry("it ended with exit status 3: no way: password=***", code: "status 3", after: nil))
     }
 
     @Test("a hanging command is killed at its time-out, with all its children")
@@ -70,7 +70,7 @@ struct HookSenderTests {
         let clock = ContinuousClock()
         let start = clock.now
         let telling = await tell(try script("sleep 1000 & echo $! > \(mark.display); wait"), within: .milliseconds(500))
-        #expect(telling == .again("it did not end within its `timeout` and was stopped", code: "timeout", after: nil))
+        #expect(telling == .retry("it did not end within its `timeout` and was stopped", code: "timeout", after: nil))
         #expect(start.duration(to: clock.now) < .seconds(10 * Patience.factor))
         let pid = String(decoding: try Files.read(mark), as: UTF8.self).filter { $0 != "\n" }
         try await eventually("the child of the command has ended") {
@@ -91,7 +91,7 @@ struct HookSenderTests {
     @Test("a missing program is reported")
     func missing() async {
         let telling = await tell(.command(["/nowhere/tell"]))
-        #expect(telling == .again("it cannot be started: No such file or directory", code: "start", after: nil))
+        #expect(telling == .retry("it cannot be started: No such file or directory", code: "start", after: nil))
     }
 
     @Test("an address gets the event, its id, the time, the signature of all three, and configured headers")
@@ -112,7 +112,7 @@ struct HookSenderTests {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
         let web = WebHook(
             url: server.url + "/hook?a=b", headers: ["Authorization": .literal("Bearer abc")], secret: .literal(secret))
-        #expect(await tell(.web(web)) == .told("\(server.url) answered 204"))
+        #expect(await tell(.web(web)) == .delivered("\(server.url) answered 204"))
         let got = seen.withLock { $0 }
         #expect(got.line == "POST /hook?a=b")
         #expect((got.type, got.id, got.token) == ("application/json", "sluice-1-2", "Bearer abc"))
@@ -133,9 +133,9 @@ struct HookSenderTests {
         let server = try FakeServer { $0.reply(status, [("Retry-After", "7"), ("Location", "http://127.0.0.1:1/")]) }
         let telling = await tell(.web(WebHook(url: server.url)))
         switch telling {
-        case .told: #expect(verdict == "told")
+        case .delivered: #expect(verdict == "told")
         case .refused: #expect(verdict == "refused")
-        case .again(_, _, let after):
+        case .retry(_, _, let after):
             #expect(verdict == "again")
             #expect(after == (status < 400 ? nil : .seconds(7)))
         case .stopped: Issue.record("the delivery was stopped")
@@ -153,7 +153,7 @@ struct HookSenderTests {
         for (url, code) in [(silent.url, "timedOut"), (gone.url, "connect")] {
             let web = WebHook(
                 url: url + "/secretpath", headers: ["X-Key": .literal("hunter2hunter2")], secret: .literal("hunter3"))
-            guard case .again(let text, let told, nil) = await tell(.web(web), within: .milliseconds(800)) else {
+            guard case .retry(let text, let told, nil) = await tell(.web(web), within: .milliseconds(800)) else {
                 Issue.record("the delivery is not tried again")
                 continue
             }
@@ -161,7 +161,7 @@ struct HookSenderTests {
             #expect(told == code || ["stalled", "reset"].contains(told), "\(told)")
         }
         let web = WebHook(url: silent.url, secret: .file("/nowhere/secret"))
-        guard case .again(let text, "secret", nil) = await tell(.web(web)) else {
+        guard case .retry(let text, "secret", nil) = await tell(.web(web)) else {
             Issue.record("the delivery is not tried again")
             return
         }

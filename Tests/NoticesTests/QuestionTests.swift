@@ -65,7 +65,7 @@ struct QuestionTests {
 
     private func ask(_ script: String, _ timeout: Duration = .seconds(20)) async throws -> BeforeUpload.Answer {
         let rule = BeforeUpload(command: ["/bin/sh", "-c", script], timeout: timeout)
-        return try await Question.ask(rule, about: Array("{\"id\":\"x\"}\n".utf8))
+        return try await Question.run(rule, about: Array("{\"id\":\"x\"}\n".utf8))
     }
 
     @Test("the program reads the upload, and its exit status and time count")

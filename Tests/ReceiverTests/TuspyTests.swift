@@ -33,9 +33,9 @@ struct TuspyTests {
                 [script.display, "http://127.0.0.1:\(inbox.port)/files/", source.display, "300000"],
                 output: inbox.temporary.path.appending("out"), errors: inbox.temporary.path.appending("err"))
             let ending = try await child.end(within: .seconds(60))
-            let errors = try child.complained()
+            let errors = try child.standardError()
             #expect(ending == .status(0), "\(errors)")
-            #expect(try child.printed() == "resumes at 300000\n")
+            #expect(try child.standardOutput() == "resumes at 300000\n")
             #expect(try inbox.content("from python ä.bin") == content)
             #expect(try inbox.unfinished() == 0)
         }

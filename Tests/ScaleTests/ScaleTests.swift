@@ -52,7 +52,7 @@ private struct Scene {
             #expect(try await store.read { try $0.uploads.rows(key: "no such key") }.isEmpty)
             _ = try await store.read { try $0.failures.of(any.upload.id) }
             let waiting = try #require(try await store.rows(Self.filter { $0.states = [.queued] }).first)
-            _ = try await store.read { try $0.uploads.twin(waiting.upload, sha256: noise(32)) }
+            _ = try await store.read { try $0.uploads.duplicate(waiting.upload, sha256: noise(32)) }
         }
         try await part("scan") { try await scan() }
         try await part("claim") {
@@ -95,7 +95,7 @@ private struct Scene {
                 .local, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
             try await store.write {
                 try $0.attempts.finish(
-                    claim.upload.id, .again(failure, until: SystemClocks().monotonic().advanced(by: .seconds(3600))))
+                    claim.upload.id, .retry(failure, until: SystemClocks().monotonic().advanced(by: .seconds(3600))))
             }
             #expect(try await store.read { try $0.waits.next(after: MonotonicTime(nanoseconds: 0)) } != nil)
             _ = try await store.rows(Self.filter { $0.isHeld = true })
@@ -153,13 +153,13 @@ private struct Scene {
     /// Known files and new ones, in the query of a scan.
     private func scan() async throws {
         let known = try await store.rows(Self.filter { $0.limit = 50 }).map(\.asset.identity)
-        #expect(try await store.known(known).allSatisfy { $0 })
+        #expect(try await store.areKnown(known).allSatisfy { $0 })
         let new = known.map { identity in
             var identity = identity
             identity.relative = FilePath("new/\(identity.relative)")
             return identity
         }
-        #expect(try await store.known(new).allSatisfy { !$0 })
+        #expect(try await store.areKnown(new).allSatisfy { !$0 })
     }
 
     private func arrive() async throws {

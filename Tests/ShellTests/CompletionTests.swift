@@ -140,7 +140,7 @@ struct ShellCompletionTests {
             },
             output: folder.path.appending("out"), errors: folder.path.appending("err"))
         _ = try await child.end(within: .seconds(40))
-        let lines = try child.printed().split { $0.isNewline }
+        let lines = try child.standardOutput().split { $0.isNewline }
         return lines.compactMap { line in
             guard let start = line.firstRange(of: "<<"), let end = line.firstRange(of: "|>>") else { return nil }
             return String(line[start.upperBound..<end.lowerBound])
@@ -201,9 +201,9 @@ struct ShellCompletionTests {
                 "LD_LIBRARY_PATH": (fish.root ?? "") + "/usr/lib/x86_64-linux-gnu", "LC_ALL": "C.UTF-8",
             ], output: folder.path.appending("out"), errors: folder.path.appending("err"))
         let ending = try await child.end(within: .seconds(40))
-        let complaint = try child.complained()
+        let complaint = try child.standardError()
         #expect(ending == .status(0), "\(complaint)")
-        let answers = try child.printed().split(separator: "---\n", omittingEmptySubsequences: false)
+        let answers = try child.standardOutput().split(separator: "---\n", omittingEmptySubsequences: false)
         for ((keys, words), answer) in zip(asked, answers) {
             let offered = answer.split(separator: "\n").map { $0.prefix { $0 != "\t" } }
             let fits = offered.contains { offer in words.contains { $0 == offer || offer.hasSuffix($0) } }

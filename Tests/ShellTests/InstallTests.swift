@@ -77,7 +77,7 @@ struct InstallTests {
         let ending = try await child.end(within: .seconds(20))
         let told = String(decoding: try Files.read(folder.path.appending("told")), as: UTF8.self)
         return (
-            ending, try child.printed() + child.complained(), told.split(separator: "\n").map(String.init)
+            ending, try child.standardOutput() + child.standardError(), told.split(separator: "\n").map(String.init)
         )
     }
 

@@ -56,7 +56,7 @@ struct ProcessTests {
         for closed in ["> /dev/full", ">&-"] {
             let child = try start(["completions", "bash"], closed: closed)
             #expect(try await child.end(within: .seconds(20)) == .status(1))
-            #expect(try child.complained().contains("the output could not be written"))
+            #expect(try child.standardError().contains("the output could not be written"))
         }
         #expect(try await start(["completions", "bash"], closed: "| :").end(within: .seconds(20)) == .status(0))
     }
@@ -66,7 +66,7 @@ struct ProcessTests {
         let none = folder.path.appending("none.yaml").display
         let add = try start(["add", "-", "--name", "a", "--socket", none], closed: "<&-")
         #expect(try await add.end(within: .seconds(20)) == .status(64))
-        #expect(try add.complained().contains("standard input is closed"))
+        #expect(try add.standardError().contains("standard input is closed"))
         let into = folder.path.appending("in")
         let receiver = try start(
             ["receive", "--listen", "127.0.0.1:0", "--into", into.display], closed: "<&- >&- 2>&-")
@@ -99,12 +99,14 @@ struct ProcessTests {
         let fixture = try DaemonFixture(source: .keep, binary: binary)
         fixture.destination = "http://127.0.0.1:1/"
         try fixture.startDaemon()
-        try await eventually("the daemon answers", every: .milliseconds(50)) { try await fixture.ask("status") != nil }
+        try await eventually("the daemon answers", every: .milliseconds(50)) {
+            try await fixture.runVerb("status") != nil
+        }
         let events = try start(["events", "--since", "0", "--json", "--config", fixture.config.display])
         _ = try await events.line(after: "{")
         fixture.killDaemon()
         #expect(try await events.end(within: .seconds(20)) == .status(69))
-        let words = try events.complained()
+        let words = try events.standardError()
         #expect(words.contains("the daemon stopped"), "\(words)")
         #expect(words.contains("`sluice events --since 1`"), "\(words)")
     }
@@ -143,7 +145,7 @@ struct ProcessTests {
         let child = try start(["check", "--config", file.display])
         #expect(try await child.end(within: .seconds(20)) == .status(76))
         // Long texts continue on the next lines, indented.
-        let said = try child.printed().split(whereSeparator: { $0 == " " || $0 == "\n" }).joined(separator: " ")
+        let said = try child.standardOutput().split(whereSeparator: { $0 == " " || $0 == "\n" }).joined(separator: " ")
         for (name, verdict, words) in expected {
             #expect(said.contains("\(verdict) destination to-\(name) \(words)"), "\(said)")
         }
@@ -154,7 +156,7 @@ struct ProcessTests {
         let file = try folder.write("bad.yaml", Array("bogus: 1\n".utf8))
         let child = try start(["check", "--config", file.display])
         #expect(try await child.end(within: .seconds(20)) == .status(78))
-        #expect(try child.complained().hasPrefix("\(file):1:1: bogus:"))
+        #expect(try child.standardError().hasPrefix("\(file):1:1: bogus:"))
     }
 
     @Test("the doctor checks the machine and every secret, names remedies, and shows no secret")
@@ -175,7 +177,7 @@ struct ProcessTests {
         let file = try folder.write("s.yaml", Array(text.utf8))
         let child = try start(["doctor", "--json", "--config", file.display])
         #expect(try await child.end(within: .seconds(30)) == .status(78))
-        let said = try child.printed()
+        let said = try child.standardOutput()
         #expect(!said.contains("hunter2"))
         let report = try JSONDecoder().decode(Report.self, from: Data(said.utf8))
         #expect(!report.ok)
@@ -205,7 +207,7 @@ struct ProcessTests {
         let file = try folder.write("m.yaml", Array(text.utf8))
         let child = try start(["check", "--json", "--config", file.display])
         #expect(try await child.end(within: .seconds(20)) == .status(78))
-        let report = try JSONDecoder().decode(Report.self, from: Data(try child.printed().utf8))
+        let report = try JSONDecoder().decode(Report.self, from: Data(try child.standardOutput().utf8))
         let found = report.checks.filter { $0.about == "metrics" }
         #expect(found.map(\.name) == ["\(root)/none/a.prom", "\(root)/run/status.json"])
         #expect(found.map(\.verdict) == ["failed", "ok"])
@@ -230,13 +232,13 @@ struct ProcessTests {
         let file = try folder.write("s.yaml", Array(text.utf8))
         let child = try start(["check", "--config", file.display])
         #expect(try await child.end(within: .seconds(30)) == .status(76))
-        let lines = try child.printed().split(separator: "\n").map(String.init)
+        let lines = try child.standardOutput().split(separator: "\n").map(String.init)
         #expect(lines.contains { $0.hasPrefix("ok       folder       cam") })
         #expect(lines.contains { $0.hasPrefix("failed   destination  nas") })
         #expect(try FileStatus.ifPresent(at: folder.path.appending("state")) == nil)
 
         let refused = try start(["check", "--config", file.display, "--json"])
         #expect(try await refused.end(within: .seconds(30)) == .status(76))
-        #expect(try refused.printed().contains(#""ok":false"#))
+        #expect(try refused.standardOutput().contains(#""ok":false"#))
     }
 }

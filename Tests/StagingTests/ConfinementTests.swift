@@ -66,7 +66,7 @@ struct ConfinementTests {
         try swapForLink()
         let area = StagingArea(folder: temporary.path.appending("staging"))
         try area.prepare()
-        let wanted = Wanted(source, stored, changed: status.changed)
+        let wanted = CopyRequest(source, stored, changed: status.changed)
         #expect(throws: StagingError.self) { try area.copy(wanted, as: "1") }
         #expect(throws: StagingError.self) { _ = try area.digestInPlace(wanted) }
         #expect(throws: SystemError.self) { try contentDigest(of: source) }
@@ -200,7 +200,7 @@ struct ConfinementTests {
             command: try CommandWords(["sh", "-c", script, "sh", "{input}", "{output}", sub]), output: "a.out",
             timeout: .seconds(20), minSize: 1, folder: "cam", relative: source.relative)
         let made = try area.export(
-            Wanted(source, stored, changed: status.changed), as: "1", export, digestsSource: false)
+            CopyRequest(source, stored, changed: status.changed), as: "1", export, digestsSource: false)
         #expect(made.copy.sha256 == Hasher.digest(.sha256, of: content))
     }
 

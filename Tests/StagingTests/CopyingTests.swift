@@ -18,13 +18,13 @@ struct CopyingTests {
         try area.prepare()
     }
 
-    static func wanted(_ path: FilePath) throws -> Wanted {
+    static func wanted(_ path: FilePath) throws -> CopyRequest {
         let status = try FileStatus(at: path)
         let identity = StoredIdentity(
             folder: "f", relative: path.name, size: status.size, modified: status.modified, inode: status.inode,
             born: nil,
             fileSystem: nil)
-        return Wanted(SourceFile(path), identity, changed: status.changed)
+        return CopyRequest(SourceFile(path), identity, changed: status.changed)
     }
 
     /// A file of `size` with `pieces` in it, each from its offset; the rest are holes.
@@ -138,7 +138,7 @@ struct CopyingTests {
                 output: folder.path.appending(FilePath("out-\(path.name)")),
                 errors: folder.path.appending("errors"))
             #expect(try await child.end(within: .seconds(20)) == .status(0))
-            let resident = Int64(try child.printed().filter(\.isNumber))
+            let resident = Int64(try child.standardOutput().filter(\.isNumber))
             // Read-ahead may have loaded a little of it again.
             #expect(try #require(resident) <= 1 << 20, "\(path)")
         }

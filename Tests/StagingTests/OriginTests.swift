@@ -25,7 +25,7 @@ struct OriginTests {
             folder: "cam", relative: "source", size: status.size, modified: status.modified, inode: status.inode,
             born: status.born, fileSystem: nil)
         let copy = try staging.copy(
-            Wanted(SourceFile(source), identity, changed: status.changed), as: "1", origin: origin)
+            CopyRequest(SourceFile(source), identity, changed: status.changed), as: "1", origin: origin)
         try staging.publish([copy])
         let read = try CopyOrigin.read(staging.path("1"))
         #expect(read == nil || read?.sha256 == hexadecimal(copy.sha256))

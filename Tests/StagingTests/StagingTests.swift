@@ -31,7 +31,7 @@ struct StagingTests {
         let content = noise(size, seed: UInt64(size))
         let source = try folder.write("source.mp4", content)
         let (identity, status) = try identity(source)
-        let copied = try area.copy(Wanted(SourceFile(source), identity, changed: status.changed), as: "1")
+        let copied = try area.copy(CopyRequest(SourceFile(source), identity, changed: status.changed), as: "1")
         #expect(copied.sha256 == Hasher.digest(.sha256, of: content))
         #expect(try area.size(of: "1") == nil)
         try area.publish([copied])
@@ -54,7 +54,7 @@ struct StagingTests {
             let (identity, status) = try identity(source)
             copies.append(
                 try area.copy(
-                    Wanted(SourceFile(source), identity, changed: status.changed), as: FilePath("\(number + 1)")))
+                    CopyRequest(SourceFile(source), identity, changed: status.changed), as: FilePath("\(number + 1)")))
         }
         try area.publish(copies)
         try await disk.cutPower()
@@ -74,7 +74,7 @@ struct StagingTests {
             var (other, ctime) = (identity, status.changed)
             spoil(&other, &ctime)
             let error = #expect(throws: StagingError.self) {
-                try area.copy(Wanted(SourceFile(source), other, changed: ctime), as: "1")
+                try area.copy(CopyRequest(SourceFile(source), other, changed: ctime), as: "1")
             }
             guard case .changed? = error else {
                 Issue.record("\(String(describing: error))")
@@ -105,7 +105,7 @@ struct StagingTests {
         var blocks = 0
         let error = #expect(throws: StagingError.self) {
             _ = try area.copy(
-                Wanted(SourceFile(source), identity, changed: status.changed), as: "1",
+                CopyRequest(SourceFile(source), identity, changed: status.changed), as: "1",
                 pace: Pace(isStopped: {
                     blocks += 1
                     if blocks == 3 { do { try meddle() } catch { Issue.record(error) } }
@@ -126,7 +126,8 @@ struct StagingTests {
         let (identity, status) = try identity(source)
         let error = #expect(throws: StagingError.self) {
             try area.copy(
-                Wanted(SourceFile(source), identity, changed: status.changed), as: "1", pace: Pace(isStopped: { true }))
+                CopyRequest(SourceFile(source), identity, changed: status.changed), as: "1",
+                pace: Pace(isStopped: { true }))
         }
         guard case .stopped? = error else {
             Issue.record("\(String(describing: error))")
@@ -140,7 +141,7 @@ struct StagingTests {
         let (identity, status) = try identity(source)
         try Files.remove(source)
         let error = #expect(throws: StagingError.self) {
-            try area.copy(Wanted(SourceFile(source), identity, changed: status.changed), as: "1")
+            try area.copy(CopyRequest(SourceFile(source), identity, changed: status.changed), as: "1")
         }
         guard case .missing? = error else {
             Issue.record("\(String(describing: error))")
@@ -184,10 +185,10 @@ struct SourceReleaseTests {
         var staged = try identity(path)
         var status = try FileStatus(at: path)
         status.changed -= status.changed % 1_000_000_000
-        staged.takenAt = WallTime(milliseconds: status.changed / 1_000_000 + later)
+        staged.acquiredAt = WallTime(milliseconds: status.changed / 1_000_000 + later)
         let folder = try OpenFolder(following: path.parent)
         let isHidden = staged.mayHideWrite(status, at: path.name, in: folder)
-        staged.takenAt = nil
+        staged.acquiredAt = nil
         let isHiddenAlways = staged.mayHideWrite(status, at: path.name, in: folder)
         // With finer times, each write changes one of them.
         status.changed += 1
@@ -344,8 +345,8 @@ struct SourceReleaseTests {
     func unknown() throws {
         let source = try folder.write("a.mp4", content)
         let staged = try identity(source)
-        let blind = FixedWriters(answer: .unknown(.notTold))
-        #expect(try SourceRelease(staged, .delete, writers: blind).run() == .unsure(.notTold))
+        let blind = FixedWriters(answer: .unknown(.notReported))
+        #expect(try SourceRelease(staged, .delete, writers: blind).run() == .unsure(.notReported))
         #expect(try FileStatus(at: source).changed == staged.changed, "the source was renamed and restored")
         #expect(isReleased(try SourceRelease(staged, .delete, inDoubt: .accept, writers: blind).run()))
         #expect(try names().isEmpty)

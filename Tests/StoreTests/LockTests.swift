@@ -25,7 +25,7 @@ struct LockTests {
         try other.execute("BEGIN IMMEDIATE")
         let proved = Task {
             let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
-            try await store.prove()
+            try await store.testWrite()
             await store.close()
         }
         // The time for which the other connection is busy: longer than opening takes.

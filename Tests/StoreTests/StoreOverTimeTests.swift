@@ -63,18 +63,20 @@ struct StoreOverTimeTests {
         let failure = Failure(
             .transient, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
         let until = scene.clocks.monotonic().advanced(by: .seconds(60))
-        try await scene.store.write { try $0.attempts.finish(first.uploads[0], .again(failure, until: until)) }
+        try await scene.store.write { try $0.attempts.finish(first.uploads[0], .retry(failure, until: until)) }
         let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
         let other = try await scene.stage(
             Scene.arrival(Scene.file("c", size: 4096, modified: 3)), sha256: noise(32, seed: 9))
         #expect(try await claim(scene, skipping: ["cam"]) == other.uploads[0])
         #expect(try await claim(scene, skipping: ["cam"]) == nil)
         let waiting = try #require(try await scene.store.read { try $0.uploads.find(twin.uploads[0]) })
-        #expect(try await scene.store.read { try $0.uploads.twin(waiting, sha256: sha256) }?.id == first.uploads[0])
+        #expect(
+            try await scene.store.read { try $0.uploads.duplicate(waiting, sha256: sha256) }?.id == first.uploads[0])
         // A folder that does not skip duplicates does not wait.
         try await scene.store.write { try $0.waits.end(for: "nas") }
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
-        #expect(try await scene.store.read { try $0.uploads.twin(waiting, sha256: sha256) }?.id == first.uploads[0])
+        #expect(
+            try await scene.store.read { try $0.uploads.duplicate(waiting, sha256: sha256) }?.id == first.uploads[0])
         try await scene.store.write {
             try $0.attempts.finish(
                 first.uploads[0], .verified(RemoteObject(id: nil, url: "u", verifiedBy: "offset")))
@@ -146,7 +148,7 @@ struct StoreOverTimeTests {
         let failure = Failure(.local, code: "x", message: "x", at: scene.clocks.wall(), retryable: false)
         try await scene.store.write { try $0.staging.fail(asset, failure, isGone: isGone) }
         #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .failed)
-        #expect(try await scene.store.known([file.identity]) == [!isGone])
+        #expect(try await scene.store.areKnown([file.identity]) == [!isGone])
     }
 
     @Test("after two hundred days a tombstone is old but kept until its source is checked")
@@ -156,11 +158,11 @@ struct StoreOverTimeTests {
         try await scene.stage(Scene.arrival(file))
         scene.clocks.step(by: .seconds(200 * 86_400))
         #expect(try await scene.store.read { try $0.tombstones.old(limit: 10) }.map(\.relative) == ["a"])
-        #expect(try await scene.store.known([file.identity]) == [true])
+        #expect(try await scene.store.areKnown([file.identity]) == [true])
         // A scan has seen the file, so its tombstone is young again.
         #expect(try await scene.store.read { try $0.tombstones.old(limit: 10) }.isEmpty)
         try await scene.store.write { try $0.tombstones.prune(renewed: [], gone: [file.identity]) }
-        #expect(try await scene.store.known([file.identity]) == [false])
+        #expect(try await scene.store.areKnown([file.identity]) == [false])
     }
 
     @Test("a key of an ongoing upload can be used once")

@@ -12,13 +12,13 @@ struct StoreTests {
     func known() async throws {
         let scene = try await Scene()
         let file = Scene.file("a.mp4")
-        #expect(try await scene.store.known([file.identity]) == [false])
+        #expect(try await scene.store.areKnown([file.identity]) == [false])
         guard case .recorded? = try await scene.store.write({ try $0.arrivals.record([Scene.arrival(file)]) }).first
         else {
             throw Scene.Unexpected()
         }
-        #expect(try await scene.store.known([file.identity]) == [true])
-        #expect(try await scene.store.known([Scene.file("a.mp4", modified: 2_000).identity]) == [false])
+        #expect(try await scene.store.areKnown([file.identity]) == [true])
+        #expect(try await scene.store.areKnown([Scene.file("a.mp4", modified: 2_000).identity]) == [false])
         try await scene.stage(Scene.arrival(Scene.file("b.mp4")))
         #expect(
             try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("b.mp4"))]) } == [.known])
@@ -53,7 +53,7 @@ struct StoreTests {
         try await scene.store.write { try $0.staging.unsettle(asset) }
         #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.isEmpty)
         // A version with the same values must be accepted too: perhaps only its ctime changed.
-        #expect(try await scene.store.known([Scene.file("a").identity]) == [false])
+        #expect(try await scene.store.areKnown([Scene.file("a").identity]) == [false])
         let outcome = try await scene.store.write {
             try $0.arrivals.record([Scene.arrival(Scene.file("a", size: 200))])
         }
@@ -79,7 +79,7 @@ struct StoreTests {
         func expectUntouched() async throws {
             #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.map(\.size) == [200])
             #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .staging)
-            #expect(try await scene.store.known([Scene.file("a", size: 200).identity]) == [true])
+            #expect(try await scene.store.areKnown([Scene.file("a", size: 200).identity]) == [true])
         }
         try await scene.store.write {
             try $0.staging.record([StagedCopy(asset: asset, version: old, sha256: noise(32))])
@@ -273,7 +273,7 @@ struct StoreTests {
         _ = try await scene.store.claim("nas", passingOver: [])
         let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
         let until = scene.clocks.monotonic().advanced(by: .seconds(30))
-        try await scene.store.write { try $0.attempts.finish(uploads[0], .again(failure, until: until)) }
+        try await scene.store.write { try $0.attempts.finish(uploads[0], .retry(failure, until: until)) }
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
         #expect(try await scene.store.read { try $0.waits.next(after: scene.clocks.monotonic()) } == until)
         scene.clocks.advance(by: .seconds(30))
@@ -363,7 +363,7 @@ extension Dice {
         return switch next() % 4 {
         case 0: .yielded
         case 1: .refused(failure)
-        case 2: .again(failure, until: clocks.monotonic())
+        case 2: .retry(failure, until: clocks.monotonic())
         default: .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset"))
         }
     }

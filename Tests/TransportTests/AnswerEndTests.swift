@@ -55,7 +55,7 @@ struct AnswerEndTests {
         let arrived = Atomic<Int64>(0)
         var request = Request("POST", server.url)
         request.onArrived = { arrived.add($0, ordering: .relaxed) }
-        (request.wantsStatusAlone, request.answerLimit) = (true, 16 << 10)
+        (request.needsStatusOnly, request.answerLimit) = (true, 16 << 10)
         #expect(try await transport.send(request).status == 200)
         // The bytes that the kernel had accepted meanwhile.
         #expect(arrived.load(ordering: .relaxed) < 8 << 20)

@@ -20,23 +20,23 @@ struct ArrivedTests {
     @Test("received bytes are payload, headers and one connection close, each time since the last count")
     func increments() {
         var arrived = Arrived()
-        #expect(arrived.more(Self.counts(received: 0, incoming: 0), isSecure: true) == 0)
-        #expect(arrived.more(Self.counts(), isSecure: false) == 1000 + 13 * 52 + 20)
-        #expect(arrived.more(Self.counts(), isSecure: false) == 0)
-        #expect(arrived.more(Self.counts(received: 1300, incoming: 12), isSecure: false) == 300 + 2 * 52)
+        #expect(arrived.newBytes(Self.counts(received: 0, incoming: 0), isSecure: true) == 0)
+        #expect(arrived.newBytes(Self.counts(), isSecure: false) == 1000 + 13 * 52 + 20)
+        #expect(arrived.newBytes(Self.counts(), isSecure: false) == 0)
+        #expect(arrived.newBytes(Self.counts(received: 1300, incoming: 12), isSecure: false) == 300 + 2 * 52)
         var secure = Arrived()
-        #expect(secure.more(Self.counts(), isSecure: true) == 1000 + 14 * 52 + 20 + 64)
+        #expect(secure.newBytes(Self.counts(), isSecure: true) == 1000 + 14 * 52 + 20 + 64)
     }
 
     @Test("acknowledgements that may carry SACK have their maximal length, and others do not")
     func gaps() {
         var arrived = Arrived()
-        _ = arrived.more(Self.counts(), isSecure: false)
-        #expect(arrived.more(Self.counts(incoming: 15, gaps: 1), isSecure: false) == 5 * (52 + 28))
-        #expect(arrived.more(Self.counts(incoming: 16, gaps: 1), isSecure: false) == 52)
-        #expect(arrived.more(Self.counts(incoming: 18, gaps: 1, isGapped: true), isSecure: false) == 2 * (52 + 28))
-        #expect(arrived.more(Self.counts(incoming: 19, gaps: 1), isSecure: false) == 52 + 28)
-        #expect(arrived.more(Self.counts(incoming: 20, gaps: 1), isSecure: false) == 52)
+        _ = arrived.newBytes(Self.counts(), isSecure: false)
+        #expect(arrived.newBytes(Self.counts(incoming: 15, gaps: 1), isSecure: false) == 5 * (52 + 28))
+        #expect(arrived.newBytes(Self.counts(incoming: 16, gaps: 1), isSecure: false) == 52)
+        #expect(arrived.newBytes(Self.counts(incoming: 18, gaps: 1, isGapped: true), isSecure: false) == 2 * (52 + 28))
+        #expect(arrived.newBytes(Self.counts(incoming: 19, gaps: 1), isSecure: false) == 52 + 28)
+        #expect(arrived.newBytes(Self.counts(incoming: 20, gaps: 1), isSecure: false) == 52)
     }
 
     @Test("bytes in flight at the end are acknowledged, and an interrupted response still arrives")

@@ -22,12 +22,12 @@ struct TurnsTests {
             for key in asking {
                 while true {
                     let wanted = Int.random(in: 1...(64 << 10), using: &dice)
-                    let count = turns.take(key, upTo: wanted, from: takers[key], at: now)
+                    let count = turns.acquire(key, upTo: wanted, from: takers[key], at: now)
                     sent[key] += count
                     if count == 0 { break }
                 }
             }
-            let (ready, again) = turns.call(at: now)
+            let (ready, again) = turns.dequeue(at: now)
             for (key, count) in ready { sent[key] += count }
             asking = ready.map(\.key)
             guard asking.isEmpty else { continue }
@@ -89,7 +89,7 @@ struct TurnsTests {
         for _ in 0..<3000 {
             let now = clocks.monotonic()
             for key in asking { while take(key, now) > 0 {} }
-            let (ready, again) = turns.call(at: now)
+            let (ready, again) = turns.dequeue(at: now)
             for (key, count) in ready { sent[key] += count }
             asking = ready.map(\.key)
             if asking.isEmpty, let again { clocks.advance(by: again.since(now)) }
@@ -97,7 +97,7 @@ struct TurnsTests {
         #expect(sent.allSatisfy { $0 > 0 } && sent[2] > sent[1])
 
         func take(_ key: Int, _ now: MonotonicTime) -> Int {
-            let count = turns.take(key, upTo: wishes[key], from: [throttle], at: now)
+            let count = turns.acquire(key, upTo: wishes[key], from: [throttle], at: now)
             sent[key] += count
             return count
         }
@@ -107,10 +107,10 @@ struct TurnsTests {
     func leaves() {
         let throttle = Throttle(rate: 0, clocks: clocks)
         var turns = Turns<Int>()
-        for key in 0..<3 { #expect(turns.take(key, upTo: 10, from: [throttle], at: clocks.monotonic()) == 0) }
+        for key in 0..<3 { #expect(turns.acquire(key, upTo: 10, from: [throttle], at: clocks.monotonic()) == 0) }
         turns.leave(1)
         throttle.rate = nil
-        #expect(turns.call(at: clocks.monotonic()).ready.map(\.key) == [0, 2])
+        #expect(turns.dequeue(at: clocks.monotonic()).ready.map(\.key) == [0, 2])
         #expect(turns.isEmpty)
     }
 }

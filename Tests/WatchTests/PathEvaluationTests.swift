@@ -26,7 +26,7 @@ struct PathEvaluationTests {
     private func refused(_ path: FilePath, _ rules: WatchRule...) -> String? {
         let standing = PathEvaluation.of(
             folder.path.appending(path), rules: rules, in: SourceFolders(), now: SystemClocks().wall())
-        if case .leftAlone(_, let reason) = standing { return reason }
+        if case .excluded(_, let reason) = standing { return reason }
         return nil
     }
 
@@ -34,7 +34,7 @@ struct PathEvaluationTests {
     func taken() throws {
         try folder.write("in/day/a.mp4", [1])
         let jpegs = rule("jpegs") { $0.include = ["*.jpg"] }
-        #expect(standing("in/day/a.mp4", jpegs, rule()) == .taken(folder: "cam"))
+        #expect(standing("in/day/a.mp4", jpegs, rule()) == .accepted(folder: "cam"))
         #expect(standing("elsewhere/a.mp4", rule()) == .outside)
         #expect(standing("in", rule()) == .itself(folder: "cam"))
     }
@@ -63,7 +63,7 @@ struct PathEvaluationTests {
         for name in ["in/a.mp4", "in/day/a.mp4", "in/day/kept.mp4"] { try folder.write(FilePath(name), [1]) }
         let file = folder.path.appending("in/.sluiceignore").display
         #expect(refused("in/day/a.mp4", rule()) == "is excluded by \(file)")
-        #expect(standing("in/day/kept.mp4", rule()) == .taken(folder: "cam"))
+        #expect(standing("in/day/kept.mp4", rule()) == .accepted(folder: "cam"))
         try Files.makeFolders(folder.path.appending("in/shut/.sluiceignore"))
         try folder.write("in/shut/a.jpg", [1])
         #expect(refused("in/shut/a.jpg", rule())?.contains("cannot read") == true)
@@ -98,8 +98,8 @@ struct PathEvaluationTests {
         #expect(refused("in/way/b.mp4", rule())?.contains("a symbolic link") == true)
         // The folder itself may be a link.
         #expect(makeLink(to: "in", at: folder.path.appending("top")))
-        #expect(standing("in/a.mp4", rule(at: "top")) == .taken(folder: "cam"))
+        #expect(standing("in/a.mp4", rule(at: "top")) == .accepted(folder: "cam"))
         for name: FilePath in ["in", "top"] { #expect(standing(name, rule(at: "top")) == .itself(folder: "cam")) }
-        #expect(standing("top/a.mp4", rule(at: "top")) == .taken(folder: "cam"))
+        #expect(standing("top/a.mp4", rule(at: "top")) == .accepted(folder: "cam"))
     }
 }

@@ -186,8 +186,8 @@ struct RuleTests {
                 PathEvaluation.of(
                     watched.appending(name), rules: rules, in: SourceFolders(), now: SystemClocks().wall())
             }
-            #expect(standing("large") == .taken(folder: "films"))
-            #expect(standing("small") == .taken(folder: "cam"))
+            #expect(standing("large") == .accepted(folder: "films"))
+            #expect(standing("small") == .accepted(folder: "cam"))
         }
     }
 

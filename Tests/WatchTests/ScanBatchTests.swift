@@ -73,7 +73,7 @@ struct ScanBatchTests {
             #expect(file.rule == row.rule)
             #expect(file.status == status)
             #expect(file.at == MonotonicTime(nanoseconds: Int64(index)))
-            #expect(file.evidence == (row.origin == .event ? .heard : .found))
+            #expect(file.evidence == (row.origin == .event ? .event : .found))
             #expect(file.place == Place(directory: listing.root.top, name: FilePath(row.name)))
             let system = row.device == 9 ? card : FileSystemIdentity(name: "uuid", type: "ext4", keepsInodes: true)
             let relative = row.relative.appending(FilePath(row.name))

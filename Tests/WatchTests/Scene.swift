@@ -142,7 +142,7 @@ extension WatchPace {
         var pace = WatchPace()
         pace.quiet.closed = .milliseconds(40)
         pace.quiet.unsure = .milliseconds(160)
-        pace.quiet.unheard = .milliseconds(240)
+        pace.quiet.withoutEvents = .milliseconds(240)
         pace.quiet.busyFirst = .milliseconds(20)
         pace.quiet.busyMost = .milliseconds(80)
         pace.poll = .milliseconds(100)

@@ -150,11 +150,11 @@ struct ConnectionTests {
             return (try id(number), pair)
         }
         let first = try (0..<3).map { _ in try open("192.0.2.1") }
-        connections.admitted(first[0].0)
+        connections.recordAdmitted(first[0].0)
         #expect(first.allSatisfy { !$0.1.isShut })
         let fourth = try open("192.0.2.1")
         #expect(first.map(\.1.isShut) == [false, true, false] && !fourth.1.isShut)
-        for (id, _) in [first[2], fourth] { connections.admitted(id) }
+        for (id, _) in [first[2], fourth] { connections.recordAdmitted(id) }
         // All were accepted: a new connection has to wait.
         let fifth = try open("::ffff:192.0.2.1")
         #expect(fifth.1.isShut && first.map(\.1.isShut) == [false, true, false])

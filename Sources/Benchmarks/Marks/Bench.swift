@@ -60,7 +60,7 @@ struct Bench: Sendable {
             program, ["-p", folder.display, "-c", config.display], output: folder.appending("out"),
             errors: folder.appending("err"))
         try await eventually("nginx listens") {
-            try server.mustRun()
+            try server.requireRunning()
             return try FileStatus.ifPresent(at: folder.appending("pid")) != nil
         }
         return (server, "http://127.0.0.1:\(port)")
@@ -111,7 +111,7 @@ struct Bench: Sendable {
         let ending = try await child.end(within: .seconds(600))
         let wall = start.duration(to: clock.now)
         guard ending == .status(0), let cost = child.cost else {
-            throw WrongResult("\(program.display) ended with \(ending): \(try child.complained().suffix(500))")
+            throw WrongResult("\(program.display) ended with \(ending): \(try child.standardError().suffix(500))")
         }
         return Run(
             wall: wall.inSeconds, processor: cost.processor.inSeconds,

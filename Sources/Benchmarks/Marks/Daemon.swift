@@ -42,7 +42,7 @@ let daemonMarks: [Mark] = [
     ) { bench in
         let sink = try Sink()
         // In an hour and a half: nothing is due before.
-        let minute = Int(Zone.local.reading(at: SystemClocks().wall()).time / 60_000) + 90
+        let minute = Int(Zone.local.localTime(at: SystemClocks().wall()).time / 60_000) + 90
         func time(_ minute: Int) -> String { "\(padded(minute / 60 % 24, 2)):\(padded(minute % 60, 2))" }
         let scene = try await Scene(
             bench, destination: "{type: tus, url: \"\(sink.url)/u\", busy: {command: [/bin/false], every: 1s}}",

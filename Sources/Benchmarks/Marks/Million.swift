@@ -140,7 +140,7 @@ private final class BacklogScene {
             output: "/dev/null", errors: "/dev/null")  // its log would count as written
         daemon = child
         try await eventually("the daemon answers", within: .seconds(60), every: .milliseconds(5)) {
-            try child.mustRun()
+            try child.requireRunning()
             do { return try await !self.client.status().starting } catch is ControlError { return false }
         }
         return (began.duration(to: .now).inSeconds, try processor())

@@ -54,7 +54,7 @@ final class Scene: Sendable {
 
     /// `nil` while it does not answer yet.
     private func status() async throws -> StatusView? {
-        try daemon.mustRun()
+        try daemon.requireRunning()
         do { return try await client.status() } catch is ControlError { return nil }
     }
 

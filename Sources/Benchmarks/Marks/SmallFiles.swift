@@ -86,7 +86,7 @@ let smallFileMarks: [Mark] =
                     "\(scene.daemon.pid)",
                 ],
                 output: out.path.appending("out"), errors: out.path.appending("err"))
-            try await eventually("strace watches") { try tracer.complained().contains("attached") }
+            try await eventually("strace watches") { try tracer.standardError().contains("attached") }
             for number in 0..<500 {
                 try scene.place(FilePath("\(number).bin"), size: 16 << 10, seed: UInt64(number + 1))
             }

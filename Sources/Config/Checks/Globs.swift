@@ -42,7 +42,7 @@ enum Globs {
 
     /// Whether both patterns may match the same name; a set like `[0-9]` is treated as any letter. If only one is a
     /// pattern for paths, its last part is compared.
-    static func mayMeet(_ a: String, _ b: String) -> Bool {
+    static func mayOverlap(_ a: String, _ b: String) -> Bool {
         let arePaths = a.contains("/") && b.contains("/")
         func pieces(_ glob: String) -> [Character?] {
             var letters = Array(arePaths ? glob : String(glob.split(separator: "/").last ?? ""))[...]
@@ -86,12 +86,12 @@ enum Globs {
     }
 
     /// Whether no name can match a pattern of both lists. Compares only fixed endings without a star.
-    static func areApart(_ a: [String], _ b: [String]) -> Bool {
+    static func areDisjoint(_ a: [String], _ b: [String]) -> Bool {
         guard !a.isEmpty, !b.isEmpty else { return false }
-        return a.allSatisfy { left in b.allSatisfy { right in areApart(ending(of: left), ending(of: right)) } }
+        return a.allSatisfy { left in b.allSatisfy { right in areDisjoint(ending(of: left), ending(of: right)) } }
     }
 
-    private static func areApart(_ a: Substring, _ b: Substring) -> Bool { !a.hasSuffix(b) && !b.hasSuffix(a) }
+    private static func areDisjoint(_ a: Substring, _ b: Substring) -> Bool { !a.hasSuffix(b) && !b.hasSuffix(a) }
 
     private static func ending(of glob: String) -> Substring {
         guard let last = glob.lastIndex(where: { "*?]\\".contains($0) }) else { return glob[...] }
@@ -99,7 +99,7 @@ enum Globs {
     }
 
     /// Whether an `exclude` matches everything below a folder.
-    static func takes(_ glob: String, everythingBelow folder: FilePath) -> Bool {
+    static func matches(_ glob: String, everythingBelow folder: FilePath) -> Bool {
         guard let text = folder.text else { return false }
         return [text, text + "/", text + "/*", text + "/**", text + "/**/*"].contains(glob) || glob == "*"
     }

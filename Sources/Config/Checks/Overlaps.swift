@@ -139,9 +139,9 @@ struct Overlaps {
         for outer in ancestors(of: real[index], andItself: false) {
             let around = folders[outer].settings.watch
             guard around.recursive, let below = real[index].relative(to: real[outer]) else { continue }
-            let isLeftOut = around.exclude.contains { Globs.takes($0, everythingBelow: below) }
+            let isLeftOut = around.exclude.contains { Globs.matches($0, everythingBelow: below) }
             let areApart =
-                Globs.areApart(around.include, folder.settings.watch.include)
+                Globs.areDisjoint(around.include, folder.settings.watch.include)
                 || !around.limits.sizes.overlaps(folder.settings.watch.limits.sizes)
             if isLeftOut || areApart { continue }
             let (sizes, others) = (around.limits.sizes, folder.settings.watch.limits.sizes)
@@ -206,7 +206,7 @@ struct Overlaps {
     ) -> [String] {
         mine.include.filter { !shadowed.contains($0) && !(isShallow && $0.contains("/")) }.compactMap { glob in
             let others = theirs.include.filter { other in
-                Globs.mayMeet(other, glob)
+                Globs.mayOverlap(other, glob)
                     && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers($0, other) }
                     && !mine.exclude.contains { Globs.covers($0, glob) || Globs.covers($0, other) }
             }

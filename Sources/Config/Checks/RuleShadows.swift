@@ -16,9 +16,9 @@ struct RuleShadows {
     func check(_ items: [Item]) {
         for (number, item) in items.enumerated() {
             let earlier = items[..<number]
-            let words = Word.allCases.filter { $0.isSaid(by: item.rule) }
+            let words = Word.allCases.filter { $0.isSet(by: item.rule) }
             let shadows = words.compactMap { word -> (Word, Set<Int>)? in
-                let saying = earlier.indices.filter { word.isSaid(by: earlier[$0].rule) }.map { ($0, earlier[$0].rule) }
+                let saying = earlier.indices.filter { word.isSet(by: earlier[$0].rule) }.map { ($0, earlier[$0].rule) }
                 var patience = Self.mostQuestions
                 return cover(item.rule, word, by: saying, &patience).map { (word, $0) }
             }
@@ -87,7 +87,7 @@ struct RuleShadows {
     private enum Word: String, CaseIterable {
         case metered, allowed
 
-        func isSaid(by rule: NetworkRule) -> Bool { value(of: rule) != nil }
+        func isSet(by rule: NetworkRule) -> Bool { value(of: rule) != nil }
 
         /// The rule forbids or makes it cost, and so applies to a modem whose roaming state is unknown.
         func warns(_ rule: NetworkRule) -> Bool { value(of: rule) == (self == .metered) }

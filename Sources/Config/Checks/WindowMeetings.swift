@@ -8,7 +8,7 @@ struct WindowMeetings {
     private let findings: Findings
     private let policy: Rules
     private let destinations: [String: Rules]
-    private var known: [Question: Bool] = [:]
+    private var results: [Question: Bool] = [:]
     /// Nothing is sent at all. That has been reported.
     private var isPolicyShut = false
 
@@ -88,9 +88,9 @@ struct WindowMeetings {
 
     private mutating func meet(_ windows: [[Window]], _ still: [Window]) -> Bool {
         let question = Question(windows: windows, still: still)
-        if let answer = known[question] { return answer }
-        let answer = Window.meet(windows, outside: still)
-        known[question] = answer
+        if let answer = results[question] { return answer }
+        let answer = Window.overlap(windows, outside: still)
+        results[question] = answer
         return answer
     }
 }

@@ -15,7 +15,7 @@ extension Hook {
             .printed { $0.web != nil },
         Key("timeout", \.timeout, .duration(.milliseconds(100) ... .seconds(600))),
         Key(
-            "retry", \.retry, { $0.retry($1, .hookRetry, Backoff.keys, otherwise: Hook.patience) },
+            "retry", \.retry, { $0.retry($1, .hookRetry, Backoff.keys, otherwise: Hook.defaultBackoff) },
             section(.hookRetry, Backoff.keys)),
         Key("give_up_after", \.giveUpAfter, .duration(.seconds(1) ... .seconds(30 * 86_400))),
     ]

@@ -49,25 +49,25 @@ extension Key {
     }
 
     init<Value: SettingsValue>(_ name: String, _ path: Property<Owner, Value>, _ reader: Reader<Value>) {
-        self.init(name, path, { $1.take(name, as: reader)?.value }, { value, _ in .value(value.inFile) })
+        self.init(name, path, { $1.read(name, as: reader)?.value }, { value, _ in .value(value.inFile) })
     }
 
     init<Value: SettingsValue>(_ name: String, _ path: Property<Owner, Value?>, _ reader: Reader<Value>) {
-        self.init(name, optional: path, { $1.take(name, as: reader)?.value }, { value, _ in .value(value.inFile) })
+        self.init(name, optional: path, { $1.read(name, as: reader)?.value }, { value, _ in .value(value.inFile) })
     }
 
     /// A key that takes one of the words of an enum.
     init<Word: RawRepresentable<String> & CaseIterable & Equatable & Sendable>(
         _ name: String, _ path: Property<Owner, Word>
     ) {
-        self.init(name, path, { $1.take(name, as: .choice)?.value }, { word, _ in .value(.plain(word.rawValue)) })
+        self.init(name, path, { $1.read(name, as: .choice)?.value }, { word, _ in .value(.plain(word.rawValue)) })
     }
 
     init<Word: RawRepresentable<String> & CaseIterable & Equatable & Sendable>(
         _ name: String, _ path: Property<Owner, Word?>
     ) {
         self.init(
-            name, optional: path, { $1.take(name, as: .choice)?.value }, { word, _ in .value(.plain(word.rawValue)) })
+            name, optional: path, { $1.read(name, as: .choice)?.value }, { word, _ in .value(.plain(word.rawValue)) })
     }
 
     init<Item: SettingsValue>(_ name: String, _ path: Property<Owner, [Item]>, listOf reader: Reader<Item>) {

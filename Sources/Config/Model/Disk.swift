@@ -85,7 +85,7 @@ struct Disk {
         case .success(let status) where !status.isRegular: return "`\(path.display)` is not a file"
         case .success: break
         }
-        if let reason = Self.denies(path, R_OK) { return "`\(path.display)` cannot be read: \(reason)" }
+        if let reason = Self.accessProblem(path, R_OK) { return "`\(path.display)` cannot be read: \(reason)" }
         return nil
     }
 
@@ -94,7 +94,7 @@ struct Disk {
         if case .success(let status) = Self.status(path), !status.isRegular {
             return "`\(path.display)` cannot be run: it is not a program"
         }
-        return Self.denies(path, X_OK).map { "`\(path.display)` cannot be run: \($0)" }
+        return Self.accessProblem(path, X_OK).map { "`\(path.display)` cannot be run: \($0)" }
     }
 
     /// The permission bits of a file, when they let another user than its owner read it.
@@ -123,7 +123,7 @@ struct Disk {
         }
     }
 
-    private static func denies(_ path: FilePath, _ mode: CInt) -> String? {
+    private static func accessProblem(_ path: FilePath, _ mode: CInt) -> String? {
         do throws(SystemError) {
             try systemCall("access", on: path.display) { path.withCString { access($0, mode) } }
             return nil

@@ -198,7 +198,7 @@ extension Settings {
     package var hasQuotas: Bool { allRules.contains { !$0.quotas.isEmpty } }
 
     /// Whether a program is run before uploads.
-    package var asksBeforeUploads: Bool { !beforeUploads.isEmpty }
+    package var hasBeforeUploadRules: Bool { !beforeUploads.isEmpty }
 
     /// Each `before_upload`, with its place.
     package var beforeUploads: [(place: String, rule: BeforeUpload)] {

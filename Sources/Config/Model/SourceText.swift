@@ -102,13 +102,13 @@ struct SourceText: Sendable {
             }
         }
         for range in covered[line] ?? [] { cover(range) }
-        if let start = suspect(line) { cover(start..<lines[line - 1].count) }
-        for range in telling(line) { cover(range) }
+        if let start = secretStart(line) { cover(start..<lines[line - 1].count) }
+        for range in sensitiveRanges(line) { cover(range) }
         return scalars
     }
 
     /// Values of parameters in addresses and paths, and users in addresses: `config` does not print them either.
-    private func telling(_ line: Int) -> [Range<Int>] {
+    private func sensitiveRanges(_ line: Int) -> [Range<Int>] {
         let scalars = lines[line - 1]
         // Word by word: `token: {file: …}` is a key, and not a header with a secret.
         return scalars.indices.split(whereSeparator: { scalars[$0] == " " || scalars[$0] == "\t" }).compactMap { word in
@@ -135,7 +135,7 @@ struct SourceText: Sendable {
 
     /// Where a secret may begin in a line of a file that did not parse: after a key that takes one, or at the start
     /// when such a key is above and less indented.
-    private func suspect(_ line: Int) -> Int? {
+    private func secretStart(_ line: Int) -> Int? {
         guard !secretWords.isEmpty else { return nil }
         if let start = behindSecretWord(line) { return start }
         var indentation = indentation(of: line)

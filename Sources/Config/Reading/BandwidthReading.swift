@@ -5,7 +5,7 @@ extension SettingsReading {
     func bandwidth(_ fields: Fields) -> [PolicyRules.RateRule] {
         guard let node = fields.node("bandwidth") else { return [] }
         if case .scalar = node.content {
-            return fields.take("bandwidth", as: .rate).map { [.init(limit: $0.value)] } ?? []
+            return fields.read("bandwidth", as: .rate).map { [.init(limit: $0.value)] } ?? []
         }
         guard
             let items = fields.items(
@@ -19,7 +19,7 @@ extension SettingsReading {
             }
             let rule = Fields(item, .rate, path: key, start: item.start, findings: findings)
             rule.require("limit", "name the rate, like `limit: 2 MB/s`")
-            let limit = rule.take("limit", as: .rate)
+            let limit = rule.read("limit", as: .rate)
             let window = rule.has("between") ? self.window(rule) : nil
             if !rule.has("between"), rule.has("except") {
                 rule.error("belongs to `between`; add that, or take this out", "except")

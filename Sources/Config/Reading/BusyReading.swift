@@ -11,8 +11,8 @@ extension SettingsReading {
             return nil
         }
         let busy = fields.fields("busy", .busy)
-        let every = busy.take("every", as: .duration(.seconds(1) ... .seconds(3600)))
-        let timeout = busy.take("timeout", as: .duration(.milliseconds(100) ... .seconds(60)))
+        let every = busy.read("every", as: .duration(.seconds(1) ... .seconds(3600)))
+        let timeout = busy.read("timeout", as: .duration(.milliseconds(100) ... .seconds(60)))
         guard busy.has("file") != busy.has("command") else {
             let both = busy.has("file")
             fields.error(
@@ -25,7 +25,7 @@ extension SettingsReading {
             for key in ["every", "timeout"] where busy.has(key) {
                 busy.error("belongs to `command`; a file is watched, and needs no time", key)
             }
-            return busy.take("file", as: .path).map { BusyRule(.file($0.value)) }
+            return busy.read("file", as: .path).map { BusyRule(.file($0.value)) }
         }
         guard
             let words = program(

@@ -8,7 +8,7 @@ struct ControlReading {
 
     /// - Parameter runtime: The folder that systemd made for sockets.
     func control(_ fields: Fields, runtime: FilePath?) -> ControlSettings {
-        let socket = fields.take("socket", as: .path)?.value
+        let socket = fields.read("socket", as: .path)?.value
         // sockaddr_un of unix(7): 108 bytes with the NUL.
         if let socket, socket.bytes.count > 107 {
             fields.error("is longer than the 107 bytes that Linux allows for a socket", "socket")
@@ -32,7 +32,7 @@ struct ControlReading {
         }
         fields.require(
             "token", "the API on TCP needs a token: `token: {file: /etc/sluice/control.token}`")
-        guard let listen = fields.take("listen", as: .listenAddress)?.value, let token else { return nil }
+        guard let listen = fields.read("listen", as: .listenAddress)?.value, let token else { return nil }
         if !listen.isLoopback, certificate == nil {
             fields.warning(
                 "others on the network can read the token and all file names; add `certificate` and `key`, or listen on "
@@ -47,7 +47,7 @@ struct ControlReading {
         {
             fields.error("goes with `\(other)`: both are PEM files", key)
         }
-        guard let chain = fields.take("certificate", as: .path), let key = fields.take("key", as: .path) else {
+        guard let chain = fields.read("certificate", as: .path), let key = fields.read("key", as: .path) else {
             return nil
         }
         for (name, path) in [("certificate", chain.value), ("key", key.value)] {

@@ -140,8 +140,8 @@ extension SettingsReading {
         let key = setting.name
         guard let node = fields.node(key) else { return nil }
         switch setting.kind {
-        case .text: return fields.take(key, as: .text).map { .text($0.value) }
-        case .url: return fields.take(key, as: .url).map { .text($0.value) }
+        case .text: return fields.read(key, as: .text).map { .text($0.value) }
+        case .url: return fields.read(key, as: .url).map { .text($0.value) }
         case .origins:
             let origins = fields.list(key, as: .origin)
             for origin in origins ?? [] where isPlain(origin.value) {
@@ -153,15 +153,15 @@ extension SettingsReading {
         // An unreadable secret still counts as set: its problem was reported, and it must not be reported as missing
         // too.
         case .secret: return .secret(secrets.secret(node, key: fields.path(of: key)) ?? .literal(""))
-        case .flag: return fields.take(key, as: .flag).map { .flag($0.value) }
-        case .size: return fields.take(key, as: .bytes).map { .bytes($0.value) }
+        case .flag: return fields.read(key, as: .flag).map { .flag($0.value) }
+        case .size: return fields.read(key, as: .bytes).map { .bytes($0.value) }
         case .duration:
-            return fields.take(key, as: .duration(.seconds(1) ... .seconds(30 * 86_400))).map { .duration($0.value) }
-        case .choice(let words): return fields.take(key, as: .word(of: words)).map { .text($0.value) }
-        case .whole(let range): return fields.take(key, as: .whole(range)).map { .whole($0.value) }
-        case .path: return fields.take(key, as: .path).map { .path($0.value) }
-        case .template: return fields.take(key, as: .template()).map { .template($0.value) }
-        case .templateOfJSON: return fields.take(key, as: .template()).map { .template($0.value.inJSON) }
+            return fields.read(key, as: .duration(.seconds(1) ... .seconds(30 * 86_400))).map { .duration($0.value) }
+        case .choice(let words): return fields.read(key, as: .word(of: words)).map { .text($0.value) }
+        case .whole(let range): return fields.read(key, as: .whole(range)).map { .whole($0.value) }
+        case .path: return fields.read(key, as: .path).map { .path($0.value) }
+        case .template: return fields.read(key, as: .template()).map { .template($0.value) }
+        case .templateOfJSON: return fields.read(key, as: .template()).map { .template($0.value.inJSON) }
         case .texts: return fields.list(key, as: .text).map { .texts($0.map(\.value)) }
         case .section: return nil
         case .map, .headers, .labels, .fields:

@@ -7,10 +7,10 @@ extension SettingsReading {
         let fields = folder.fields("export", .export)
         fields.require("command", "name the program and its arguments, like `[ffmpeg, -i, \"{input}\", \"{output}\"]`")
         fields.require("output", "name its output file, like `output: \"{stem}.mp4\"`")
-        let output = fields.take("output", as: .relativeName(mayHaveFolders: false))
+        let output = fields.read("output", as: .relativeName(mayHaveFolders: false))
         let command = command(fields)
-        let timeout = fields.take("timeout", as: .duration(.seconds(1) ... .seconds(7 * 86_400)))
-        let least = fields.take("min_size", as: .bytes)
+        let timeout = fields.read("timeout", as: .duration(.seconds(1) ... .seconds(7 * 86_400)))
+        let least = fields.read("min_size", as: .bytes)
         guard let command, let output else { return nil }
         return ExportSettings(
             command: command, output: output.value, timeout: timeout?.value ?? .seconds(86_400),

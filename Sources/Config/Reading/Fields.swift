@@ -57,7 +57,7 @@ struct Fields {
         if !has(key) { error("`\(key)` is missing; \(why)", key) }
     }
 
-    func take<Value>(_ key: String, as reader: Reader<Value>) -> Found<Value>? {
+    func read<Value>(_ key: String, as reader: Reader<Value>) -> Found<Value>? {
         assert(section.keys.contains(key), "the section \(section.path) does not list \(key)")
         guard let node = node(key), let value = findings.read(node, path: path(of: key), as: reader) else { return nil }
         return Found(value: value, node: node, key: path(of: key))
@@ -67,7 +67,7 @@ struct Fields {
     /// - Returns: The readable items; `nil` when the key is not set or is no list.
     func list<Value>(_ key: String, as reader: Reader<Value>, orOne: Bool = false) -> [Found<Value>]? {
         if orOne, let node = node(key), case .scalar = node.content {
-            return take(key, as: reader).map { [$0] } ?? []
+            return read(key, as: reader).map { [$0] } ?? []
         }
         guard let items = items(key, expected: "a list, like `[a, b]`") else { return nil }
         return items.enumerated().compactMap { index, item in

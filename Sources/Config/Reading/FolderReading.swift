@@ -84,8 +84,8 @@ extension SettingsReading {
     }
 
     func sourceAction(_ fields: Fields) -> SourceAction {
-        let source = fields.take("source", as: Reader<SourceWord>.choice)?.value
-        let target = fields.take("to", as: .target)
+        let source = fields.read("source", as: Reader<SourceWord>.choice)?.value
+        let target = fields.read("to", as: .target)
         if source != .move, fields.has("to") {
             if !fields.has("source") {
                 fields.error("belongs to `source: move`; add it", "to")
@@ -115,7 +115,7 @@ extension SettingsReading {
         let include = fields.list("include", as: .glob)?.map(\.value) ?? []
         let group = fields.fields("group", .group)
         group.require("by", "files with one name and several endings belong together: `by: stem`")
-        _ = group.take("by", as: Reader<Grouped>.choice)
+        _ = group.read("by", as: Reader<Grouped>.choice)
         if case .list(let items)? = group.node("sidecars")?.content, items.isEmpty {
             group.error("names no ending; take it out for the common ones", "sidecars")
         }

@@ -81,7 +81,7 @@ extension SettingsReading {
             else { return nil }
             return .command(words)
         }
-        guard let url = fields.take("url", as: .url) else { return nil }
+        guard let url = fields.read("url", as: .url) else { return nil }
         let secret = fields.node("secret").flatMap { secrets.secret($0, key: fields.path(of: "secret")) }
         var headers: [String: SecretSource] = [:]
         for entry in fields.node("headers").map({ findings.entries(of: $0, path: fields.path(of: "headers")) }) ?? [] {
@@ -96,12 +96,12 @@ extension SettingsReading {
                 headers[entry.key] = value
             }
         }
-        let caFile = fields.take("ca_file", as: .path)
+        let caFile = fields.read("ca_file", as: .path)
         if let caFile, let trouble = disk.troubleReading(caFile.value) { fields.error(trouble, "ca_file") }
         return .web(
             WebHook(
                 url: url.value, headers: headers, secret: secret,
-                network: fields.take("network", as: .choice)?.value ?? .policy, caFile: caFile?.value))
+                network: fields.read("network", as: .choice)?.value ?? .policy, caFile: caFile?.value))
     }
 
     func beforeUpload(_ fields: Fields) -> BeforeUpload? {

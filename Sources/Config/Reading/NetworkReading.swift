@@ -5,10 +5,10 @@ extension SettingsReading {
     /// `pause`, `allow`, or `{limit: 200 kB/s}`.
     func metered(_ fields: Fields) -> MeteredRule? {
         guard let node = fields.node("metered") else { return nil }
-        guard case .mapping = node.content else { return fields.take("metered", as: .metered)?.value }
+        guard case .mapping = node.content else { return fields.read("metered", as: .metered)?.value }
         let limit = fields.fields("metered", .metered)
         limit.require("limit", "name the rate, like `metered: {limit: 200 kB/s}`")
-        guard let rate = limit.take("limit", as: .rate) else { return nil }
+        guard let rate = limit.read("limit", as: .rate) else { return nil }
         return rate.value.map { .limit($0) } ?? .allow
     }
 

@@ -33,10 +33,10 @@ extension SettingsReading {
     private func quota(_ fields: Fields) -> Quota? {
         fields.require("per", "name its period: `hour`, `day`, `week` or `month`")
         let period = period(fields)
-        let bytes = fields.take("bytes", as: .bytes)
-        let files = fields.take("files", as: .whole(0...1_000_000_000))
-        let network = fields.take("network", as: Reader<Quota.Network>.choice)
-        let direction = fields.take("direction", as: Reader<Quota.Direction>.choice)
+        let bytes = fields.read("bytes", as: .bytes)
+        let files = fields.read("files", as: .whole(0...1_000_000_000))
+        let network = fields.read("network", as: Reader<Quota.Network>.choice)
+        let direction = fields.read("direction", as: Reader<Quota.Direction>.choice)
         if direction != nil, fields.has("files"), !fields.has("bytes") {
             fields.error("applies to `bytes`; files count when they start", "direction")
         }
@@ -62,7 +62,7 @@ extension SettingsReading {
     }
 
     private func period(_ fields: Fields) -> Period? {
-        guard let span = fields.take("per", as: Reader<Span>.choice)?.value else { return nil }
+        guard let span = fields.read("per", as: Reader<Span>.choice)?.value else { return nil }
         switch span {
         case .hour, .day:
             if fields.has("starts_on") {
@@ -73,9 +73,9 @@ extension SettingsReading {
             }
             return span == .day ? .day : .hour
         case .week:
-            return .week(startsOn: fields.take("starts_on", as: Reader<Weekday>.firstOfWeek)?.value ?? .mon)
+            return .week(startsOn: fields.read("starts_on", as: Reader<Weekday>.firstOfWeek)?.value ?? .mon)
         case .month:
-            return .month(startsOn: fields.take("starts_on", as: Reader<Int>.firstOfMonth)?.value ?? 1)
+            return .month(startsOn: fields.read("starts_on", as: Reader<Int>.firstOfMonth)?.value ?? 1)
         }
     }
 }

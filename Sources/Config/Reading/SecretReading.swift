@@ -76,7 +76,7 @@ struct SecretReading {
     }
 
     private func file(_ fields: Fields) -> SecretSource? {
-        guard let path = fields.take("file", as: .path) else { return nil }
+        guard let path = fields.read("file", as: .path) else { return nil }
         if let trouble = disk.troubleReading(path.value) {
             fields.error(trouble, "file")
             return nil
@@ -90,7 +90,7 @@ struct SecretReading {
     }
 
     private func variable(_ fields: Fields) -> SecretSource? {
-        guard let name = fields.take("env", as: .text("the name of an environment variable")) else { return nil }
+        guard let name = fields.read("env", as: .text("the name of an environment variable")) else { return nil }
         guard !name.value.contains("="), !name.value.hasPrefix("$") else {
             fields.error("takes the bare name of an environment variable, without `$` and `=`", "env")
             return nil
@@ -102,7 +102,7 @@ struct SecretReading {
     }
 
     private func credential(_ fields: Fields) -> SecretSource? {
-        guard let name = fields.take("credential", as: .name) else { return nil }
+        guard let name = fields.read("credential", as: .name) else { return nil }
         guard disk.checks == .checked else { return .credential(name.value) }
         guard let folder = environment("CREDENTIALS_DIRECTORY"), folder.hasPrefix("/") else {
             fields.warning(

@@ -15,7 +15,7 @@ struct SettingsReading {
     /// - Parameter additions: The files of config.d.
     mutating func settings(main: Fields, additions: [Fields]) -> Settings {
         version(main)
-        let state = main.take("state", as: .path)
+        let state = main.read("state", as: .path)
         let statePath = state?.value ?? folder(from: "STATE_DIRECTORY") ?? "/var/lib/sluice"
         var staging = StagingSettings(path: statePath.appending("staging"))
         StagingSettings.keys.read(main.fields("staging", .staging), into: &staging, self)
@@ -72,7 +72,7 @@ struct SettingsReading {
 
     private func version(_ main: Fields) {
         main.require("version", "a configuration begins with `version: 1`")
-        _ = main.take(
+        _ = main.read(
             "version",
             as: Reader(expected: "the number 1", isPlain: true) { text throws(Complaint) in
                 guard text == "1" else { throw Complaint("is \(quoted(text)); this program reads version 1") }

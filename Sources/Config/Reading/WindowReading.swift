@@ -19,7 +19,7 @@ extension SettingsReading {
 
     func window(_ fields: Fields) -> Window? {
         fields.require("between", "name the time of the day, like `between: 22:00-06:00`")
-        let between = fields.take("between", as: .window)
+        let between = fields.read("between", as: .window)
         let except = fields.list("except", as: .day)
         guard var window = between?.value else { return nil }
         window.except = Set((except ?? []).map(\.value))

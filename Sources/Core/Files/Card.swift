@@ -51,7 +51,7 @@ package struct CardWatch: Hashable, Sendable {
     /// Between two files that are written one after the other, a level may be reached for a moment.
     private static let moment: Duration = .seconds(2)
 
-    private var told = CardLevel.busy
+    private var reportedLevel = CardLevel.busy
     private var level = CardLevel.busy
     private var arrivals: Int?
     private var since: MonotonicTime
@@ -67,18 +67,18 @@ package struct CardWatch: Hashable, Sendable {
             since = now
         }
         if let arrivals, arrivals != work.arrivals {
-            told = .busy
+            reportedLevel = .busy
             since = now
         }
         arrivals = work.arrivals
         // The level has not dropped so far that it has to be reported again: a retry of a verified upload leaves
         // `staged` true.
-        told = min(told, level)
-        guard level > told, now.since(since) >= Self.moment else { return nil }
-        told = level
+        reportedLevel = min(reportedLevel, level)
+        guard level > reportedLevel, now.since(since) >= Self.moment else { return nil }
+        reportedLevel = level
         return level
     }
 
     /// When to look again if nothing happens.
-    package var next: MonotonicTime? { level > told ? since.advanced(by: Self.moment) : nil }
+    package var next: MonotonicTime? { level > reportedLevel ? since.advanced(by: Self.moment) : nil }
 }

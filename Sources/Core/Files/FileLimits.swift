@@ -35,7 +35,7 @@ package struct FileLimits: Hashable, Sendable {
     }
 
     /// Whether a file of this size is within the limits.
-    package func takes(size: Int64) -> Bool { size >= minSize ?? 0 && size <= maxSize ?? .max }
+    package func allows(size: Int64) -> Bool { size >= minSize ?? 0 && size <= maxSize ?? .max }
 
     /// How long a file still has to wait for its `min_age`; zero or less when it is old enough.
     ///

@@ -90,7 +90,7 @@ package struct FolderRequirement: Hashable, Sendable {
     }
 
     /// Whether the requirement distinguishes the right disk from another; `mount: /` requires nothing.
-    package var tellsDisk: Bool { file != nil || mount.map { $0 != "/" } ?? false }
+    package var identifiesDisk: Bool { file != nil || mount.map { $0 != "/" } ?? false }
 }
 
 /// The treatment of a verified source that is to be removed, where it cannot be known whether a program has it open for

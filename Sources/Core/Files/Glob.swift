@@ -76,7 +76,7 @@ package struct Glob: Hashable, Sendable {
                     piece += 1
                     continue
                 case .byte, .character, .set:
-                    let taken = taken(by: pieces[piece], of: name, at: at)
+                    let taken = matchedLength(by: pieces[piece], of: name, at: at)
                     if taken > 0 {
                         piece += 1
                         at += taken
@@ -108,7 +108,7 @@ package struct Glob: Hashable, Sendable {
     }
 
     /// How many bytes the piece matches; 0 when it does not match.
-    private func taken(by piece: Piece, of name: UnsafeBufferPointer<UInt8>, at: Int) -> Int {
+    private func matchedLength(by piece: Piece, of name: UnsafeBufferPointer<UInt8>, at: Int) -> Int {
         guard at < name.count else { return 0 }
         let byte = name[at]
         switch piece {

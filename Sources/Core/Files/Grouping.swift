@@ -70,9 +70,9 @@ package struct Grouping {
         package fileprivate(set) var next: MonotonicTime?
         /// The reason why it waits, after the first look.
         package fileprivate(set) var reason: String?
-        fileprivate var looks = 0
+        fileprivate var evaluations = 0
         /// The directory was not checked since a file joined: the rule's time has not ended.
-        package var isFresh: Bool { looks == 0 }
+        package var isFresh: Bool { evaluations == 0 }
     }
 
     private var groups: [Key: Group] = [:]
@@ -95,12 +95,12 @@ package struct Grouping {
         var group = groups[key] ?? Group(since: now)
         group.members[file.relative] = file
         group.next = now.advanced(by: wait)
-        group.looks = 0
+        group.evaluations = 0
         groups[key] = group
     }
 
     /// Moves the files that wait under one key to another: `clip.mp4.json`, when `clip.mp4` has come.
-    package mutating func join(_ from: Key, to key: Key) {
+    package mutating func move(_ from: Key, to key: Key) {
         guard from != key, groups[key] != nil, let others = groups.removeValue(forKey: from) else { return }
         groups[key]?.members.merge(others.members) { $1 }
     }
@@ -114,7 +114,7 @@ package struct Grouping {
     }
 
     /// The group is complete, and is passed on.
-    package mutating func take(_ key: Key) -> [SettledFile] {
+    package mutating func remove(_ key: Key) -> [SettledFile] {
         (groups.removeValue(forKey: key)?.members.values).map {
             $0.sorted { $0.relative.bytes.lexicographicallyPrecedes($1.relative.bytes) }
         } ?? []
@@ -136,11 +136,11 @@ package struct Grouping {
         guard var group = groups[key] else { return false }
         let isNew = group.reason != reason
         group.reason = reason
-        group.looks += 1
+        group.evaluations += 1
         // There is a next look also where only another file can change the state: a waiting file may be removed, which
         // causes no event.
         let least = isExpected ? 0 : 3
-        group.next = now.advanced(by: .seconds(1 << min(max(group.looks - 1, least), 6)))
+        group.next = now.advanced(by: .seconds(1 << min(max(group.evaluations - 1, least), 6)))
         groups[key] = group
         return isNew
     }

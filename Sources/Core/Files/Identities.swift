@@ -2,7 +2,7 @@
 /// so that a million files need no object each. An element is made when it is requested.
 package struct Identities: RandomAccessCollection, Sendable {
     /// The properties that files in one directory share.
-    package struct Home: Hashable, Sendable {
+    package struct Location: Hashable, Sendable {
         /// The name of the configured folder.
         package var folder: String
         /// The directory's path below the folder's path.
@@ -25,7 +25,7 @@ package struct Identities: RandomAccessCollection, Sendable {
         let home: Int32
     }
 
-    private var homes: [Home] = []
+    private var locations: [Location] = []
     /// For each home, the first home with the same folder.
     private var folders: [Int] = []
     private var entries: [Entry] = []
@@ -35,11 +35,11 @@ package struct Identities: RandomAccessCollection, Sendable {
 
     package init(_ identities: some Sequence<StoredIdentity>) {
         for identity in identities {
-            let isAtHome = homes.last.map { $0.folder == identity.folder && $0.fileSystem == identity.fileSystem }
+            let isAtHome = locations.last.map { $0.folder == identity.folder && $0.fileSystem == identity.fileSystem }
             let home =
                 isAtHome == true
-                ? homes.count - 1
-                : add(Home(folder: identity.folder, directory: "", fileSystem: identity.fileSystem))
+                ? locations.count - 1
+                : add(Location(folder: identity.folder, directory: "", fileSystem: identity.fileSystem))
             identity.relative.bytes.withUnsafeBufferPointer { append($0, identity.version, in: home) }
         }
     }
@@ -49,7 +49,7 @@ package struct Identities: RandomAccessCollection, Sendable {
 
     package subscript(index: Int) -> StoredIdentity {
         let entry = entries[index]
-        let home = homes[Int(entry.home)]
+        let home = locations[Int(entry.home)]
         return StoredIdentity(
             folder: home.folder, relative: FilePath(fromKernel: Array(paths[range(of: entry)])),
             size: entry.version.size, modified: entry.version.modified, inode: entry.version.inode,
@@ -57,10 +57,10 @@ package struct Identities: RandomAccessCollection, Sendable {
     }
 
     /// - Returns: The home's number, for ``append(_:_:in:)``.
-    package mutating func add(_ home: Home) -> Int {
-        folders.append(homes.firstIndex { $0.folder == home.folder } ?? homes.count)
-        homes.append(home)
-        return homes.count - 1
+    package mutating func add(_ home: Location) -> Int {
+        folders.append(locations.firstIndex { $0.folder == home.folder } ?? locations.count)
+        locations.append(home)
+        return locations.count - 1
     }
 
     /// - Parameters:
@@ -68,7 +68,7 @@ package struct Identities: RandomAccessCollection, Sendable {
     ///   - home: The number that ``add(_:)`` returned.
     package mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ version: FileVersion, in home: Int) {
         let start = paths.count
-        homes[home].directory.bytes.withUnsafeBufferPointer { directory in
+        locations[home].directory.bytes.withUnsafeBufferPointer { directory in
             if directory.isEmpty { return }
             paths.append(contentsOf: directory)
             paths.append(UInt8(ascii: "/"))
@@ -79,7 +79,7 @@ package struct Identities: RandomAccessCollection, Sendable {
 
     /// Removes all elements and keeps the memory.
     package mutating func removeAll() {
-        homes.removeAll(keepingCapacity: true)
+        locations.removeAll(keepingCapacity: true)
         folders.removeAll(keepingCapacity: true)
         entries.removeAll(keepingCapacity: true)
         paths.removeAll(keepingCapacity: true)
@@ -88,9 +88,9 @@ package struct Identities: RandomAccessCollection, Sendable {
     // MARK: - Without making an element
 
     package func version(at index: Int) -> FileVersion { entries[index].version }
-    package func fileSystem(at index: Int) -> String? { homes[Int(entries[index].home)].fileSystem }
+    package func fileSystem(at index: Int) -> String? { locations[Int(entries[index].home)].fileSystem }
 
-    package func haveOneFolder(_ a: Int, _ b: Int) -> Bool {
+    package func areInSameFolder(_ a: Int, _ b: Int) -> Bool {
         entries[a].home == entries[b].home || folders[Int(entries[a].home)] == folders[Int(entries[b].home)]
     }
 
@@ -100,7 +100,7 @@ package struct Identities: RandomAccessCollection, Sendable {
     }
 
     /// All indices, sorted by folder, and within a folder by the bytes of the path.
-    package func inOrder() -> [Int] {
+    package func sortedIndices() -> [Int] {
         paths.withUnsafeBytes { paths in
             entries.withUnsafeBufferPointer { entries in
                 entries.indices.sorted { a, b in

@@ -11,7 +11,7 @@ package struct IgnoreRules: Hashable, Sendable {
 
     private struct Line: Hashable, Sendable {
         let glob: Glob
-        let isTakenBack: Bool
+        let isNegated: Bool
         let isForFolders: Bool
     }
 
@@ -42,7 +42,7 @@ package struct IgnoreRules: Hashable, Sendable {
         guard !text.isEmpty else { return nil }
         // All patterns are matched against a path; a pattern that is not tied may have any directories before it.
         return Line(
-            glob: Glob(bytes: (isTied ? [] : Array("**/".utf8)) + text), isTakenBack: isTakenBack,
+            glob: Glob(bytes: (isTied ? [] : Array("**/".utf8)) + text), isNegated: isTakenBack,
             isForFolders: isForFolders)
     }
 
@@ -50,7 +50,7 @@ package struct IgnoreRules: Hashable, Sendable {
     /// - Returns: Whether it is ignored; `nil` where no line matches.
     package func verdict(on path: UnsafeBufferPointer<UInt8>, isFolder: Bool) -> Bool? {
         for line in lines.reversed() where isFolder || !line.isForFolders {
-            if line.glob.matches(path) { return !line.isTakenBack }
+            if line.glob.matches(path) { return !line.isNegated }
         }
         return nil
     }

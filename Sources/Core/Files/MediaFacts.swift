@@ -32,7 +32,7 @@ package struct MediaFacts: Hashable, Sendable {
     }
 
     /// The duration in whole seconds, in a form for names: `42s`, `3m05s`, `1h02m03s`.
-    package var lasting: String? {
+    package var durationText: String? {
         guard let duration, duration >= 0 else { return nil }
         let seconds = Int(duration / 1000)
         let (hours, minutes) = (seconds / 3600, seconds % 3600 / 60)

@@ -6,19 +6,19 @@
 package enum TemporaryNames {
     /// The list as globs, for display.
     package static let globs: [String] =
-        endings.map { "*" + $0 } + beginnings.map { $0 + "*" } + whole + [".*"]
+        endings.map { "*" + $0 } + beginnings.map { $0 + "*" } + exactNames + [".*"]
 
     private static let endings = [
         ".part", ".partial", ".filepart", ".tmp", ".temp", ".crdownload", ".download", ".!qb", ".!ut", ".aria2",
         ".opdownload", ".swp", ".lock", ".incomplete", "~",
     ]
     private static let beginnings = ["~", ".sluice-"]
-    private static let whole = [
+    private static let exactNames = [
         "thumbs.db", "desktop.ini", "@eadir", "@__thumb", "lost+found", "system volume information", "$recycle.bin",
     ]
 
     private static let endingBytes = endings.map { Array($0.utf8) }
-    private static let wholeBytes = whole.map { Array($0.utf8) }
+    private static let exactNameBytes = exactNames.map { Array($0.utf8) }
 
     /// - Parameter allowsHidden: Names with a leading dot are treated like others; our own (`.sluice-…`) never are.
     package static func contains(_ name: UnsafeBufferPointer<UInt8>, allowsHidden: Bool = false) -> Bool {
@@ -26,8 +26,9 @@ package enum TemporaryNames {
         if first == UInt8(ascii: "~") || last == UInt8(ascii: "~") { return true }
         if first == UInt8(ascii: ".") && (!allowsHidden || isAlwaysHidden(name)) { return true }
         // Few names pass these two checks without need, and a scan calls this a million times.
-        if mayEndBadly(last.lowered), endingBytes.contains(where: { name.endsLike($0) }) { return true }
-        return mayBeWhole(first.lowered) && wholeBytes.contains { $0.count == name.count && name.endsLike($0) }
+        if mayEndTemporaryName(last.lowered), endingBytes.contains(where: { name.endsLike($0) }) { return true }
+        return mayBeginExactName(first.lowered)
+            && exactNameBytes.contains { $0.count == name.count && name.endsLike($0) }
     }
 
     package static func contains(_ name: FilePath, allowsHidden: Bool = false) -> Bool {
@@ -54,7 +55,7 @@ package enum TemporaryNames {
         }
     }
 
-    private static func mayEndBadly(_ last: UInt8) -> Bool {
+    private static func mayEndTemporaryName(_ last: UInt8) -> Bool {
         switch last {
         case UInt8(ascii: "t"), UInt8(ascii: "l"), UInt8(ascii: "p"), UInt8(ascii: "d"), UInt8(ascii: "b"),
             UInt8(ascii: "2"), UInt8(ascii: "k"), UInt8(ascii: "e"):
@@ -63,7 +64,7 @@ package enum TemporaryNames {
         }
     }
 
-    private static func mayBeWhole(_ first: UInt8) -> Bool {
+    private static func mayBeginExactName(_ first: UInt8) -> Bool {
         switch first {
         case UInt8(ascii: "t"), UInt8(ascii: "d"), UInt8(ascii: "@"), UInt8(ascii: "l"), UInt8(ascii: "s"),
             UInt8(ascii: "$"):
@@ -106,14 +107,14 @@ package struct NameRules: Hashable, Sendable {
     /// - Parameters:
     ///   - name: One name, without a slash.
     ///   - folder: The directory of the name, below the rule's folder; empty at the top.
-    package func takes(_ name: UnsafeBufferPointer<UInt8>, in folder: FilePath) -> Bool {
+    package func matches(_ name: UnsafeBufferPointer<UInt8>, in folder: FilePath) -> Bool {
         if TemporaryNames.contains(name, allowsHidden: allowsHidden) { return false }
         if let marker, marker.isMarker(name) { return false }
-        if !needsPath || folder.isEmpty { return takes(name, path: name) }
-        return (folder.bytes + [UInt8(ascii: "/")] + Array(name)).withUnsafeBufferPointer { takes(name, path: $0) }
+        if !needsPath || folder.isEmpty { return matches(name, path: name) }
+        return (folder.bytes + [UInt8(ascii: "/")] + Array(name)).withUnsafeBufferPointer { matches(name, path: $0) }
     }
 
-    private func takes(_ name: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>) -> Bool {
+    private func matches(_ name: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>) -> Bool {
         // Not `contains(where:)`: these loops run for every name of a scan.
         for glob in exclude where glob.matches(glob.isForPaths ? path : name) { return false }
         if include.isEmpty { return true }
@@ -121,7 +122,7 @@ package struct NameRules: Hashable, Sendable {
         return false
     }
 
-    package func takes(_ relative: FilePath) -> Bool {
-        relative.name.bytes.withUnsafeBufferPointer { takes($0, in: relative.parent) }
+    package func matches(_ relative: FilePath) -> Bool {
+        relative.name.bytes.withUnsafeBufferPointer { matches($0, in: relative.parent) }
     }
 }

@@ -119,7 +119,7 @@ package struct Metering: Hashable, Sendable {
                 remedy: remedy(for: Step(link: link, gateway: path.gateway), not: .unknown), forbidden: forbidden,
                 isRoaming: isRoaming, links: carrying.map(\.link.index))
         }
-        let way = worst.step.way(from: link)
+        let way = worst.step.pathText(from: link)
         return Judgement(
             metered: worst.opinion.metered, source: worst.opinion.source,
             reason: "\(worst.opinion.metered.rawValue): \(way)\(worst.opinion.text)",
@@ -154,7 +154,7 @@ package struct Metering: Hashable, Sendable {
             return below
         }
 
-        func way(from asked: NetworkLink) -> String {
+        func pathText(from asked: NetworkLink) -> String {
             if link.index == asked.index { return "" }
             if isHere { return "\(carried) may leave through \(link.name), and " }
             return "\(asked.name) \(isSupposed ? "may run over" : "runs over") \(link.name), and "
@@ -291,7 +291,7 @@ package struct Metering: Hashable, Sendable {
     private func prohibition(in carrying: [Step]) -> String? {
         for step in carrying where !step.isExempt {
             guard let rule = ruleOnSending(over: step), rule.isAllowed == false else { continue }
-            let way = carrying.first.map { step.way(from: $0.link) } ?? ""
+            let way = carrying.first.map { step.pathText(from: $0.link) } ?? ""
             let isUnknown = rule.isRoaming != nil && modems[step.link.name]?.isRoaming == nil
             return "\(way)the rule \(rule.yaml) forbids \(step.link.name)"
                 + (isUnknown ? ", and it is unknown whether it roams" : "")

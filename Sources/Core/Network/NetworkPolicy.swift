@@ -104,7 +104,7 @@ extension Admission {
     }
 
     /// Chooses the route for bytes of a class, from the known networks and the rules of all three places.
-    package func way(to remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs)
+    package func routeDecision(to remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs)
         -> RouteDecision
     {
         let places = places(remote, folder)
@@ -113,7 +113,7 @@ extension Admission {
         case .local: return .open(.local)
         case .any:
             if !depends { return .open(.any) }
-            return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notLookedAt)])
+            return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notExamined)])
         case .offline(let text): return .closed([Hold(.offline, since: remote.reachabilitySince, text: text)])
         case .unseen(let text):
             if !depends { return .open(.any) }
@@ -128,14 +128,14 @@ extension Admission {
         case .over(let paths):
             guard depends || inputs.network != nil else { return .open(.any) }
             guard var metering = inputs.network else {
-                return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notLookedAt)])
+                return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notExamined)])
             }
             metering.rules = places.map(\.rules.networks)
             return choose(among: paths, metering, remote, places, folder, isPinned: depends)
         }
     }
 
-    package static let notLookedAt = "the networks have not been examined yet"
+    package static let notExamined = "the networks have not been examined yet"
 
     /// Among routes that no rule forbids, chooses the first free one, or else the first. If every route is forbidden,
     /// returns the prohibition of the first.

@@ -23,7 +23,7 @@ package struct NetworkNames: Hashable, Sendable {
         package let text: String
     }
 
-    package func misnamed(in lists: [(place: String, rules: [NetworkRule])]) -> [SuspectedTypo] {
+    package func suspectedTypos(in lists: [(place: String, rules: [NetworkRule])]) -> [SuspectedTypo] {
         // Names that another rule spells correctly are known to the author of the rules.
         let all = lists.flatMap(\.rules)
         var others = self
@@ -47,18 +47,19 @@ package struct NetworkNames: Hashable, Sendable {
         var texts: [String] = []
         if let written = rule.interface,
             !interfaces.contains(where: { Glob(written).matches(FilePath($0)) }),
-            let meant = others.interfaces.lazy.compactMap({ self.meant(by: written, $0) }).first
-                ?? renamed(written, others.interfaces)
+            let meant = others.interfaces.lazy.compactMap({ self.intendedName(by: written, $0) }).first
+                ?? kernelName(written, others.interfaces)
         {
             texts.append(text("interface", written, meant))
         }
         if let written = rule.ssid, !ssids.contains(written),
-            let meant = others.ssids.first(where: { Self.isSlip($0, ofWiFi: written) })
+            let meant = others.ssids.first(where: { Self.isTypo($0, ofWiFi: written) })
         {
             texts.append(text("Wi-Fi", written, meant))
         }
         if let written = rule.gateway, !gateways.contains(written),
-            let meant = others.gateways.first(where: { (1...2).contains(slips(from: "\(written)", to: "\($0)")) })
+            let meant = others.gateways.first(where: { (1...2).contains(editDistance(from: "\(written)", to: "\($0)")) }
+            )
         {
             texts.append(text("gateway", "\(written)", "\(meant)"))
         }
@@ -89,7 +90,7 @@ package struct NetworkNames: Hashable, Sendable {
     }
 
     /// - Returns: The interface `there`, if a name or a pattern like `wwan*` was meant to name it.
-    private func meant(by written: String, _ there: String) -> String? {
+    private func intendedName(by written: String, _ there: String) -> String? {
         let name = written.lowercased()
         if name.hasSuffix("*"), !name.dropLast().contains(where: { "*?[\\".contains($0) }) {
             let letters = there.prefix { $0.isLetter }
@@ -114,11 +115,11 @@ package struct NetworkNames: Hashable, Sendable {
     }
 
     private func isClose(_ a: String, _ b: String) -> Bool {
-        a.count > 2 && slips(from: a, to: b) <= (min(a.count, b.count) < 5 ? 1 : 2)
+        a.count > 2 && editDistance(from: a, to: b) <= (min(a.count, b.count) < 5 ? 1 : 2)
     }
 
     /// Names that the kernel assigns, on a machine with other names: `wlan0` for `wlp3s0`, where that is the only one.
-    private func renamed(_ written: String, _ there: [String]) -> String? {
+    private func kernelName(_ written: String, _ there: [String]) -> String? {
         let schemes = ["wlan0": "wl", "wlan*": "wl", "eth0": "en", "eth*": "en", "wwan0": "ww", "wwan*": "ww"]
         guard let scheme = schemes[written.lowercased()] else { return nil }
         let family = String(written.lowercased().dropLast())
@@ -129,7 +130,7 @@ package struct NetworkNames: Hashable, Sendable {
 
     // MARK: - Wi-Fi
 
-    private static func isSlip(_ there: String, ofWiFi written: String) -> Bool {
+    private static func isTypo(_ there: String, ofWiFi written: String) -> Bool {
         let (a, b) = (plain(written), plain(there))
         if a == b { return true }
         // Numbers and bands distinguish networks on purpose: `Box 7490`, `Home-5G`.
@@ -137,7 +138,7 @@ package struct NetworkNames: Hashable, Sendable {
             a.filter { !$0.isNumber } == b.filter { !$0.isNumber } || withoutBand(a) == withoutBand(b)
             || differByCode(written, there)
         let longest = min(a.count, b.count)
-        return !isAnother && slips(from: a, to: b) <= (longest < 4 ? 0 : longest < 7 ? 1 : 2)
+        return !isAnother && editDistance(from: a, to: b) <= (longest < 4 ? 0 : longest < 7 ? 1 : 2)
     }
 
     /// Makers distinguish boxes of one kind by a last word of a few digits or letters: `Livebox-A3B0`.

@@ -52,7 +52,7 @@ extension Admission {
         let alone = paths.map { path in
             var one = remote
             one.reachability = .over([path])
-            return way(to: one, from: folder, in: inputs)
+            return routeDecision(to: one, from: folder, in: inputs)
         }
         let open = alone.map { way -> Route? in if case .open(let route) = way { route } else { nil } }
         let chosen = open.firstIndex { $0.map { !$0.countsAsMetered } ?? false } ?? open.firstIndex { $0 != nil }

@@ -4,7 +4,7 @@
 /// the health of destinations and pauses without an end stay as they are, and no new files arrive.
 package struct Plan: Hashable, Sendable {
     /// The backlog, the policy inputs and the speeds.
-    package struct Question: Sendable {
+    package struct Input: Sendable {
         package var admission: Admission
         /// The present policy inputs. Bytes that are reserved in its ``QuotaState`` count as sent.
         package var inputs: Admission.PolicyInputs
@@ -218,7 +218,7 @@ package struct Plan: Hashable, Sendable {
     }
 
     /// - Parameter ended: Called for each upload that is sent before the plan ends.
-    package init(_ question: Question, ended: @escaping (Ended) -> Void = { _ in }) {
+    package init(_ question: Input, ended: @escaping (Ended) -> Void = { _ in }) {
         var planner = Planner(question, ended: ended)
         self = planner.plan()
     }
@@ -246,6 +246,6 @@ package struct Plan: Hashable, Sendable {
     static let pieces: Int64 = 256
     /// Limit on periods and policy evaluations: more than a person reads, and a bound for unforeseen cases.
     static let mostSteps = 4000
-    static let mostLooks = 20_000
+    static let maxEvaluations = 20_000
     static let mostEvents = 4_000_000
 }

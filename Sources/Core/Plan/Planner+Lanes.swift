@@ -32,9 +32,9 @@ extension Planner {
         var returned: [Item] = []
         var hasBegunApart = false
         /// Not begun, and waited for space in a quota: they are sent before the following ones.
-        var again: [Item] = []
+        var quotaReleased: [Item] = []
         /// Uploads that wait until a quota leaves enough for a piece of them, which for some it never does.
-        var short: [Item] = []
+        var quotaBlocked: [Item] = []
         /// Why they wait.
         var shortage: Hold?
         var running: [Item] = []
@@ -62,15 +62,15 @@ extension Planner {
 
         var isOver: Bool { !isWaiting && running.isEmpty }
         /// Part of it is not being sent.
-        var isWaiting: Bool { hasNext || !short.isEmpty }
+        var isWaiting: Bool { hasNext || !quotaBlocked.isEmpty }
         /// Part of it may be sent now, if there is a slot.
         var mayBegin: Bool { holds.isEmpty ? hasNext : !returned.isEmpty && holds.allSatisfy(\.sparesBegun) }
         /// Moves begun uploads to those that have returned.
-        mutating func passBegun() {
+        mutating func skipBegun() {
             while hasBegunApart, next < queue.uploads.count, queue.uploads[next].isBegun { next += 1 }
         }
         var hasNext: Bool {
-            !returned.isEmpty || !again.isEmpty || next < queue.uploads.count || rest.files > 0
+            !returned.isEmpty || !quotaReleased.isEmpty || next < queue.uploads.count || rest.files > 0
         }
         /// Number of running uploads that count as sent already.
         var paid: Int { running.count(where: \.isPaid) }
@@ -78,7 +78,7 @@ extension Planner {
         var reasons: [Hold] { holds + [shortage].compactMap { $0 } }
 
         var priority: Int {
-            if let first = returned.first ?? again.first { return first.priority }
+            if let first = returned.first ?? quotaReleased.first { return first.priority }
             return next < queue.uploads.count ? queue.uploads[next].priority : queue.uploads.last?.priority ?? 0
         }
     }

@@ -5,12 +5,12 @@ extension Planner {
     private func room(_ number: Int) -> Int64? {
         guard let kind = queues[number].kind, !origin(of: queues[number]).exempt.contains(.quota) else { return nil }
         return inputs.quotas.lines.filter { $0.counts(kind) }.compactMap { line in
-            line.bytesLeft.map { max(0, line.quota.direction.sendable(of: $0) - promised(line)) }
+            line.bytesLeft.map { max(0, line.quota.direction.sendable(of: $0) - reservedInTransfer(line)) }
         }.min()
     }
 
     /// The bytes that are reserved for pieces in transfer.
-    private func promised(_ line: QuotaState.Line) -> Int64 {
+    private func reservedInTransfer(_ line: QuotaState.Line) -> Int64 {
         var sum: Int64 = 0
         for number in queues.indices where counts[number] > 0 {
             guard let kind = queues[number].kind, line.counts(kind) else { continue }
@@ -34,14 +34,14 @@ extension Planner {
     }
 
     /// The bytes of the piece in transfer were reserved, and count as sent already.
-    func goOn(_ item: inout Item, _ number: Int) {
+    func resumePiece(_ item: inout Item, _ number: Int) {
         guard let piece = item.piece, item.left > 0.5, room(number) != nil else { return }
         (item.granted, item.isPaid) = (min(item.left, Double(piece.bytes)), true)
     }
 
     /// It waits for space in a quota, and others are tried.
-    mutating func setAside(_ item: Item, _ number: Int) {
-        queues[number].short.append(item)
+    mutating func blockOnQuota(_ item: Item, _ number: Int) {
+        queues[number].quotaBlocked.append(item)
         // A shortage that ends is reported in preference to one that never does.
         guard queues[number].shortage?.until == nil, let shortage = shortage(of: item, number) else { return }
         queues[number].shortage = shortage
@@ -50,8 +50,9 @@ extension Planner {
     /// The hold when a quota leaves too little for its next piece.
     private func shortage(of item: Item, _ number: Int) -> Hold? {
         guard let piece = item.piece, let kind = queues[number].kind else { return nil }
-        if let line = inputs.quotas.neverLeaves(cost(item), for: kind) {
-            return Hold(.quota, since: now, text: line.never(piece, to: kind.destination, isWhole: isWhole(item)))
+        if let line = inputs.quotas.lineTooSmall(cost(item), for: kind) {
+            return Hold(
+                .quota, since: now, text: line.neverSentText(piece, to: kind.destination, isWhole: isWhole(item)))
         }
         guard let line = inputs.quotas.room(for: kind).binding else { return nil }
         return Hold(
@@ -64,7 +65,7 @@ extension Planner {
     /// A queue with unknown speed is not planned. Where a quota leaves too little for its smallest piece, the queue
     /// waits for that.
     mutating func holdWithoutSpeed(_ number: Int) {
-        guard !question.rates.isKnown(for: queues[number].queue.destination) else { return }
+        guard !input.rates.isKnown(for: queues[number].queue.destination) else { return }
         let isUnderWay = queues[number].queue.uploads.contains(where: \.isUnderWay)
         if queues[number].holds.isEmpty, !isUnderWay, let room = room(number),
             let least = items(of: queues[number]).min(by: { cost($0) < cost($1) }), cost(least) > room,
@@ -86,15 +87,16 @@ extension Planner {
 
     /// Uploads that waited for a quota are tried again when there is enough for the smallest of them.
     mutating func returnShort(_ number: Int) {
-        guard let least = queues[number].short.map({ cost($0) }).min(), room(number).map({ $0 >= least }) ?? true else {
+        guard let least = queues[number].quotaBlocked.map({ cost($0) }).min(), room(number).map({ $0 >= least }) ?? true
+        else {
             return
         }
-        let back = queues[number].short
-        (queues[number].short, queues[number].shortage) = ([], nil)
+        let back = queues[number].quotaBlocked
+        (queues[number].quotaBlocked, queues[number].shortage) = ([], nil)
         queues[number].returned += back.filter(\.hasPlace)
         queues[number].returned.sort { $0.place < $1.place }
-        queues[number].again += back.filter { !$0.hasPlace }
-        queues[number].again.sort { $0.place < $1.place }
+        queues[number].quotaReleased += back.filter { !$0.hasPlace }
+        queues[number].quotaReleased.sort { $0.place < $1.place }
     }
 
     /// When pieces are over, the next ones begin, or wait for a quota.
@@ -108,8 +110,8 @@ extension Planner {
                     queues[number].running.append(item)
                     continue
                 }
-                settle(&item)
-                setAside(item, number)
+                countInFileQuotas(&item)
+                blockOnQuota(item, number)
             }
             counts[number] = queues[number].running.count
             if queues[number].running.isEmpty, !queues[number].hasNext { finish(number, .held(queues[number].reasons)) }
@@ -138,7 +140,7 @@ extension Planner {
         if let hold = queue.holds.first(where: { $0.kind == .clock }) {
             obstacles.append(Plan.Obstacle(kind: .clock, hold: hold, spending: rest))
         }
-        if queue.remote != nil, !question.rates.isKnown(for: queue.queue.destination) {
+        if queue.remote != nil, !input.rates.isKnown(for: queue.queue.destination) {
             obstacles.append(
                 Plan.Obstacle(kind: .speed, hold: unknownSpeed(to: queue.queue.destination), spending: rest))
         }
@@ -150,9 +152,9 @@ extension Planner {
         guard let kind = queue.later, !origin(of: queue).exempt.contains(.quota) else { return [] }
         var found: [Plan.Obstacle] = []
         for item in items(of: queue) {
-            guard let piece = item.piece, let line = inputs.quotas.neverLeaves(cost(item), for: kind) else { continue }
+            guard let piece = item.piece, let line = inputs.quotas.lineTooSmall(cost(item), for: kind) else { continue }
             let spending = Spending(bytes: Int64(max(0, item.left).rounded(.up)), files: item.files)
-            let text = line.never(piece, to: kind.destination, isWhole: isWhole(item))
+            let text = line.neverSentText(piece, to: kind.destination, isWhole: isWhole(item))
             // One sentence for everything that the same quota keeps waiting, about the first piece.
             if let same = found.firstIndex(where: { $0.line == line }) {
                 found[same].spending += spending
@@ -167,7 +169,7 @@ extension Planner {
 
     /// Everything that is left of a queue.
     private func items(of queue: PlannedQueue) -> [Item] {
-        var items = queue.returned + queue.again + queue.short + queue.running
+        var items = queue.returned + queue.quotaReleased + queue.quotaBlocked + queue.running
         for place in queue.queue.uploads.indices.dropFirst(queue.next) {
             items.append(Item(queue.queue.uploads[place], at: place))
         }

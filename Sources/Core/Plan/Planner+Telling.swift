@@ -30,7 +30,8 @@ extension Planner {
         for upload in queue.queue.uploads[min(queue.next, queue.queue.uploads.count)...] {
             left += Spending(bytes: max(0, upload.left), files: 1)
         }
-        for item in queue.running + queue.returned + queue.again + queue.short where item.left > 0.5 || item.files > 0 {
+        for item in queue.running + queue.returned + queue.quotaReleased + queue.quotaBlocked
+        where item.left > 0.5 || item.files > 0 {
             left += Spending(bytes: Int64(max(0, item.left).rounded(.up)), files: item.files)
         }
         return left

@@ -16,10 +16,10 @@ extension Planner {
             add(least(rules.limit(in: inputs), own), members)
             add(least(rules.meteredLimit), members.filter { metered[$0] })
         }
-        add(question.admission.rules, question.rates.everything, all)
-        add(question.limits.filter { $0.until > inputs.now }.map { Double(max(0, $0.rate)) }.min(), all)
+        add(input.admission.rules, input.rates.everything, all)
+        add(input.limits.filter { $0.until > inputs.now }.map { Double(max(0, $0.rate)) }.min(), all)
         for (number, remote) in remotes.enumerated() {
-            add(remote.rules, question.rates.destinations[remote.name], all.filter { queues[$0].remote == number })
+            add(remote.rules, input.rates.destinations[remote.name], all.filter { queues[$0].remote == number })
         }
         for (number, origin) in origins.enumerated() {
             add(origin.rules, nil, all.filter { queues[$0].origin == number })
@@ -82,7 +82,7 @@ extension Planner {
     }
 
     /// Bytes that leave the machine for each byte of a file.
-    var carrying: Double { 1 + Double(max(0, question.overhead)) / 100 }
+    var carrying: Double { 1 + Double(max(0, input.overhead)) / 100 }
 
     mutating func move(by milliseconds: Double) {
         let seconds = max(0, milliseconds) / 1000
@@ -126,7 +126,7 @@ extension Planner {
         for hold in reasons where hold != unknownSpeed(to: queues[number].queue.destination) {
             // The rest of the sentence contains amounts, which differ each day.
             let key = hold.kind.rawValue + (hold.text.split(separator: ",").first ?? "")
-            queues[number].waits[key, default: Wait(hold: hold, from: looked)].seconds += seconds
+            queues[number].waits[key, default: Wait(hold: hold, from: lastEvaluation)].seconds += seconds
         }
     }
 
@@ -142,7 +142,7 @@ extension Planner {
         for number in queues.indices
         where counts[number] > 0 && queues[number].running.contains(where: { $0.left <= 0.5 }) {
             for var item in queues[number].running where item.left <= 0.5 {
-                settle(&item)
+                countInFileQuotas(&item)
                 countAnswers(to: item.files, number)
                 queues[number].step?.files += item.files
                 if isRecording {

@@ -3,7 +3,7 @@
 /// Between two evaluations the policy does not change. The next evaluation is due when a window, a limit, a quota or a
 /// pause changes. Running uploads share the rate, so the next event is known, and the clock moves there in one step.
 struct Planner {
-    let question: Plan.Question
+    let input: Plan.Input
     let ended: (Plan.Ended) -> Void
     let start: WallTime
     /// The end of the plan, and the end of looking ahead.
@@ -24,9 +24,9 @@ struct Planner {
     var isCut = false
     /// The policy has to be evaluated again.
     var isDue = true
-    var looks = 0
+    var evaluations = 0
     /// The previous evaluation: since then each queue has waited for the holds that were found then.
-    var looked: WallTime
+    var lastEvaluation: WallTime
     var turn = 0
     var lastStep: Int64 = 0
     /// The destination to which the last upload was begun.
@@ -42,16 +42,16 @@ struct Planner {
     /// The queues that each quota counts.
     var counted: [[Int]] = []
 
-    init(_ question: Plan.Question, ended: @escaping (Plan.Ended) -> Void) {
-        self.question = question
+    init(_ question: Plan.Input, ended: @escaping (Plan.Ended) -> Void) {
+        self.input = question
         self.ended = ended
         start = question.inputs.now
         let far = start.advanced(by: Plan.longest)
         mark = min(max(question.until ?? far, start), start.advanced(by: Plan.furthest))
         horizon = max(far, mark)
         inputs = question.inputs
-        looked = start
-        inputs.quotas.giveBackReserved(at: start)
+        lastEvaluation = start
+        inputs.quotas.releaseReservations(at: start)
         remotes = question.remotes
         origins = question.origins
         lastServed = remotes.count - 1
@@ -81,7 +81,7 @@ struct Planner {
         var events = 0
         while now < horizon, unfinished > 0 {
             events += 1
-            if events > Plan.mostEvents || looks >= Plan.mostLooks || steps.count >= Plan.mostSteps {
+            if events > Plan.mostEvents || evaluations >= Plan.maxEvaluations || steps.count >= Plan.mostSteps {
                 isCut = isRecording
                 break
             }
@@ -103,7 +103,7 @@ struct Planner {
         evaluate()
         for number in queues.indices {
             while queues[number].next < queues[number].queue.uploads.count,
-                queues[number].queue.uploads[queues[number].next].isUnderWay, mayGoOn(queues[number])
+                queues[number].queue.uploads[queues[number].next].isUnderWay, mayContinue(queues[number])
             { begin(number, isUnderWay: true) }
             // A begun upload continues, also where no new one may begin.
             let uploads = queues[number].queue.uploads
@@ -111,7 +111,7 @@ struct Planner {
                 queues[number].returned.append(Item(uploads[place], at: place))
             }
             queues[number].hasBegunApart = true
-            queues[number].passBegun()
+            queues[number].skipBegun()
         }
         isDue = true
     }
@@ -121,9 +121,9 @@ struct Planner {
     /// Evaluates the policy for each queue, and stops uploads that may not continue.
     mutating func evaluate() {
         isDue = false
-        looks += 1
+        evaluations += 1
         let now = now
-        looked = inputs.now
+        lastEvaluation = inputs.now
         inputs.now = now
         if let until = inputs.everything?.until, until <= now { inputs.everything = nil }
         if let until = inputs.globalStop?.until, until <= now { inputs.globalStop = nil }
@@ -160,11 +160,11 @@ struct Planner {
             return
         }
         let origin = origin(of: queues[number])
-        queues[number].holds = question.admission.holds(for: remote, from: origin, in: inputs)
+        queues[number].holds = input.admission.holds(for: remote, from: origin, in: inputs)
         func kind(_ isMetered: Bool) -> QuotaState.Class {
             QuotaState.Class(queue.destination, from: queue.folder, isMetered: isMetered)
         }
-        switch question.admission.way(to: remote, from: origin, in: inputs) {
+        switch input.admission.routeDecision(to: remote, from: origin, in: inputs) {
         case .open(let route):
             queues[number].route = route
             queues[number].kind = route.ledger == .local ? nil : kind(route.countsAsMetered)
@@ -174,7 +174,7 @@ struct Planner {
         returnShort(number)
         holdWithoutSpeed(number)
         if queues[number].holds.isEmpty { return }
-        if !queues[number].running.isEmpty, !mayGoOn(queues[number]) { stop(number) }
+        if !queues[number].running.isEmpty, !mayContinue(queues[number]) { stop(number) }
         if queues[number].running.isEmpty { finish(number, .held(queues[number].reasons)) }
     }
 
@@ -186,13 +186,13 @@ struct Planner {
     }
 
     /// Whether a begun upload may continue where no new one may begin.
-    func mayGoOn(_ queue: PlannedQueue) -> Bool {
+    func mayContinue(_ queue: PlannedQueue) -> Bool {
         if queue.holds.isEmpty { return true }
-        guard let remote = queue.remote.map({ remotes[$0] }), question.rates.isKnown(for: remote.name) else {
+        guard let remote = queue.remote.map({ remotes[$0] }), input.rates.isKnown(for: remote.name) else {
             return false
         }
         let origin = origin(of: queue)
-        guard question.admission.hardBlockers(on: remote, from: origin, in: inputs, isUnderWay: true).isEmpty else {
+        guard input.admission.hardBlockers(on: remote, from: origin, in: inputs, isUnderWay: true).isEmpty else {
             return false
         }
         if origin.exempt.contains(.quota) { return true }
@@ -201,7 +201,7 @@ struct Planner {
 
     mutating func stop(_ number: Int) {
         for var item in queues[number].running {
-            settle(&item)
+            countInFileQuotas(&item)
             queues[number].returned.append(item)
         }
         queues[number].running = []
@@ -210,7 +210,7 @@ struct Planner {
     }
 
     /// It counts in the quotas of files from now on.
-    mutating func settle(_ item: inout Item) {
+    mutating func countInFileQuotas(_ item: inout Item) {
         if item.step != 0 { inputs.quotas.settle(item.step, Spending(files: item.files), at: now) }
         (item.step, item.hasPlace) = (0, true)
     }
@@ -224,14 +224,14 @@ struct Planner {
             quiet.clockTrouble?.until = nil
             for number in still.indices { still[number].pause = nil }
             for number in mute.indices { mute[number].pause = nil }
-            timetable = (true, question.admission.nextChange(still, mute, in: quiet))
+            timetable = (true, input.admission.nextChange(still, mute, in: quiet))
         }
         let pauses =
             [inputs.everything?.until, inputs.globalStop?.until, inputs.clockTrouble?.until]
             + (remotes.map(\.pause) + origins.map(\.pause)).map { $0?.until }
         // A quota is renewed at the end of its period, also where it is not used up.
         let stretches = inputs.quotas.lines.map { $0.stretch?.upperBound }
-        let words = question.limits.map(\.until) + queues.flatMap { $0.queue.grants.map(\.until) }
+        let words = input.limits.map(\.until) + queues.flatMap { $0.queue.grants.map(\.until) }
         boundary = ([timetable.at] + pauses + stretches + words).compactMap { $0 }.filter { $0 > inputs.now }.min()
     }
 
@@ -258,7 +258,7 @@ struct Planner {
         for number in queues.indices where counts[number] > 0 && queues[number].remote == remote {
             count += counts[number]
         }
-        guard question.admission.free(for: remotes[remote], running: count, inAll: running) > 0 else { return nil }
+        guard input.admission.free(for: remotes[remote], running: count, inAll: running) > 0 else { return nil }
         var best: (queue: Int, rank: (Int, Int))?
         for number in queues.indices
         where queues[number].remote == remote && queues[number].mayBegin {
@@ -269,7 +269,7 @@ struct Planner {
     }
 
     func hasSlot(_ folder: String) -> Bool {
-        guard let most = question.folderSlots[folder] else { return true }
+        guard let most = input.folderSlots[folder] else { return true }
         var count = 0
         for number in queues.indices where counts[number] > 0 && queues[number].queue.folder == folder {
             count += counts[number]
@@ -281,11 +281,11 @@ struct Planner {
     /// - Returns: Whether it filled a slot, or has to be called again.
     @discardableResult
     mutating func begin(_ number: Int, isUnderWay: Bool = false) -> Bool {
-        guard var item = take(number) else { return false }
+        guard var item = dequeue(number) else { return false }
         if isUnderWay {
-            goOn(&item, number)
+            resumePiece(&item, number)
         } else if !grant(&item, number) {
-            setAside(item, number)
+            blockOnQuota(item, number)
             if queues[number].running.isEmpty, !queues[number].hasNext { finish(number, .held(queues[number].reasons)) }
             return true
         }
@@ -304,14 +304,14 @@ struct Planner {
     }
 
     /// The next of a queue: one upload, or as many of its rest as are sent together and as quotas of files allow.
-    mutating func take(_ number: Int) -> Item? {
+    mutating func dequeue(_ number: Int) -> Item? {
         let uploads = queues[number].queue.uploads
         if !queues[number].returned.isEmpty { return queues[number].returned.removeFirst() }
-        if !queues[number].again.isEmpty { return queues[number].again.removeFirst() }
+        if !queues[number].quotaReleased.isEmpty { return queues[number].quotaReleased.removeFirst() }
         let next = queues[number].next
         if next < uploads.count {
             queues[number].next += 1
-            queues[number].passBegun()
+            queues[number].skipBegun()
             return Item(uploads[next], at: next)
         }
         let rest = queues[number].rest

@@ -122,7 +122,7 @@ package struct Admission: Hashable, Sendable {
     /// The holds of uploads to `remote`, regardless of free slots.
     package func holds(for remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs) -> [Hold]
     {
-        hardBlockers(on: remote, from: folder, in: inputs) + (remote.health.standing.map { [$0] } ?? [])
+        hardBlockers(on: remote, from: folder, in: inputs) + (remote.health.currentHold.map { [$0] } ?? [])
     }
 
     /// The holds that forbid every byte to `remote`: all except its own health, which still allows a probe.
@@ -144,7 +144,7 @@ package struct Admission: Hashable, Sendable {
         holds += remote.rules.holds("destinations.\(remote.name)", in: inputs, excusing: exempt)
         if let folder { holds += hardBlockers(on: folder, in: inputs) }
         let isMetered: Bool?
-        switch way(to: remote, from: folder, in: inputs) {
+        switch routeDecision(to: remote, from: folder, in: inputs) {
         case .closed(let more, let countsAsMetered):
             holds += more
             // An exhausted quota is also shown after that, and before the network changes.
@@ -156,13 +156,13 @@ package struct Admission: Hashable, Sendable {
             let kind = QuotaState.Class(remote.name, from: folder?.name, isMetered: isMetered)
             holds += inputs.quotas.holds(for: kind, isStarting: !isUnderWay)
         }
-        return inputs.sortedOut(holds)
+        return inputs.withoutDuplicates(holds)
     }
 
     /// The holds that forbid uploads from a folder, to any destination.
     package func hardBlockers(on folder: FolderState, in inputs: PolicyInputs) -> [Hold] {
         let holds = [pause(folder.pause, "folder \(folder.name)")].compactMap { $0 }
-        return inputs.sortedOut(
+        return inputs.withoutDuplicates(
             holds + folder.rules.holds("folder \(folder.name)", in: inputs, excusing: folder.exempt))
     }
 
@@ -196,7 +196,7 @@ package struct Admission: Hashable, Sendable {
     /// The verdict of health and slots for uploads to `remote` that no rule forbids.
     package func room(at remote: DestinationState, in inputs: PolicyInputs) -> Verdict {
         // When a probe is due, the destination's trouble no longer prevents one upload.
-        if let standing = remote.health.standing, !remote.health.mayProbe(at: inputs.monotonic) {
+        if let standing = remote.health.currentHold, !remote.health.mayProbe(at: inputs.monotonic) {
             return .wait([standing])
         }
         let free = free(for: remote, running: remote.running, inAll: inputs.running)
@@ -237,7 +237,7 @@ package struct DestinationHealth: Hashable, Sendable {
     package init() {}
 
     /// The trouble as a hold: it stays until an upload succeeds, also during a probe.
-    package var standing: Hold? {
+    package var currentHold: Hold? {
         trouble.map { trouble in
             Hold(
                 trouble.kind, since: trouble.since, until: trouble.probeAtWall,
@@ -250,7 +250,7 @@ package struct DestinationHealth: Hashable, Sendable {
     package mutating func succeeded() { trouble = nil }
 
     /// The network, clock or settings changed: the next probe is due at once.
-    package mutating func reconsider(monotonic: MonotonicTime) { trouble?.probeAt = monotonic }
+    package mutating func scheduleProbe(at: MonotonicTime) { trouble?.probeAt = at }
 
     /// Moves the next probe forward to this time, where it was to start later.
     package mutating func probe(within wait: Duration, now: WallTime, monotonic: MonotonicTime) {
@@ -284,14 +284,14 @@ package struct DestinationHealth: Hashable, Sendable {
 
     /// How often a full destination is queried again: after 5 minutes, and at most an hour apart; more often where
     /// `retry` sets a shorter maximum.
-    package static func patience(_ retry: Backoff) -> Backoff {
+    package static func backoffWhenFull(_ retry: Backoff) -> Backoff {
         Backoff(first: min(.seconds(300), retry.ceiling), ceiling: min(.seconds(3600), retry.ceiling))
     }
 
     /// The longest time between two tries of a destination that does not answer, unless it names another.
-    package static let longestSilence = Duration.seconds(300)
+    package static let longestProbeWait = Duration.seconds(300)
     /// Time until a refused credential is read again.
-    package static let betweenCredentials = Duration.seconds(900)
+    package static let credentialRetryWait = Duration.seconds(900)
 
     /// The kind of hold and the wait that a failed upload causes for its destination; `nil` when only the upload is at
     /// fault.
@@ -308,13 +308,13 @@ package struct DestinationHealth: Hashable, Sendable {
     ) -> (kind: Hold.Kind, wait: Duration)? {
         let wait = backoff.wait(afterFailures: failures, jitter: jitter)
         switch remedy {
-        case .holdDestination(let after): return (.destination, after ?? min(wait, longestSilence))
+        case .holdDestination(let after): return (.destination, after ?? min(wait, longestProbeWait))
         case .noRoom(let after):
-            return (.quota, after ?? patience(backoff).wait(afterFailures: failures, jitter: jitter))
+            return (.quota, after ?? backoffWhenFull(backoff).wait(afterFailures: failures, jitter: jitter))
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
-        case .authenticate: return (.auth, betweenCredentials)
+        case .authenticate: return (.auth, credentialRetryWait)
         case .misconfigured: return (.destination, wait)
-        case .again, .refused, .pending, .restage, .giveUp: return nil
+        case .retry, .refused, .pending, .restage, .failUpload: return nil
         }
     }
 }

@@ -7,9 +7,9 @@ package struct BeforeUpload: Hashable, Sendable {
     package var timeout: Duration
 
     /// The failure code of an upload that waits because of it.
-    package static let waits = "before_upload"
+    package static let waitingCode = "before_upload"
     /// The failure code of an upload that it ended.
-    package static let skipped = "skipped"
+    package static let skippedCode = "skipped"
 
     package init(command: [String], timeout: Duration = .seconds(10)) {
         self.command = command

@@ -64,7 +64,7 @@ package struct FolderTurns: Hashable, Sendable {
     }
 
     /// The offer of the folder that had the last turn, when no upload of a higher priority waits.
-    package func again<ID>(_ offers: some Sequence<Offer<ID>>) -> Offer<ID>? {
+    package func nextOfSameFolder<ID>(_ offers: some Sequence<Offer<ID>>) -> Offer<ID>? {
         guard let rank = offers.lazy.map(\.rank).min() else { return nil }
         return offers.first { $0.rank == rank && last[$0.folder] == count && count > 0 }
     }
@@ -73,7 +73,7 @@ package struct FolderTurns: Hashable, Sendable {
         (offer.rank, last[offer.folder] ?? 0, offer.id, offer.folder)
     }
 
-    package mutating func took(_ folder: String) {
+    package mutating func recordTurn(_ folder: String) {
         count += 1
         last[folder] = count
     }

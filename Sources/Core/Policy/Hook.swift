@@ -15,9 +15,9 @@ package struct Hook: Hashable, Sendable {
     }
 
     /// The shortest and the longest wait between tries of a notice: twice as long each time.
-    package static let patience = Backoff(first: .seconds(5), ceiling: .seconds(1800))
+    package static let defaultBackoff = Backoff(first: .seconds(5), ceiling: .seconds(1800))
     /// The event types of a hook without `on`.
-    package static let usual = ["completed", "failed"]
+    package static let defaultEvents = ["completed", "failed"]
     /// The event types for hooks. `progress` is not among them: it comes twice a second, and is not stored.
     package static let types = [
         "loaded", "added", "state", "attempt", "attempt_failed", "recovered", "completed", "failed", "cancelled",
@@ -46,8 +46,8 @@ package struct Hook: Hashable, Sendable {
     package var giveUpAfter: Duration
 
     package init(
-        name: String, on: [String] = usual, folders: [String] = [], destinations: [String] = [], target: Target,
-        timeout: Duration = .seconds(30), retry: Backoff = patience, giveUpAfter: Duration = .seconds(86_400)
+        name: String, on: [String] = defaultEvents, folders: [String] = [], destinations: [String] = [], target: Target,
+        timeout: Duration = .seconds(30), retry: Backoff = defaultBackoff, giveUpAfter: Duration = .seconds(86_400)
     ) {
         self.name = name
         self.on = on
@@ -62,7 +62,7 @@ package struct Hook: Hashable, Sendable {
     /// - Parameters:
     ///   - folder: The folder of the event; `nil` for an event without one.
     ///   - destination: The destination of the event; `nil` for an event without one.
-    package func wants(folder: String?, destination: String?) -> Bool {
+    package func matches(folder: String?, destination: String?) -> Bool {
         (folders.isEmpty || folder.map(folders.contains) ?? false)
             && (destinations.isEmpty || destination.map(destinations.contains) ?? false)
     }

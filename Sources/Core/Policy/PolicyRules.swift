@@ -77,16 +77,16 @@ package struct PolicyRules: Hashable, Sendable {
     /// - Parameter place: The place of the rules, for people: `policy`, `destinations.nas`, `folder door`.
     func holds(_ place: String, in inputs: Admission.PolicyInputs, excusing exempt: Set<Exemption> = []) -> [Hold] {
         let byTime = [
-            exempt.contains(.window) ? nil : closed(place, inputs), still(place, inputs),
-            exempt.contains(.quota) ? nil : uncounted(inputs),
+            exempt.contains(.window) ? nil : windowHold(place, inputs), bandwidthHold(place, inputs),
+            exempt.contains(.quota) ? nil : clockHold(inputs),
         ]
         return byTime.compactMap { $0 } + powerHolds(place, in: inputs) + busyHolds(place, in: inputs)
     }
 
     /// It is unknown in which period of the calendar bytes would count.
-    private func uncounted(_ inputs: Admission.PolicyInputs) -> Hold? { quotas.isEmpty ? nil : inputs.clockTrouble }
+    private func clockHold(_ inputs: Admission.PolicyInputs) -> Hold? { quotas.isEmpty ? nil : inputs.clockTrouble }
 
-    private func closed(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
+    private func windowHold(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
         if windows.isEmpty { return nil }
         if let trouble = inputs.clockTrouble { return trouble }
         let opening = opening
@@ -97,17 +97,17 @@ package struct PolicyRules: Hashable, Sendable {
             text: "outside the windows of \(place): `windows: \(Window.yaml(windows))`")
     }
 
-    private func still(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
+    private func bandwidthHold(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
         guard !bandwidth.isEmpty, limit(in: inputs) == 0 else { return nil }
         let isKnown = inputs.clockTrouble == nil
         return Hold(
             .schedule, since: isKnown ? rate.lastChange(upTo: inputs.now, in: inputs.zone) ?? inputs.now : inputs.now,
             until: isKnown ? rate.nextChange(after: inputs.now, in: inputs.zone) : nil,
-            text: "the bandwidth of \(place) is 0 now: `\(stillRule(in: inputs))`")
+            text: "the bandwidth of \(place) is 0 now: `\(zeroBandwidthRule(in: inputs))`")
     }
 
     /// The `bandwidth` rule that is 0, in the words of the configuration.
-    private func stillRule(in inputs: Admission.PolicyInputs) -> String {
+    private func zeroBandwidthRule(in inputs: Admission.PolicyInputs) -> String {
         let still = bandwidth.first { rule in
             guard rule.limit == 0, let window = rule.window, inputs.clockTrouble == nil else { return rule.limit == 0 }
             return Timetable(anyOf: [window]).value(at: inputs.now, in: inputs.zone)
@@ -127,7 +127,7 @@ package struct PolicyRules: Hashable, Sendable {
 
 extension Admission.PolicyInputs {
     /// The hold of the clock is reported once, regardless of how many rules depend on it.
-    func sortedOut(_ holds: [Hold]) -> [Hold] {
+    func withoutDuplicates(_ holds: [Hold]) -> [Hold] {
         var seen: Set<Hold> = []
         return holds.filter { seen.insert($0).inserted }
     }

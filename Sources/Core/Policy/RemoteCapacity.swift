@@ -31,7 +31,7 @@ package struct RemoteCapacity: Sendable {
 
     private var answer: Answer?
     /// Bytes and files of uploads that were running at the answer, or have begun since.
-    private var promised: (bytes: Int64, files: Int64) = (0, 0)
+    private var reserved: (bytes: Int64, files: Int64) = (0, 0)
     /// An event may have freed space.
     private var isStale = false
     package private(set) var waiting: Waiting?
@@ -39,7 +39,7 @@ package struct RemoteCapacity: Sendable {
     package init() {}
 
     package var space: RemoteSpace? { answer?.space }
-    package var askedAt: WallTime? { answer?.at }
+    package var queriedAt: WallTime? { answer?.at }
 
     /// Whether a query is due before the next upload starts.
     package func isDue(at now: MonotonicTime) -> Bool {
@@ -51,7 +51,7 @@ package struct RemoteCapacity: Sendable {
     package var nextCheck: MonotonicTime? { waiting == nil ? nil : answer?.untilMonotonic }
 
     /// Space may have been freed there.
-    package mutating func changed() { isStale = true }
+    package mutating func markStale() { isStale = true }
 
     /// Records that an upload there is over. An upload that arrived has used space and freed none.
     package mutating func ended(hasArrived: Bool) {
@@ -71,14 +71,14 @@ package struct RemoteCapacity: Sendable {
     ) {
         answer = Answer(
             space: space, at: now, until: now.advanced(by: lasting), untilMonotonic: monotonic.advanced(by: lasting))
-        promised = (0, 0)
-        begun(missing: underWay)
+        reserved = (0, 0)
+        reserve(missing: underWay)
         isStale = false
     }
 
-    package mutating func begun(missing: [Int64]) {
-        promised = (
-            missing.reduce(promised.bytes) { $0.addingClamped(max(0, $1)) }, promised.files + Int64(missing.count)
+    package mutating func reserve(missing: [Int64]) {
+        reserved = (
+            missing.reduce(reserved.bytes) { $0.addingClamped(max(0, $1)) }, reserved.files + Int64(missing.count)
         )
     }
 
@@ -86,13 +86,13 @@ package struct RemoteCapacity: Sendable {
     package var left: Int64? {
         guard let space, let free = space.left else { return nil }
         switch space.unit {
-        case .bytes: return max(0, free - promised.bytes)
-        case .files: return free > promised.files ? nil : -1
+        case .bytes: return max(0, free - reserved.bytes)
+        case .files: return free > reserved.files ? nil : -1
         }
     }
 
     /// - Parameter upload: The first that does not fit; `nil` when none waits for space.
-    package mutating func waits(_ upload: Waiting?) {
+    package mutating func setWaiting(_ upload: Waiting?) {
         var next = upload
         if let waiting { next?.since = waiting.since }
         waiting = next
@@ -106,7 +106,7 @@ package struct RemoteCapacity: Sendable {
         var text = "\(space.shown(free)) free at \(destination)"
         switch space.unit {
         case .bytes:
-            if missing <= free { text += ", \(shownBytes(promised.bytes)) of that for running uploads" }
+            if missing <= free { text += ", \(shownBytes(reserved.bytes)) of that for running uploads" }
             text += ", and \(name) needs \(shownBytes(missing)); uploads that fit continue"
         case .files:
             if free > 0 { text += ", and as many are being uploaded" }

@@ -34,7 +34,7 @@ package struct RemoteSpace: Hashable, Sendable {
     }
 
     /// `1.2 GB free, 8.8 GB of 10 GB used`; empty when nothing is known.
-    package var words: String {
+    package var text: String {
         var parts: [String] = []
         if let left { parts.append("\(shown(left)) free") }
         switch (used, limit) {

@@ -149,7 +149,7 @@ package struct QuotaState: Hashable, Sendable {
 
     /// Days begin at other moments from now on: every period is computed and counted again.
     package mutating func zoneChanged() {
-        for number in lines.indices { lines[number].leaveStretch() }
+        for number in lines.indices { lines[number].clearStretch() }
     }
 
     /// Applies the ledger's answer. The ledger records a step before this state does, both when it starts and when it
@@ -195,7 +195,7 @@ package struct QuotaState: Hashable, Sendable {
     }
 
     /// Restores since when quotas are used up that were so before this book existed.
-    package mutating func remember(_ known: [ExhaustedQuota: WallTime]) {
+    package mutating func restoreExhausted(_ known: [ExhaustedQuota: WallTime]) {
         for number in lines.indices {
             guard let stretch = lines[number].stretch?.lowerBound else { continue }
             func earlier(_ words: String?, _ since: WallTime?) -> WallTime? {
@@ -240,7 +240,7 @@ package struct QuotaState: Hashable, Sendable {
     }
 
     /// Returns the reserved bytes, for a plan, which spends them itself on running uploads. Their files stay counted.
-    mutating func giveBackReserved(at now: WallTime) {
+    mutating func releaseReservations(at now: WallTime) {
         for (step, reserved) in steps { settle(step, Spending(files: reserved.spending.files), at: now) }
     }
 
@@ -324,7 +324,7 @@ extension QuotaState.Line {
         if spent == nil { meanwhile += spending } else { spent? += spending }
     }
 
-    fileprivate mutating func leaveStretch() { (stretch, spent, meanwhile) = (nil, nil, .none) }
+    fileprivate mutating func clearStretch() { (stretch, spent, meanwhile) = (nil, nil, .none) }
 
     fileprivate mutating func begin(_ stretch: Range<WallTime>, at now: WallTime) {
         self.stretch = stretch

@@ -50,7 +50,7 @@ package struct TokenBucket: Hashable, Sendable {
     /// Takes tokens for the bytes that may be sent now.
     ///
     /// - Returns: How many bytes, at most `wanted` and at most one ``piece``, and when to ask again if there are none.
-    package mutating func take(upTo wanted: Int, at now: MonotonicTime) -> (count: Int, again: MonotonicTime?) {
+    package mutating func acquire(upTo wanted: Int, at now: MonotonicTime) -> (count: Int, again: MonotonicTime?) {
         let count = min(wanted, piece)
         switch ready(for: count, at: now) {
         case .now:

@@ -26,13 +26,13 @@ package struct UncutPiece: Hashable, Sendable {
 extension QuotaState {
     /// The quota that can never leave this many bytes at once, even when it is unused; `nil` where all can. A quota of
     /// 0 is skipped: its own hold says that it allows nothing.
-    package func neverLeaves(_ bytes: Int64, for kind: Class) -> Line? {
-        allNeverLeaving(bytes, for: kind).first
+    package func lineTooSmall(_ bytes: Int64, for kind: Class) -> Line? {
+        linesTooSmall(bytes, for: kind).first
     }
 
     /// All such quotas, sorted by the rest, the smallest first.
-    package func allNeverLeaving(_ bytes: Int64, for kind: Class) -> [Line] {
-        lines.filter { $0.counts(kind) && $0.quota.bytes != 0 && $0.neverLeaves(bytes) }
+    package func linesTooSmall(_ bytes: Int64, for kind: Class) -> [Line] {
+        lines.filter { $0.counts(kind) && $0.quota.bytes != 0 && $0.neverAllows(bytes) }
             .sorted { $0.mostSendable ?? .max < $1.mostSendable ?? .max }
     }
 }
@@ -47,14 +47,14 @@ extension QuotaState.Line {
     fileprivate var mostSendable: Int64? { quota.bytes.map { quota.direction.sendable(of: $0) } }
 
     /// Whether it allows less than that at any time.
-    package func neverLeaves(_ bytes: Int64) -> Bool { mostSendable.map { $0 < bytes } ?? false }
+    package func neverAllows(_ bytes: Int64) -> Bool { mostSendable.map { $0 < bytes } ?? false }
 
     /// Says for people that a piece is never sent under this quota, and how to change that.
     ///
     /// - Parameters:
     ///   - destination: The destination of the piece.
     ///   - isWhole: It is the whole file.
-    package func never(_ piece: UncutPiece, to destination: String, isWhole: Bool = false) -> String {
+    package func neverSentText(_ piece: UncutPiece, to destination: String, isWhole: Bool = false) -> String {
         let what =
             isWhole ? "the file, which is sent whole" : "a piece of \(shownBytes(piece.bytes)), which is sent whole"
         var remedies = ["raise the quota"]

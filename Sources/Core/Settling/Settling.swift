@@ -5,7 +5,7 @@ package struct QuietTimes: Hashable, Sendable {
     /// No close was seen, or it is unknown whether a process has it open for writing.
     package var unsure: Duration = .seconds(10)
     /// A scan found it; no event reported it.
-    package var unheard: Duration = .seconds(30)
+    package var withoutEvents: Duration = .seconds(30)
     /// The wait after finding a writer; doubled each time.
     package var busyFirst: Duration = .seconds(1)
     /// The longest wait between two checks of a file that a process has open.
@@ -48,7 +48,7 @@ package struct Settling<Place: Hashable> {
         /// A scan found it.
         case found
         /// An event named it, or its folder.
-        case heard
+        case event
         /// It was closed after writing, or renamed into place.
         case closed
 
@@ -157,7 +157,7 @@ package struct Settling<Place: Hashable> {
     package mutating func forget(_ place: Place) { candidates[place] = nil }
 
     /// Changes the owner of a file and its folder's own quiet time. The elapsed quiet time still counts.
-    package mutating func give(_ place: Place, to group: Int, quietFor: Duration?) {
+    package mutating func assign(_ place: Place, to group: Int, quietFor: Duration?) {
         guard var candidate = candidates[place], candidate.group != group else { return }
         (candidate.group, candidate.quietFor) = (group, quietFor)
         candidates[place] = candidate
@@ -273,7 +273,7 @@ package struct Settling<Place: Hashable> {
     ///
     /// A report for each pause of a writer would not help: a writer that is seen and one whose writes are seen count as
     /// the same state.
-    package mutating func isToBeReported(_ place: Place, after limit: Duration, at now: MonotonicTime) -> Bool {
+    package mutating func shouldReport(_ place: Place, after limit: Duration, at now: MonotonicTime) -> Bool {
         guard var candidate = candidates[place], now.since(candidate.first) >= limit else { return false }
         let waiting = candidate.waiting
         let isSame: Bool =
@@ -303,8 +303,8 @@ package struct Settling<Place: Hashable> {
         if let quietFor { return quietFor }
         switch evidence {
         case .closed: return writer == .absent || writer == .unseen ? quiet.closed : quiet.unsure
-        case .heard: return quiet.unsure
-        case .found: return quiet.unheard
+        case .event: return quiet.unsure
+        case .found: return quiet.withoutEvents
         }
     }
 
@@ -353,7 +353,7 @@ extension QuietTimes {
         switch evidence {
         case .closed where time == closed: "the default after a close"
         case .closed: "the default if it is unknown whether a program has it open"
-        case .heard: "the default if no close was seen"
+        case .event: "the default if no close was seen"
         case .found: "the default if no event reported it"
         }
     }

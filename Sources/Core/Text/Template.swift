@@ -146,7 +146,7 @@ package struct Template: Hashable, Sendable {
 }
 
 /// The number of typing mistakes between two words: a letter more, less or replaced, or two letters swapped.
-package func slips(from a: String, to b: String) -> Int {
+package func editDistance(from a: String, to b: String) -> Int {
     let (a, b) = (Array(a), Array(b))
     // Optimal string alignment: two swapped letters are one mistake.
     var before: [Int] = []
@@ -166,7 +166,7 @@ package func slips(from a: String, to b: String) -> Int {
 /// The word of `known` that is nearest to `written`, if it is near enough to be a typing mistake.
 package func closest(to written: String, among known: [String]) -> String? {
     guard written.count <= 64 else { return nil }
-    let near = known.map { (word: $0, far: slips(from: written.lowercased(), to: $0.lowercased())) }
+    let near = known.map { (word: $0, far: editDistance(from: written.lowercased(), to: $0.lowercased())) }
     guard let best = near.min(by: { $0.far < $1.far }), best.far <= max(1, min(3, best.word.count / 3)) else {
         return nil
     }

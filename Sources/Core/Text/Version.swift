@@ -2,4 +2,4 @@
 package let sluiceVersion = "0.1.0"
 
 /// A date before this version was made: a clock that shows an earlier one is not set.
-package let sluiceIsYoungerThan = CivilDay(year: 2026, month: 11, day: 1) ?? CivilDay(number: 0)
+package let earliestPlausibleDay = CivilDay(year: 2026, month: 11, day: 1) ?? CivilDay(number: 0)

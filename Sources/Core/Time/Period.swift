@@ -24,7 +24,7 @@ package enum Period: Hashable, Sendable {
     /// An hour of the clock. When clocks are set, the hour ends, and another begins.
     private func hour(around moment: WallTime, _ zone: Zone) -> Range<WallTime> {
         let length: Int64 = 3_600_000
-        let past = zone.reading(at: moment).time % length
+        let past = zone.localTime(at: moment).time % length
         var start = WallTime(milliseconds: moment.milliseconds - past)
         var end = WallTime(milliseconds: start.milliseconds + length)
         if let change = zone.change(after: start, upTo: moment) { start = change }
@@ -38,7 +38,7 @@ package enum Period: Hashable, Sendable {
     private func days(
         around moment: WallTime, _ zone: Zone, from: (CivilDay) -> CivilDay, to: (CivilDay) -> CivilDay
     ) -> Range<WallTime> {
-        var day = zone.reading(at: moment).day
+        var day = zone.localTime(at: moment).day
         // Clocks that are set back over midnight show the day before once more: the day has begun and stays begun.
         if moment >= zone.start(of: day + 1) { day = day + 1 }
         let start = zone.start(of: from(day))

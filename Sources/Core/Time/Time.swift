@@ -72,7 +72,7 @@ extension Clocks {
     package var isSynchronised: Bool? { nil }
 
     /// Both clocks at one moment: two separate readings would differ by the time that a machine sleeps between them.
-    package func together() -> (wall: WallTime, monotonic: MonotonicTime) {
+    package func readBoth() -> (wall: WallTime, monotonic: MonotonicTime) {
         while true {
             let (before, wall, after) = (monotonic(), wall(), monotonic())
             if after.since(before) < .seconds(1) { return (wall, before) }

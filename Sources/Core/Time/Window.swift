@@ -40,7 +40,7 @@ package struct Window: Hashable, Sendable {
     private func begins(on day: CivilDay) -> Bool { days.contains(day.weekday) && !except.contains(day) }
 
     /// Whether this local time is in the window.
-    func holds(_ day: CivilDay, _ time: Int64) -> Bool {
+    func contains(_ day: CivilDay, _ time: Int64) -> Bool {
         let (start, end) = (Int64(from) * minute, Int64(to) * minute)
         if to > from { return begins(on: day) && time >= start && time < end }
         return time >= start && begins(on: day) || time < end && begins(on: day + -1)
@@ -54,7 +54,7 @@ package struct Window: Hashable, Sendable {
 extension Window {
     /// Whether there is a minute of the week in which one window of each list is open and none of `closed` is; ignores
     /// dates. A list without windows is always open.
-    package static func meet(_ places: [[Window]], outside closed: [Window] = []) -> Bool {
+    package static func overlap(_ places: [[Window]], outside closed: [Window] = []) -> Bool {
         var week = Array(repeating: true, count: 7 * 1440)
         for windows in places where !windows.isEmpty {
             var open = Array(repeating: false, count: week.count)
@@ -89,15 +89,15 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
     }
 
     package func value(at moment: WallTime, in zone: Zone) -> Value {
-        let (day, time) = zone.reading(at: moment)
-        return value(windows.map { $0.holds(day, time) })
+        let (day, time) = zone.localTime(at: moment)
+        return value(windows.map { $0.contains(day, time) })
     }
 
     /// The first moment at which the value differs from now; `nil` when it stays the same.
     package func nextChange(after now: WallTime, in zone: Zone) -> WallTime? {
         if windows.allSatisfy(\.isAlways) { return nil }
         let current = value(at: now, in: zone)
-        let today = zone.reading(at: now).day
+        let today = zone.localTime(at: now).day
         // A clock that is set back over midnight shows the day before once more.
         for day in days(around: today, ahead: true) {
             for moment in moments(of: day, zone) where moment > now {
@@ -111,7 +111,7 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
     package func lastChange(upTo now: WallTime, in zone: Zone) -> WallTime? {
         if windows.allSatisfy(\.isAlways) { return nil }
         let current = value(at: now, in: zone)
-        let today = zone.reading(at: now).day
+        let today = zone.localTime(at: now).day
         for day in days(around: today, ahead: false).reversed() {
             for moment in moments(of: day, zone).reversed() where moment <= now {
                 let before = WallTime(milliseconds: moment.milliseconds - 1)

@@ -52,7 +52,7 @@ package struct Zone: Sendable {
     private func offset(at moment: WallTime) -> Int64 { Int64(ahead(moment)) * 1000 }
 
     /// The local time: the day, and the milliseconds since its midnight.
-    package func reading(at moment: WallTime) -> (day: CivilDay, time: Int64) {
+    package func localTime(at moment: WallTime) -> (day: CivilDay, time: Int64) {
         let shown = moment.milliseconds + offset(at: moment)
         let day = shown.dividedDown(by: Self.day)
         return (CivilDay(number: Int(day)), shown - day * Self.day)

@@ -44,19 +44,19 @@ package struct BatchLimits: Sendable {
     }
 
     /// Whether this file would be added to the bundle that is being filled.
-    package func joins(size: Int64, isBegun: Bool, of folder: String) -> Bool {
+    package func joinsBundle(size: Int64, isBegun: Bool, of folder: String) -> Bool {
         guard let bundling, !isClosed, isBundled(size: size, isBegun: isBegun, of: folder) else { return false }
         return bundle.files > 0 && bundle.files < bundling.files && size <= bundling.bytes - bundle.bytes
     }
 
     /// Whether this file may be taken too; if so, counts it.
-    package mutating func takes(size: Int64, isBegun: Bool, of folder: String) -> Bool {
+    package mutating func accept(size: Int64, isBegun: Bool, of folder: String) -> Bool {
         if isClosed { return false }
         if counted.contains(folder) {
             guard used == 0 else { return false }
             isClosed = true
         }
-        if joins(size: size, isBegun: isBegun, of: folder) {
+        if joinsBundle(size: size, isBegun: isBegun, of: folder) {
             bundle = (bundle.files + 1, bundle.bytes + size)
             return true
         }
@@ -70,7 +70,7 @@ package struct BatchLimits: Sendable {
     /// bundle.
     ///
     /// - Parameter isBundled: The result of ``isBundled(size:isBegun:of:)`` for it.
-    package func shared<Taken>(_ taken: [Taken], isBundled: (Taken) -> Bool) -> [[Taken]] {
+    package func groupedByTransfer<Taken>(_ taken: [Taken], isBundled: (Taken) -> Bool) -> [[Taken]] {
         let alone = taken.filter { !isBundled($0) }.map { [$0] }
         let small = taken.filter(isBundled)
         let transferCount = min(max(1, slots - alone.count), small.count)

@@ -82,18 +82,18 @@ package enum Remedy: Hashable, Sendable {
     case pending(after: Duration)
     /// Only this upload waits and tries again, because of the network, a proxy or the service: a lock, an interrupted
     /// body, an unusable answer. Uses no attempt.
-    case again(after: Duration?)
+    case retry(after: Duration?)
     /// The remote refuses this file, and may accept it another time: only this upload tries again. Uses an attempt.
     case refused(after: Duration?)
     /// The staged copy differs from its record: stage it again from the source.
     case restage
     /// This file is refused: final.
-    case giveUp
+    case failUpload
 
     /// Whether it ends one attempt, and not the upload; no other upload waits for it.
     package var isForOnce: Bool {
         switch self {
-        case .again, .refused: true
+        case .retry, .refused: true
         default: false
         }
     }

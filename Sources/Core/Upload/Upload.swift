@@ -130,7 +130,7 @@ package protocol UploadReporter: AnyObject, Sendable {
     /// returns.**
     ///
     /// - Parameter acked: Bytes of all parts that it has now.
-    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws
+    func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws
     /// The files that belong to this one at this destination, those of its own round first. When one of them is over, a
     /// waiting upload is tried again.
     func companions() async throws -> [Companion]
@@ -142,7 +142,7 @@ package protocol UploadReporter: AnyObject, Sendable {
     /// with a checkpoint that does not contain it, and a checkpoint without fields, forget it, so call this after them.
     ///
     /// - Parameter url: The address where a person finds it, like ``RemoteObject/url``, if it is known by now.
-    func named(_ id: String, at url: String?) async throws
+    func recordName(_ id: String, at url: String?) async throws
     /// Whether this is the remote's name for another upload to this destination: a found object with that name must not
     /// be taken for this upload's.
     func isOfAnother(_ id: String) async throws -> Bool
@@ -161,14 +161,14 @@ package protocol UploadReporter: AnyObject, Sendable {
     /// Whether the attempt has to end after the requests in flight. Evaluated before each further part or request with
     /// bytes of the file. Requests in flight are awaited and recorded, and then the attempt ends as a cancelled one
     /// does. When no byte is left to be sent it continues to its end. May become `false` again. Cheap.
-    var isToPause: Bool { get }
+    var shouldPause: Bool { get }
     /// The attempt is being stopped, and not because sending is forbidden: a last request may clean up at the remote.
     var mayClearUp: Bool { get }
 }
 
 extension UploadReporter {
     /// Like ``named(_:at:)``, for an object without an address.
-    package func named(_ id: String) async throws { try await named(id, at: nil) }
+    package func recordName(_ id: String) async throws { try await recordName(id, at: nil) }
     package var mayClearUp: Bool { false }
     package func received(_ bytes: Int64) {}
     package func isOfAnother(_ id: String) async throws -> Bool { false }
@@ -188,7 +188,7 @@ package protocol BundleReporter: AnyObject, Sendable {
     func received(_ id: String, _ bytes: Int64)
     func entered(_ phase: UploadPhase)
     /// Like ``UploadReporter/isToPause``: a file that is not being sent yet is left out.
-    func isToPause(_ id: String) -> Bool
+    func shouldPause(_ id: String) -> Bool
 }
 
 extension BundleReporter {
@@ -254,7 +254,7 @@ package struct RemotePage: Hashable, Sendable {
 /// The remote's answer about a file that it may hold already.
 package enum Finding: Hashable, Sendable {
     /// The same content under the same name, according to its digest.
-    case held(RemoteObject)
+    case found(RemoteObject)
     case absent
     /// This kind of remote has no such query; contains the reason, for a person.
     case unknown(String)

@@ -55,7 +55,7 @@ package final class Daemon: Sendable {
         // If the staging folder contains copies, a missing database is a loss and not a first start.
         let store = try await Store.open(
             settings.state, clocks: clocks, sorting: UploadSort(settings),
-            linkBytes: countsLinks ? LinkQuestion.askKernel(clocks) : LinkQuestion.unanswered,
+            linkBytes: countsLinks ? LinkQuestion.kernelReader(clocks) : LinkQuestion.unanswered,
             copies: { try staging.copies().count })
         do {
             return try await start(settings, kinds, clocks, log, reloading, store, staging)
@@ -86,7 +86,7 @@ package final class Daemon: Sendable {
             context, try await SourceFolders(recordedIn: store, log), addresses, factory, reloading)
         _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
         await store.onChange { [signals = daemon.signals, live = daemon.scheduler.attempts.live] changes in
-            if changes.contains(.superseded) { live.reviewSuperseded() }
+            if changes.contains(.superseded) { live.requestReview() }
             signals.wake(for: changes)
         }
         var setup = configuration.value
@@ -127,7 +127,7 @@ package final class Daemon: Sendable {
             assets: NewAssetBuilder(
                 configuration: context.configuration, sources: sources, mediaReading: mediaReading),
             counters: counters)
-        let watcher = Self.watcher(context, sources)
+        let watcher = Self.makeWatcher(context, sources)
         let reconsider: @Sendable (String, FilePath) -> Void = { watcher.reconsider(folder: $0, relative: $1) }
         let stager = Stager(
             context: context, stateHealth: stateHealth, locator: locator, mediaReading: mediaReading, making: making,
@@ -207,11 +207,11 @@ package final class Daemon: Sendable {
         (self.operations, self.reports, self.loops) = (operations, reports, loops)
     }
 
-    private static func watcher(_ context: Context, _ sources: SourceFolders) -> Watcher {
+    private static func makeWatcher(_ context: Context, _ sources: SourceFolders) -> Watcher {
         let (store, log) = (context.store, context.log)
         return Watcher(
             rules: context.settings.folders.map(\.watch), in: sources, clocks: context.clocks,
-            isKnown: { try await store.known($0) },
+            isKnown: { try await store.areKnown($0) },
             log: { remark in
                 switch remark.level {
                 case .info: log.info(remark.text)
@@ -331,9 +331,9 @@ package final class Daemon: Sendable {
     private func warnOfLittleRoom() async {
         let folder = context.settings.state
         // A file system that does not report its free space is no fault.
-        guard let free = try? await blocking({ try Space(at: folder).free }), free < Store.scarceRoom else { return }
+        guard let free = try? await blocking({ try Space(at: folder).free }), free < Store.scarceSpace else { return }
         context.log.warning(
             "little free space for the state folder: the daemon continues, with more disk writes",
-            ["path": folder.display, "free": "\(free)", "wanted": "\(Store.scarceRoom)"])
+            ["path": folder.display, "free": "\(free)", "wanted": "\(Store.scarceSpace)"])
     }
 }

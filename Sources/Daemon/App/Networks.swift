@@ -28,7 +28,7 @@ struct NetworkPicture: Sendable {
 /// be reached again. It listens to NetworkManager and ModemManager while some rule depends on the cost of bytes.
 final class Networks: Sendable {
     private struct State {
-        var tell: (@Sendable (NetworkEvents.Kind) -> Void)?
+        var onChange: (@Sendable (NetworkEvents.Kind) -> Void)?
         var events: NetworkEvents?
         var managers: NetworkManagerEvents?
         /// `nil` until the managers have answered, or have turned out not to run.
@@ -54,7 +54,7 @@ final class Networks: Sendable {
     /// The state of the lookup of a destination's host name.
     private enum Answer {
         case known([IPAddress])
-        case asked
+        case pending
         case unknown
         case forbidden(String)
     }
@@ -64,8 +64,8 @@ final class Networks: Sendable {
     private let busAddress: String
     private let names: AddressCache
 
-    private static let namesAreGoodFor: Duration = .seconds(600)
-    private static let failuresAreGoodFor: Duration = .seconds(30)
+    private static let nameLifetime: Duration = .seconds(600)
+    private static let failureLifetime: Duration = .seconds(30)
 
     init(clocks: any Clocks, names: AddressCache, busAddress: String) {
         self.clocks = clocks
@@ -78,14 +78,14 @@ final class Networks: Sendable {
     /// - Parameter tell: Called for every change, from any source; `mayForbid` has to be handled at once.
     /// - Throws: `SystemError` where listening fails: changes are then not noticed.
     func listen(_ tell: @escaping @Sendable (NetworkEvents.Kind) -> Void) throws {
-        state.withLock { $0.tell = tell }
+        state.withLock { $0.onChange = tell }
         let events = try NetworkEvents { [weak self] kind in
             guard let self else { return }
             // In another network the name may have another address.
-            if kind == .mayForbid { self.stopAsking() }
-            self.doubtNames()
+            if kind == .mayForbid { self.cancelQueries() }
+            self.expireNames()
             self.state.withLock { $0.managers }?.checkAgain()
-            self.tell(kind)
+            self.notify(kind)
         }
         state.withLock { $0.events = events }
     }
@@ -110,7 +110,7 @@ final class Networks: Sendable {
                     try await managers.run { [weak self] report in
                         guard let self else { return }
                         self.state.withLock { $0.report = report }
-                        self.tell(.mayForbid)
+                        self.notify(.mayForbid)
                     }
                 } catch { self.cannotListen("\(error)") }
             }
@@ -122,11 +122,11 @@ final class Networks: Sendable {
             state.report = NetworkReport()
             state.report?.trouble = reason
         }
-        tell(.mayForbid)
+        notify(.mayForbid)
     }
 
     /// A destination could not be reached: its name may have another address by now.
-    func doubtNames() {
+    func expireNames() {
         names.forget()
         state.withLock { state in
             for (name, known) in state.names where !known.isAsked { state.names[name]?.askedAt = .longAgo }
@@ -134,18 +134,18 @@ final class Networks: Sendable {
     }
 
     /// From now on the questions may have to take another route.
-    private func stopAsking() {
+    private func cancelQueries() {
         let tasks = state.withLock { $0.names.values.compactMap(\.asking) }
         for task in tasks { task.cancel() }
     }
 
-    private func tell(_ kind: NetworkEvents.Kind) { state.withLock { $0.tell }?(kind) }
+    private func notify(_ kind: NetworkEvents.Kind) { state.withLock { $0.onChange }?(kind) }
 
     func stop() {
         let (events, managers) = state.withLock { ($0.events, $0.managers) }
         events?.stop()
         managers?.stop()
-        stopAsking()
+        cancelQueries()
     }
 
     /// The latest report of the managers; `nil` before the first.
@@ -216,7 +216,7 @@ final class Networks: Sendable {
             }
             switch answer(host, servers) {
             case .known(let addresses): return try inspection.reachability(addresses, port)
-            case .asked: return .offline("DNS lookup of \(printable(host)) is in progress")
+            case .pending: return .offline("DNS lookup of \(printable(host)) is in progress")
             // An attempt to connect reports the reason.
             case .unknown: return .over(ways)
             case .forbidden(let text): return .offline(text)
@@ -230,15 +230,15 @@ final class Networks: Sendable {
         let (answer, isToAsk) = state.withLock { state -> (Answer, Bool) in
             guard let known = state.names[host] else {
                 state.names[host] = Name(askedAt: now)
-                return (.asked, true)
+                return (.pending, true)
             }
             let answer =
                 switch (known.addresses, known.trouble) {
                 case (let addresses?, _): Answer.known(addresses)
                 case (nil, .forbidden(let text)?): Answer.forbidden(text)
-                case (nil, _): known.isAsked ? Answer.asked : .unknown
+                case (nil, _): known.isAsked ? Answer.pending : .unknown
                 }
-            var limit = known.addresses == nil ? Self.failuresAreGoodFor : Self.namesAreGoodFor
+            var limit = known.addresses == nil ? Self.failureLifetime : Self.nameLifetime
             // A permitted server is available now.
             if case .forbidden? = known.trouble, !servers.interfaces.isEmpty || servers.hasLocal { limit = .zero }
             guard !known.isAsked, now.since(known.askedAt) > limit else { return (answer, false) }
@@ -247,14 +247,14 @@ final class Networks: Sendable {
             return (answer, true)
         }
         if isToAsk {
-            let task = Task { await self.ask(host, servers) }
+            let task = Task { await self.query(host, servers) }
             // If the task has already ended, cancelling it later does nothing.
             state.withLock { $0.names[host]?.asking = task }
         }
         return answer
     }
 
-    private func ask(_ host: String, _ servers: NameServers) async {
+    private func query(_ host: String, _ servers: NameServers) async {
         let answer: Result<[IPAddress], any Error>
         do { answer = .success(try await names.addresses(of: host, servers, isFresh: true)) } catch {
             answer = .failure(error)
@@ -273,7 +273,7 @@ final class Networks: Sendable {
             state.names[host] = name
             return before?.addresses != name.addresses || before?.addresses == nil
         }
-        if isNew { tell(.mayForbid) }
+        if isNew { notify(.mayForbid) }
     }
 }
 

@@ -48,7 +48,7 @@ struct OnceRun: Sendable {
 
     /// Whether no work is under way, and none will begin before a deadline or an event.
     func isAtRest() async -> Bool {
-        let before = signals.rest.rings
+        let before = signals.rest.signalCount
         let loops = [
             signals.staging, signals.scheduling, signals.release, signals.removal, signals.retention, signals.grouping,
         ]
@@ -57,7 +57,7 @@ struct OnceRun: Sendable {
             await grouping.isAtRest
         else { return false }
         guard signals.hook.isWaiting, await hooks.isAtRest else { return false }
-        return watcher.isAtRest && loops.allSatisfy(\.isWaiting) && signals.rest.rings == before
+        return watcher.isAtRest && loops.allSatisfy(\.isWaiting) && signals.rest.signalCount == before
     }
 
     /// Whether some upload waits that a deadline may release in time, or some file may settle.

@@ -33,7 +33,7 @@ struct StateHealth: Sendable {
         let reason = text
         // A disk that does not report its free space may be the cause itself.
         if error.isFull, let space = try? Space(at: path) {
-            text += "; \(space.free) bytes free, \(Store.neededRoom) needed"
+            text += "; \(space.free) bytes free, \(Store.neededSpace) needed"
         }
         guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), changeKey: reason) else { return }
         log.error("cannot write the state: intake, uploads and releases stop until it can be written", ["reason": text])

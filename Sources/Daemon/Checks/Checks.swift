@@ -34,7 +34,7 @@ package enum Checks {
         let local = await LocalChecks.all(settings, request, silent: silent)
         var findings = local.findings
         for folder in settings.folders
-        where folder.retention.isLimited && request.means(folder: folder.watch.name)
+        where folder.retention.isLimited && request.includes(folder: folder.watch.name)
             && !local.silent.contains(folder.watch.name)
         {
             findings.append(await retention(folder, settings.state))
@@ -76,7 +76,7 @@ package enum Checks {
     /// Destinations with weak verification, where a folder deletes or moves its sources after it.
     static func releaseDoubts(_ settings: Settings, _ request: CheckRequest) -> [CheckFinding] {
         var findings: [CheckFinding] = []
-        for folder in settings.folders where request.means(folder: folder.watch.name) {
+        for folder in settings.folders where request.includes(folder: folder.watch.name) {
             let fate: String
             switch folder.afterUpload {
             case .delete: fate = "deletes"
@@ -181,14 +181,14 @@ package enum Checks {
                     about: "network", name: slip.place,
                     CheckResult(.warning, "`networks[\(slip.number)]`: \(slip.text)")))
         }
-        for (destination, choice) in survey.choices where request.means(destination: destination) {
+        for (destination, choice) in survey.choices where request.includes(destination: destination) {
             findings.append(CheckFinding(about: "network", name: destination, CheckResult(.ok, choice.words)))
         }
-        for (destination, words) in survey.withoutEffect where request.means(destination: destination) {
+        for (destination, words) in survey.withoutEffect where request.includes(destination: destination) {
             findings.append(CheckFinding(about: "network", name: destination, CheckResult(.warning, words)))
         }
         return findings
-            + survey.holds.filter { request.means(destination: $0.destination) }.map { destination, hold in
+            + survey.holds.filter { request.includes(destination: $0.destination) }.map { destination, hold in
                 CheckFinding(
                     about: "network", name: destination, CheckResult(.warning, "uploads wait now: \(hold.text)"))
             }

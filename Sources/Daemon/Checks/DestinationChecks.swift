@@ -9,9 +9,9 @@ internal import Transport
 /// Destinations whose `check` is run.
 struct DestinationChecks: Sendable {
     /// The reason why a destination could not be made from its settings.
-    struct Unmade: Error { let result: CheckResult }
+    struct UnusableDestination: Error { let result: CheckResult }
 
-    let all: [(name: String, destination: Result<any Destination, Unmade>)]
+    let all: [(name: String, destination: Result<any Destination, UnusableDestination>)]
 
     /// For a configuration that no daemon runs with.
     init(_ settings: Settings, _ transport: Transport) {
@@ -21,7 +21,7 @@ struct DestinationChecks: Sendable {
                 log: .silent)
             do { return (one.name, .success(try factory.make(one))) } catch {
                 let text = redacted(printable("\(error)"))
-                return (one.name, .failure(Unmade(result: CheckResult(.failed, text))))
+                return (one.name, .failure(UnusableDestination(result: CheckResult(.failed, text))))
             }
         }
     }
@@ -45,12 +45,12 @@ struct DestinationChecks: Sendable {
     /// - Parameter network: Whether `policy` applies to the questions.
     func findings(_ gate: some Gate, _ network: WebHook.Network, _ request: CheckRequest) async -> [CheckFinding] {
         await withTaskGroup(of: (Int, CheckFinding).self) { group in
-            for (number, one) in all.enumerated() where request.means(destination: one.name) {
+            for (number, one) in all.enumerated() where request.includes(destination: one.name) {
                 group.addTask {
                     let result: CheckResult
                     switch one.destination {
                     case .success(let destination):
-                        result = await Self.ask(destination, one.name, gate, network)
+                        result = await Self.check(destination, one.name, gate, network)
                     case .failure(let unmade): result = unmade.result
                     }
                     return (number, CheckFinding(about: "destination", name: one.name, result))
@@ -60,7 +60,7 @@ struct DestinationChecks: Sendable {
         }
     }
 
-    private static func ask(
+    private static func check(
         _ destination: any Destination, _ name: String, _ gate: some Gate, _ network: WebHook.Network
     ) async -> CheckResult {
         switch await gate.ask(name, network, { await destination.check(context: $0) }) {

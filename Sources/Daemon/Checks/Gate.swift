@@ -14,10 +14,10 @@ protocol Gate: Sendable {
     ///   - question: Sends the requests, with the context that it is given.
     func ask<R: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
-    ) async -> Result<Asked<R>, Held>
+    ) async -> Result<ChargedAnswer<R>, Held>
 }
 
-struct Asked<Answer: Sendable>: Sendable {
+struct ChargedAnswer<Answer: Sendable>: Sendable {
     let answer: Answer
     /// In bytes, as the kernel counts them.
     let cost: Spending
@@ -37,7 +37,7 @@ struct DaemonGate: Gate {
 
     func ask<R: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
-    ) async -> Result<Asked<R>, Held> {
+    ) async -> Result<ChargedAnswer<R>, Held> {
         let permit: TransferPermit
         switch await scheduler.permit(byHand: name, network) {
         case .success(let open): permit = open
@@ -59,7 +59,7 @@ struct DaemonGate: Gate {
             }
         }
         if let hold { return .failure(Held(hold: hold)) }
-        return .success(Asked(answer: answer, cost: permit.account?.cost ?? .none))
+        return .success(ChargedAnswer(answer: answer, cost: permit.account?.cost ?? .none))
     }
 }
 
@@ -77,7 +77,7 @@ struct GateByHand: Gate {
 
     func ask<R: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
-    ) async -> Result<Asked<R>, Held> {
+    ) async -> Result<ChargedAnswer<R>, Held> {
         let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
         let inputs = await inputs(network)
         let remote = survey.remote(name, settings, at: inputs.now)
@@ -92,7 +92,7 @@ struct GateByHand: Gate {
         case .failure(let held): return .failure(held)
         }
         let answer = await question(RequestContext(permit: permit, headers: [:]))
-        return .success(Asked(answer: answer, cost: counter.cost))
+        return .success(ChargedAnswer(answer: answer, cost: counter.cost))
     }
 
     private func inputs(_ network: WebHook.Network) async -> Admission.PolicyInputs {
@@ -110,7 +110,7 @@ struct GateByHand: Gate {
         inputs.everything = pause.map { Admission.Pause(since: $0.since, until: $0.until) }
         // As for the daemon: an unknown supply holds nothing, since there may be no battery at all.
         inputs.power = (try? await blocking { try PowerSupplies().all() }).flatMap { Power($0, at: inputs.now) }
-        if let busy = settings.policy.rules.busy, let answer = await BusyProbe().ask(busy.source, busy.timeout) {
+        if let busy = settings.policy.rules.busy, let answer = await BusyProbe().check(busy.source, busy.timeout) {
             inputs.busy[busy.source] = BusyAnswer(answer, since: inputs.now)
         }
         return inputs

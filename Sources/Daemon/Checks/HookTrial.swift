@@ -55,8 +55,8 @@ extension HookTrial {
     fileprivate init(_ hook: Hook, _ telling: DeliveryResult, cost: Spending?, _ isCounted: Bool) {
         let (isTold, detail) =
             switch telling {
-            case .told(let text): (true, text)
-            case .again(let text, _, _): (false, text + "; the daemon would retry")
+            case .delivered(let text): (true, text)
+            case .retry(let text, _, _): (false, text + "; the daemon would retry")
             case .refused(let text): (false, text + "; the daemon would not retry")
             case .stopped: (false, "it was stopped")
             }

@@ -18,7 +18,7 @@ enum LocalChecks {
         // The rights of the daemon, if one runs: those of the calling user may differ.
         let running = StateFiles.holder(of: settings.state).flatMap { ProcessRights(FilePath("/proc/\($0)")) }
         let rights = running ?? ProcessRights()
-        for each in settings.folders where request.means(folder: each.watch.name) {
+        for each in settings.folders where request.includes(folder: each.watch.name) {
             let result = known.contains(each.watch.name) ? nil : await answered { folder(each) }
             if result == nil { silent.insert(each.watch.name) }
             findings.append(
@@ -135,15 +135,15 @@ enum LocalChecks {
     /// Whether it can be known that no program has verified sources open for writing; `nil` where there is nothing to
     /// report.
     private static func openFiles(_ folder: FolderSettings, _ rights: ProcessRights?) -> CheckResult? {
-        guard folder.takesSources else { return nil }
+        guard folder.removesSources else { return nil }
         let path = resolved(folder.watch.path)
         let doubt: WriterSearch.Doubt
         // A folder that cannot be opened is reported by its own line.
         guard let top = try? SourceFolders()[folder.watch.path].open() else { return nil }
         if WriterSearch.isElsewhere(top) {
             doubt = .elsewhere
-        } else if let rights, folder.watch.marker == nil, !rights.seesOthers, !rights.owns(path) {
-            doubt = .notTold
+        } else if let rights, folder.watch.marker == nil, !rights.seesOthersOpenFiles, !rights.owns(path) {
+            doubt = .notReported
         } else {
             return nil
         }
@@ -274,17 +274,17 @@ enum LocalChecks {
 
     private static func state(_ path: FilePath) -> CheckResult {
         let result = ownFolder(path, what: "the queue", key: "state")
-        if result.verdict != .failed, let space = try? Space(at: existing(path).base), space.free < Store.neededRoom {
+        if result.verdict != .failed, let space = try? Space(at: existing(path).base), space.free < Store.neededSpace {
             return CheckResult(
                 .failed,
-                "\(shownBytes(space.free)) free, and the queue needs \(shownBytes(Store.neededRoom)): free space there"
+                "\(shownBytes(space.free)) free, and the queue needs \(shownBytes(Store.neededSpace)): free space there"
             )
         }
         // A file system that does not report its free space is no fault of the configuration.
-        guard result.verdict == .ok, let space = try? Space(at: existing(path).base), space.free < Store.scarceRoom
+        guard result.verdict == .ok, let space = try? Space(at: existing(path).base), space.free < Store.scarceSpace
         else { return result }
         return CheckResult(
-            .warning, "\(shownBytes(space.free)) free; keep \(shownBytes(Store.scarceRoom)) free for the queue")
+            .warning, "\(shownBytes(space.free)) free; keep \(shownBytes(Store.scarceSpace)) free for the queue")
     }
 
     /// A file that is written repeatedly, in a folder that usually belongs to another program and is not made.

@@ -11,7 +11,7 @@ enum PieceChecks {
         _ settings: Settings, _ destinations: DestinationChecks, _ request: CheckRequest
     ) -> [CheckFinding] {
         var findings: [CheckFinding] = []
-        for one in destinations.all where request.means(destination: one.name) {
+        for one in destinations.all where request.includes(destination: one.name) {
             guard let destination = try? one.destination.get(), destination.site != .here,
                 let piece = destination.uncutPiece(ofSize: nil)
             else { continue }
@@ -25,11 +25,11 @@ enum PieceChecks {
             for folder in folders.map(\.watch.name) {
                 // Metered, since a quota for metered networks only may be the one that counts tomorrow.
                 let kind = QuotaState.Class(one.name, from: folder, isMetered: true)
-                lines += book.allNeverLeaving(piece.cost, for: kind).filter { !lines.contains($0) }
+                lines += book.linesTooSmall(piece.cost, for: kind).filter { !lines.contains($0) }
             }
             findings += lines.map {
                 CheckFinding(
-                    about: "destination", name: one.name, CheckResult(.warning, $0.never(piece, to: one.name)))
+                    about: "destination", name: one.name, CheckResult(.warning, $0.neverSentText(piece, to: one.name)))
             }
         }
         return findings
@@ -39,7 +39,8 @@ enum PieceChecks {
     static func findings(
         _ waiting: [(folder: String, destination: String, files: Int, text: String)], _ request: CheckRequest
     ) -> [CheckFinding] {
-        waiting.filter { request.means(destination: $0.destination) || request.means(folder: $0.folder) }.map { one in
+        waiting.filter { request.includes(destination: $0.destination) || request.includes(folder: $0.folder) }.map {
+            one in
             CheckFinding(
                 about: "folder", name: one.folder,
                 CheckResult(

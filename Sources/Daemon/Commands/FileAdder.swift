@@ -36,13 +36,13 @@ struct FileAdder: Sendable {
         // Several folders may share a path and select their files by name and size; a person may also add a file that
         // no folder selects.
         let selecting = around.filter { rule in
-            path.relative(to: rule.path).map { NameRules(include: rule.include, exclude: rule.exclude).takes($0) }
+            path.relative(to: rule.path).map { NameRules(include: rule.include, exclude: rule.exclude).matches($0) }
                 ?? false
         }
         let size = try? await blocking { try FileStatus(at: path).size }  // the inspection below reports the error
-        let selected = selecting.first { rule in size.map { rule.limits.takes(size: $0) } ?? true } ?? selecting.first
+        let selected = selecting.first { rule in size.map { rule.limits.allows(size: $0) } ?? true } ?? selecting.first
         guard let rule = selected ?? around.first, let relative = path.relative(to: rule.path) else {
-            throw elsewhere(path)
+            throw outsideRefusal(path)
         }
         if let own = relative.components.first(where: TemporaryNames.isOwn) {
             throw Refusal(
@@ -63,7 +63,7 @@ struct FileAdder: Sendable {
             }
         } catch let error as SystemError { throw refusal(of: path, error) }
         if status.isDirectory { return try await add(all: path, request) }
-        if status.isLink { throw linked(path) }
+        if status.isLink { throw linkRefusal(path) }
         guard status.isRegular else { throw Refusal(.badRequest, "\(path.display) is not a regular file") }
         let file = SettledFile(
             folder: rule.name, root: rule.path, relative: relative, status: status,
@@ -75,13 +75,13 @@ struct FileAdder: Sendable {
     }
 
     private func refusal(of path: FilePath, _ error: SystemError) -> Refusal {
-        if error.isLink { return linked(path) }
+        if error.isLink { return linkRefusal(path) }
         if error.isOfAnotherFolder { return Refusal(.conflict, error.description) }
         return Refusal(error.isMissing ? .notFound : .badRequest, error.description)
     }
 
     /// The target of a link may be anywhere, and belong to any user.
-    private func linked(_ path: FilePath) -> Refusal {
+    private func linkRefusal(_ path: FilePath) -> Refusal {
         Refusal(
             .conflict,
             "\(path.display) is a symbolic link or reached through one inside the configured folder, and links are not followed. Add the file "
@@ -100,7 +100,7 @@ struct FileAdder: Sendable {
         let isOurs = rules.contains {
             $0.path == path || path.relative(to: $0.path) != nil || $0.path.relative(to: path) != nil
         }
-        if !isOurs { throw elsewhere(path) }
+        if !isOurs { throw outsideRefusal(path) }
         let (clocks, sources) = (context.clocks, sources)
         var survey = try await blocking { FolderSurvey(rules: rules, in: sources, below: path, clocks: clocks) }
         var (newest, count, refused): ([String], Int, Int) = ([], 0, 0)
@@ -193,7 +193,7 @@ struct FileAdder: Sendable {
         return results
     }
 
-    private func elsewhere(_ path: FilePath) -> Refusal {
+    private func outsideRefusal(_ path: FilePath) -> Refusal {
         Refusal(
             .badRequest,
             "\(path.display) is not below a configured folder: "

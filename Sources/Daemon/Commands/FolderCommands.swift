@@ -33,13 +33,13 @@ struct FolderCommands: Sendable {
             return RescanReply(done: false, folders: views(states(of: folders), counted: false))
         }
         // The signal first: a change between the request and the first check of the states is not missed.
-        return try await watchChanges.lend { signal in
+        return try await watchChanges.withSignal { signal in
             let asked = watcher.rescan(folders)
             while true {
                 let states = states(of: folders)
                 // A reload may have removed a folder meanwhile. The request waits neither for such a folder nor for a
                 // server that does not answer.
-                if states.allSatisfy({ $0.isStuck || $0.lookedSince.map { $0 >= asked } ?? false }) {
+                if states.allSatisfy({ $0.isStuck || $0.scannedSince.map { $0 >= asked } ?? false }) {
                     return RescanReply(done: true, folders: views(states, counted: true))
                 }
                 try Task.checkCancellation()

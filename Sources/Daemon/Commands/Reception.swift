@@ -68,8 +68,8 @@ struct Reception: Sendable {
         _ request: ReceiveRequest, to destinations: [String], _ next: @Sendable () async throws -> [UInt8]?
     ) async throws -> [String] {
         var draft = arrival(of: request, to: destinations, size: 0)
-        try refuseTaken(try await context.store.read { [draft] tx in try tx.uploads.keyHolder(draft.orders) })
-        try await stager.enter()
+        try refuseDuplicateKey(try await context.store.read { [draft] tx in try tx.uploads.keyHolder(draft.orders) })
+        try await stager.beginReception()
         var room = StagingBudget.Reservation()
         do {
             try await stager.change(&room, arrived: 0, more: request.size ?? 0, of: request.name)
@@ -83,19 +83,19 @@ struct Reception: Sendable {
                 let copy = try await copy(number, ids, &draft, &room, next)
                 try await record(draft, number, ids, copy)
             } catch {
-                await giveUp(number)
+                await abandon(number)
                 throw error
             }
-            await stager.leave(room)
+            await stager.endReception(room)
             return ids
         } catch {
-            await stager.leave(room)
+            await stager.endReception(room)
             throw refusal(error)
         }
     }
 
     /// Also when the task is cancelled: the next start removes the copy, which has no use until then.
-    private func giveUp(_ number: Int64) async {
+    private func abandon(_ number: Int64) async {
         let staging = context.staging
         do {
             try await blocking { try staging.remove(FilePath("\(number)")) }
@@ -154,7 +154,7 @@ struct Reception: Sendable {
         let (reading, place) = (mediaReading, context.staging.path(FilePath("\(number)")))
         let leaf = arrival.file.relative
         let facts = try await blocking { reading.facts(of: nil, orOf: place, named: leaf, probes: false) }
-        try refuseTaken(
+        try refuseDuplicateKey(
             try await context.store.write {
                 try $0.receptions.record(arrival, as: number, uploads: ids, sha256: copy.sha256, facts: facts)
             })
@@ -165,7 +165,7 @@ struct Reception: Sendable {
             ["path": arrival.file.path.display, "size": "\(copy.size)", "sha256": hexadecimal(copy.sha256)])
     }
 
-    private func refuseTaken(_ holder: String?) throws {
+    private func refuseDuplicateKey(_ holder: String?) throws {
         if let holder { throw Refusal(.conflict, "upload \(holder) with the same key is in progress", id: holder) }
     }
 
@@ -204,7 +204,7 @@ extension Stager {
     private static let mostReceptions = 16
 
     /// Waits until the leftovers of an earlier run are removed.
-    func enter() async throws {
+    func beginReception() async throws {
         try await swept.waitForEnd()
         if receptions >= Self.mostReceptions {
             throw Refusal(
@@ -214,7 +214,7 @@ extension Stager {
         receptions += 1
     }
 
-    func leave(_ room: StagingBudget.Reservation) {
+    func endReception(_ room: StagingBudget.Reservation) {
         receptions -= 1
         // Copies that wait for space may have it now. The signal also wakes the check for rest.
         admission.release(room)

@@ -17,7 +17,7 @@ final class Counters: Sendable {
         state.withLock { $0.counts[metric, default: [:]][labels, default: 0] += count }
     }
 
-    func took(_ duration: Duration, to destination: String) {
+    func recordDuration(_ duration: Duration, to destination: String) {
         state.withLock { $0.durations[destination, default: Histogram()].add(max(0, duration.inSeconds)) }
     }
 

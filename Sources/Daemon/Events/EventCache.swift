@@ -68,14 +68,14 @@ actor EventCache {
 
     /// Events after `seq`, oldest first, at most 200; empty when there is none yet.
     func events(after seq: Int64) async throws -> [SharedEvent] {
-        if seq < floor { return try await fetch(after: seq) }
+        if seq < floor { return try await load(after: seq) }
         if seq >= last {
             while let filling { try await filling.value }
             // Other readers may have filled it meanwhile, or moved on far beyond this reader.
             if seq >= last, isBehind.exchange(false, ordering: .acquiringAndReleasing) {
                 try await fill(from: seq)
             }
-            if seq < floor { return try await fetch(after: seq) }
+            if seq < floor { return try await load(after: seq) }
         }
         let start = recent.firstIndex { $0.view.seq > seq } ?? recent.endIndex
         return Array(recent[start...].prefix(200))
@@ -93,7 +93,7 @@ actor EventCache {
         let task = Task {
             // Here, and not in a waiting caller: of several, the caller that began it may be the last to continue.
             defer { filling = nil }
-            let events = try await fetch(after: start)
+            let events = try await load(after: start)
             recent += events
             // The batch is full: there may be more.
             if events.count == 200 { isBehind.store(true, ordering: .releasing) }
@@ -110,7 +110,7 @@ actor EventCache {
         }
     }
 
-    private nonisolated func fetch(after seq: Int64) async throws -> [SharedEvent] {
+    private nonisolated func load(after seq: Int64) async throws -> [SharedEvent] {
         var events: [SharedEvent] = []
         for event in try await context.store.read({ try $0.events.list(after: seq, limit: 200) }) {
             events.append(SharedEvent(await view(of: event)))

@@ -7,7 +7,7 @@ final class AsyncSemaphore: Sendable {
     static let most = 4
 
     private struct State {
-        var taken = 0
+        var acquired = 0
         var next = 0
         /// Waiting uploads, in order.
         var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
@@ -22,10 +22,10 @@ final class AsyncSemaphore: Sendable {
     init(onGive: @escaping @Sendable () -> Void) { self.onGive = onGive }
 
     /// - Parameter reserve: Slots that stay free for uploads that may ask.
-    func take(leaving reserve: Int) -> Bool {
+    func tryAcquire(leaving reserve: Int) -> Bool {
         state.withLock { state in
-            if state.taken >= Self.most - reserve { return false }
-            state.taken += 1
+            if state.acquired >= Self.most - reserve { return false }
+            state.acquired += 1
             return true
         }
     }
@@ -33,7 +33,7 @@ final class AsyncSemaphore: Sendable {
     /// Waits for a slot.
     ///
     /// - Returns: `false` when the task was cancelled before there was one.
-    func takeForUpload() async -> Bool {
+    func acquireForUpload() async -> Bool {
         let number = state.withLock { state in
             state.next += 1
             return state.next
@@ -42,8 +42,8 @@ final class AsyncSemaphore: Sendable {
             await withCheckedContinuation { continuation in
                 let now: Bool? = state.withLock { state in
                     if state.cancelled.contains(number) { return false }
-                    if state.taken < Self.most {
-                        state.taken += 1
+                    if state.acquired < Self.most {
+                        state.acquired += 1
                         return true
                     }
                     state.waiting.append((number, continuation))
@@ -65,10 +65,10 @@ final class AsyncSemaphore: Sendable {
         return isTaken
     }
 
-    func give() {
+    func release() {
         let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             if !state.waiting.isEmpty { return state.waiting.removeFirst().continuation }
-            state.taken -= 1
+            state.acquired -= 1
             return nil
         }
         waiter?.resume(returning: true)

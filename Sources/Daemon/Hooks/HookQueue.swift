@@ -41,10 +41,10 @@ struct HookQueue: Sendable {
     /// The hold that keeps all notices from being sent.
     var hold: Hold?
     /// Delivered notices that the store still has to remove.
-    var told: Set<Int64> = []
-    var lastTold: WallTime?
+    var delivered: Set<Int64> = []
+    var lastDelivered: WallTime?
     /// Counters since the start.
-    var (toldCount, givenUp, dropped) = (0, 0, 0)
+    var (deliveredCount, abandonedCount, droppedCount) = (0, 0, 0)
     /// Whether notices are being dropped, and this was logged.
     private(set) var isOverfull = false
 
@@ -65,9 +65,9 @@ struct HookQueue: Sendable {
     /// - Returns: How many of them still existed, and whether the overflow is new and should be logged.
     mutating func drop(_ gone: [Int64]) -> (count: Int, isNew: Bool) {
         let before = waiting.count
-        forget(gone.filter { !told.contains($0) })
+        forget(gone.filter { !delivered.contains($0) })
         let count = before - waiting.count
-        dropped += count
+        droppedCount += count
         if count == 0 { return (0, false) }
         defer { isOverfull = true }
         return (count, !isOverfull)
@@ -76,7 +76,7 @@ struct HookQueue: Sendable {
     mutating func forget(_ gone: [Int64]) {
         let gone = Set(gone)
         waiting.removeAll { gone.contains($0.seq) }
-        told.subtract(gone)
+        delivered.subtract(gone)
         failed.subtract(gone)
         if waiting.count < Self.capacity / 2 { isOverfull = false }
     }
@@ -96,7 +96,7 @@ struct HookQueue: Sendable {
         if running != nil { return [] }
         var seen: Set<String> = []
         return waiting.filter { one in
-            if told.contains(one.seq) { return false }
+            if delivered.contains(one.seq) { return false }
             guard let upload = one.upload else { return true }
             return seen.insert(upload).inserted
         }
@@ -125,9 +125,9 @@ struct HookQueue: Sendable {
             }
         }
         (failures, failed, until, trouble) = (0, [], nil, nil)
-        told.insert(seq)
-        lastTold = wall
-        toldCount += 1
+        delivered.insert(seq)
+        lastDelivered = wall
+        deliveredCount += 1
     }
 
     /// Ends a try that was refused for good, which shows that the hook can be reached.
@@ -163,7 +163,7 @@ struct HookQueue: Sendable {
     func hopeless(at now: MonotonicTime) -> [Int64] {
         if failures == 0 { return [] }
         return waiting.filter { one in
-            if one.seq == running || told.contains(one.seq) { return false }
+            if one.seq == running || delivered.contains(one.seq) { return false }
             let isWorn = hook.retry.attempts.map { one.tries >= $0 } ?? false
             return isWorn || (now.since(one.queuedAt) >= hook.giveUpAfter && (one.tries > 0 || failed.count > 1))
         }.map(\.seq)

@@ -31,7 +31,7 @@ actor Hooks {
     /// The time since which a due notice waits for a slot.
     private var crowdedSince: WallTime?
     /// Whether the settings in force have been applied here.
-    private var isTaken = true
+    private var areSettingsApplied = true
 
     static let forgotten = "dropped the notices of hooks that are no longer configured"
     /// The most events without a notice that are read again after a crash.
@@ -58,7 +58,7 @@ actor Hooks {
         defer { if let reader { events.forget(reader) } }
         while !Task.isCancelled {
             do {
-                if !isTaken { try await collectNow() }
+                if !areSettingsApplied { try await collectNow() }
                 if !isLoaded { try await load() }
                 if lines.isEmpty {
                     if let number = reader { events.forget(number) }
@@ -66,8 +66,8 @@ actor Hooks {
                 } else {
                     if reader == nil { reader = await events.listen(signal) }
                     try await read()
-                    try await forgetTold()
-                    try await giveUpHopeless()
+                    try await removeDelivered()
+                    try await abandonHopeless()
                     await start()
                 }
                 await signal.wait(atMost: nextDeadline)
@@ -103,7 +103,7 @@ actor Hooks {
 
     /// Applies new settings. The caller wakes the loop.
     func collect() async {
-        isTaken = false
+        areSettingsApplied = false
         do { try await collectNow() } catch { stateHealth.noteFailure(error) }
     }
 
@@ -125,7 +125,7 @@ actor Hooks {
                 lines[hook.name]?.apply(hook, at: now)
             }
         }
-        isTaken = true
+        areSettingsApplied = true
     }
 
     // MARK: Events
@@ -164,7 +164,7 @@ actor Hooks {
             let view = await self.events.view(of: event)
             let folder = view.op?.folder ?? event.detail["folder"]
             let wanting = hooks.filter {
-                $0.wants(folder: folder, destination: view.op?.destination ?? event.detail["destination"])
+                $0.matches(folder: folder, destination: view.op?.destination ?? event.detail["destination"])
             }
             if wanting.isEmpty { continue }
             let body: String
@@ -203,26 +203,26 @@ actor Hooks {
 
     // MARK: Delivery
 
-    private func forgetTold() async throws {
-        let keys = lines.flatMap { name, line in line.told.map { NoticeRecord.Key(hook: name, seq: $0) } }
+    private func removeDelivered() async throws {
+        let keys = lines.flatMap { name, line in line.delivered.map { NoticeRecord.Key(hook: name, seq: $0) } }
         if keys.isEmpty { return }
         try await context.store.write { try $0.notices.remove(keys) }
         for key in keys { lines[key.hook]?.forget([key.seq]) }
     }
 
-    private func giveUpHopeless() async throws {
+    private func abandonHopeless() async throws {
         for (name, line) in lines {
             let all = line.hopeless(at: context.clocks.monotonic())
             if all.isEmpty { continue }
             let keys = all.map { NoticeRecord.Key(hook: name, seq: $0) }
             try await context.store.write { try $0.notices.remove(keys) }
             lines[name]?.forget(all)
-            givenUp(all.count, by: name, line.trouble?.text ?? "")
+            recordAbandoned(all.count, by: name, line.trouble?.text ?? "")
         }
     }
 
-    private func givenUp(_ count: Int, by name: String, _ reason: String) {
-        lines[name]?.givenUp += count
+    private func recordAbandoned(_ count: Int, by name: String, _ reason: String) {
+        lines[name]?.abandonedCount += count
         counters.add(.hookNotices, [name, "given_up"], Int64(count))
         context.log.error("notices given up", ["hook": name, "count": "\(count)", "reason": reason])
     }
@@ -257,7 +257,7 @@ actor Hooks {
             // Without a permit nothing is sent; the reload that made it a web hook asks for one.
             case (.web, nil): continue
             }
-            guard slots.take(leaving: context.settings.asksBeforeUploads ? 1 : 0) else {
+            guard slots.tryAcquire(leaving: context.settings.hasBeforeUploadRules ? 1 : 0) else {
                 if crowdedSince == nil { crowdedSince = context.clocks.wall() }
                 await close(permit)
                 return
@@ -275,7 +275,7 @@ actor Hooks {
                 await self.close(permit)
                 self.tasks[name] = nil
                 // It also wakes the loop, which may send the next notice.
-                self.slots.give()
+                self.slots.release()
             }
         }
     }
@@ -298,24 +298,24 @@ actor Hooks {
         let telling = await sender.deliver(
             Notice(id: id, body: Array(body.utf8)), by: delivery, within: hook.timeout)
         CrashPoint.reached("hook-told")
-        await took(telling, notice, hook)
+        await applyResult(telling, notice, hook)
     }
 
-    private func took(_ telling: DeliveryResult, _ notice: HookQueue.Waiting, _ hook: Hook) async {
+    private func applyResult(_ telling: DeliveryResult, _ notice: HookQueue.Waiting, _ hook: Hook) async {
         let (name, wall, now) = (hook.name, context.clocks.wall(), context.clocks.monotonic())
         switch telling {
         case .stopped: lines[name]?.stopped()
-        case .told:
+        case .delivered:
             if lines[name]?.trouble != nil { context.log.notice("hook works again", ["hook": name]) }
             lines[name]?.succeeded(notice.seq, at: wall, now)
             counters.add(.hookNotices, [name, "told"])
-            do { try await forgetTold() } catch { stateHealth.noteFailure(error) }
+            do { try await removeDelivered() } catch { stateHealth.noteFailure(error) }
         case .refused(let reason):
             lines[name]?.refused(notice.seq, reason, at: wall)
-            lines[name]?.told.insert(notice.seq)
-            givenUp(1, by: name, reason)
-            do { try await forgetTold() } catch { stateHealth.noteFailure(error) }
-        case .again(let reason, let code, let after):
+            lines[name]?.delivered.insert(notice.seq)
+            recordAbandoned(1, by: name, reason)
+            do { try await removeDelivered() } catch { stateHealth.noteFailure(error) }
+        case .retry(let reason, let code, let after):
             counters.add(.hookFailures, [name])
             guard
                 let (tried, isNew) = lines[name]?.failed(
@@ -356,12 +356,12 @@ actor Hooks {
     ///
     /// - Throws: `Refusal` when there is no free slot.
     func `try`(_ hook: Hook) async throws -> HookTrial {
-        guard slots.take(leaving: 0) else {
+        guard slots.tryAcquire(leaving: 0) else {
             throw Refusal(
                 .unavailable,
                 "the limit of hooks and programs that run at the same time is reached; try again in a moment")
         }
-        defer { slots.give() }
+        defer { slots.release() }
         return try await HookTrial.run(
             hook, sender,
             DaemonGate(log: context.log, stateHealth: stateHealth, ledger: ledger, scheduler: scheduler),

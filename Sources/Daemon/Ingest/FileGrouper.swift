@@ -18,12 +18,12 @@ actor FileGrouper {
     private var expected: [SourcePath: (status: FileStatus, since: MonotonicTime)] = [:]
     private let signal: AsyncSignal
 
-    private var loggedFull = false
+    private var hasLoggedFull = false
     /// Files that were released and are not recorded yet, by folder.
-    private var goingOn: [String: Int] = [:]
+    private var unrecordedFiles: [String: Int] = [:]
 
     /// How long a file without events has to be quiet before it counts.
-    private static let longestQuiet = QuietTimes().unheard
+    private static let longestQuiet = QuietTimes().withoutEvents
 
     /// The number of waiting files is limited, since the videos of some sidecars never arrive; a scan finds the others
     /// again.
@@ -59,15 +59,15 @@ actor FileGrouper {
             if isFull, rule.isSidecar(file.relative.name) { continue }
             let key = await rule.key(of: file, in: sources)
             grouping.add(file, under: key, wait: rule.wait, at: now)
-            grouping.join(
+            grouping.move(
                 Grouping.Key(folder: key.folder, directory: key.directory, stem: file.relative.name), to: key)
         }
-        if isFull, !loggedFull {
+        if isFull, !hasLoggedFull {
             context.log.warning(
                 "too many sidecar files wait for their videos; a later scan picks up the others",
                 ["files": "\(grouping.count)"])
         }
-        loggedFull = isFull
+        hasLoggedFull = isFull
         if alone.count < files.count { signal.signal() }
         return alone
     }
@@ -99,7 +99,7 @@ actor FileGrouper {
         guard let group = grouping.all[key], let first = group.members.values.first else { return false }
         guard let folder = context.configuration.folder(key.folder), let rule = folder.group else {
             // The configuration has changed: the files travel alone.
-            try await handOn(grouping.take(key), of: key.folder)
+            try await passToIntake(grouping.remove(key), of: key.folder)
             return false
         }
         if try await dropChanged(key, group) { return true }
@@ -117,9 +117,9 @@ actor FileGrouper {
         let others = names.filter { name in
             if name.stem == key.stem { return true }
             return rule.isSidecar(name) && name.stem.stem == key.stem && names.contains(name.stem)
-        }.map { key.directory.appending($0) }.filter { group.members[$0] == nil && taken.takes($0) }
+        }.map { key.directory.appending($0) }.filter { group.members[$0] == nil && taken.matches($0) }
         let neighbours = try await neighbours(others, first.root, key.folder)
-        let missing = await comes(try await unknown(neighbours), first.root, folder)
+        let missing = await stillSettling(try await unknown(neighbours), first.root, folder)
         // More files arrived during the disk access.
         guard let now = grouping.all[key], now.members.keys == group.members.keys else { return true }
         // Also a recorded file: a sidecar may arrive late, and a video may have a new version.
@@ -128,7 +128,7 @@ actor FileGrouper {
         }
         let isNew = group.members.keys.contains { !rule.isSidecar($0.name) }
         var leader = before?.relative
-        if leader == nil, !isNew { leader = try await gone(key, rule) }
+        if leader == nil, !isNew { leader = try await releasedVideo(key, rule) }
         if let one = missing.first {
             let reason = "waits for \(one.name.display), which has not settled: `group.by: stem`"
             if grouping.wait(key, for: reason, isExpected: true, at: context.clocks.monotonic()) { log(key, reason) }
@@ -140,14 +140,14 @@ actor FileGrouper {
             for one in others { expected[SourcePath(root: first.root, relative: one)] = nil }
             // Sources wait for each other also when only a recorded sidecar is still being uploaded.
             let joins = leader ?? neighbours.first?.relative
-            try await handOn(grouping.take(key), of: key.folder, asUnit: true, with: joins)
+            try await passToIntake(grouping.remove(key), of: key.folder, asUnit: true, with: joins)
         }
         return false
     }
 
     /// The video that these files belong to, if it was taken up within the last day and is gone: it was released before
     /// its sidecar arrived.
-    private func gone(_ key: Grouping.Key, _ rule: GroupRule) async throws -> FilePath? {
+    private func releasedVideo(_ key: Grouping.Key, _ rule: GroupRule) async throws -> FilePath? {
         let start = FilePath(bytes: key.directory.appending(key.stem).bytes + [UInt8(ascii: ".")])
         let since = context.clocks.wall().advanced(by: .zero - Self.lateness)
         return try await context.store.read {
@@ -159,11 +159,11 @@ actor FileGrouper {
 
     private static let lateness: Duration = .seconds(86_400)
 
-    private func handOn(
+    private func passToIntake(
         _ files: [SettledFile], of folder: String, asUnit: Bool = false, with leader: FilePath? = nil
     ) async throws {
-        goingOn[folder, default: 0] += files.count
-        defer { goingOn[folder, default: 0] -= files.count }
+        unrecordedFiles[folder, default: 0] += files.count
+        defer { unrecordedFiles[folder, default: 0] -= files.count }
         try await intake.record(files, asUnit: asUnit, with: leader)
     }
 
@@ -194,14 +194,14 @@ actor FileGrouper {
     /// The files that were never taken up: the watcher is still handling them.
     private func unknown(_ files: [Neighbour]) async throws -> [(relative: FilePath, status: FileStatus)] {
         if files.isEmpty { return [] }
-        let known = try await context.store.known(files.map(\.identity))
+        let known = try await context.store.areKnown(files.map(\.identity))
         return zip(files, known).filter { !$0.1 }.map { ($0.0.relative, $0.0.status) }
     }
 
     /// The missing files that may still settle. A file that an ignore file excludes is not among them. A file that has
     /// been unchanged for much longer than settling takes is excluded by another rule of its folder (its size, its
     /// age), or its marker never arrived: a group does not wait for it.
-    private func comes(
+    private func stillSettling(
         _ missing: [(relative: FilePath, status: FileStatus)], _ root: FilePath, _ folder: FolderSettings
     ) async -> [FilePath] {
         let now = context.clocks.monotonic()
@@ -209,7 +209,7 @@ actor FileGrouper {
         var coming: [FilePath] = []
         let (rule, sources) = (folder.watch, sources)
         for (relative, status) in missing {
-            if (try? await blocking { PathEvaluation.isLeftOut(relative, by: rule, in: sources) }) == true { continue }
+            if (try? await blocking { PathEvaluation.isExcluded(relative, by: rule, in: sources) }) == true { continue }
             let path = SourcePath(root: root, relative: relative)
             guard let before = expected[path], before.status == status else {
                 expected[path] = (status, now)
@@ -294,7 +294,7 @@ actor FileGrouper {
 
     /// The number of files of each folder that are only here so far.
     var held: [String: Int] {
-        grouping.all.reduce(into: goingOn.filter { $0.value > 0 }) {
+        grouping.all.reduce(into: unrecordedFiles.filter { $0.value > 0 }) {
             $0[$1.key.folder, default: 0] += $1.value.members.count
         }
     }

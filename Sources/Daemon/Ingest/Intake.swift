@@ -19,7 +19,7 @@ struct Intake: Sendable {
     ///   - leader: The file that they belong to, which was taken up before; a path below their folder.
     func record(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
         let (empty, wanted) = await split(files)
-        try await insist { try await context.store.write { try $0.tombstones.skip(empty.map(\.identity)) } }
+        try await retryUntilStored { try await context.store.write { try $0.tombstones.skip(empty.map(\.identity)) } }
         for file in empty {
             context.log.info("empty file skipped", ["folder": file.folder, "path": file.path.display])
         }
@@ -33,7 +33,7 @@ struct Intake: Sendable {
             arrivals.append(arrival)
         }
         if arrivals.isEmpty { return }
-        let outcomes = try await insist {
+        let outcomes = try await retryUntilStored {
             try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
         }
         CrashPoint.reached("arrived")
@@ -43,7 +43,7 @@ struct Intake: Sendable {
     /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:
     /// skip`).
     func skipExisting(_ files: [SettledFile]) async throws {
-        try await insist { try await context.store.write { try $0.tombstones.skip(files.map(\.identity)) } }
+        try await retryUntilStored { try await context.store.write { try $0.tombstones.skip(files.map(\.identity)) } }
         context.log.info("skipped files that existed before the folder was first watched", ["files": "\(files.count)"])
     }
 
@@ -91,7 +91,7 @@ struct Intake: Sendable {
 
     /// Repeats a change of the state until it succeeds: intake waits for the disk, and loses nothing.
     @discardableResult
-    private func insist<R: Sendable>(_ body: () async throws -> R) async throws -> R {
+    private func retryUntilStored<R: Sendable>(_ body: () async throws -> R) async throws -> R {
         while true {
             do {
                 return try await body()

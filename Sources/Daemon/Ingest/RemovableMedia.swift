@@ -184,7 +184,7 @@ actor RemovableMedia {
             guard let place = Files.real(folder.watch.path), let device = try? FileStatus(at: place).device,
                 device != root
             else { continue }
-            if folder.removable == .auto, !disks.holds(place) { continue }
+            if folder.removable == .auto, !disks.contains(place) { continue }
             media[device, default: []].append((folder.watch.name, place))
         }
         return media.map { device, folders in

@@ -70,13 +70,13 @@ struct SourceLocator: Sendable {
     /// present before and after the search for the name.
     func whereabouts(of asset: AssetRecord) throws(SystemError) -> Whereabouts {
         if asset.stagingMode == .received { return .gone }
-        do throws(SystemError) { return try found(asset) } catch {
+        do throws(SystemError) { return try locate(asset) } catch {
             if error.isOfAnotherFolder { return .away }
             throw error
         }
     }
 
-    private func found(_ asset: AssetRecord) throws(SystemError) -> Whereabouts {
+    private func locate(_ asset: AssetRecord) throws(SystemError) -> Whereabouts {
         let source = source(of: asset)
         for _ in 0..<10 {
             // A file of that name would not count then: the folder has the wrong content.

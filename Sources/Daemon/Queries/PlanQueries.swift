@@ -89,7 +89,7 @@ struct PlanQueries: Sendable {
         return views
     }
 
-    private func notes(_ question: Plan.Question, _ rates: [PlanRateView], leftOut: Set<String>) -> [String] {
+    private func notes(_ question: Plan.Input, _ rates: [PlanRateView], leftOut: Set<String>) -> [String] {
         var notes: [String] = []
         let unknown = rates.filter { $0.rate == nil }.compactMap(\.destination)
         if !unknown.isEmpty {
@@ -130,12 +130,12 @@ extension PolicySnapshot {
     }
 
     /// The inputs of a plan, without the backlog and the rates.
-    fileprivate var question: Plan.Question {
+    fileprivate var question: Plan.Input {
         // Paused folders may have been removed from the configuration while uploads of them still wait.
         let names = settings.folders.map(\.watch.name)
         let gone = pauses.records.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
         let slots = settings.folders.compactMap { folder in folder.policy.concurrency.map { (folder.watch.name, $0) } }
-        var question = Plan.Question(
+        var question = Plan.Input(
             admission: admission, inputs: planned.inputs,
             remotes: settings.destinations.map { destination($0.name) },
             origins: (names + gone).map { folder($0) },

@@ -151,7 +151,7 @@ struct StatusCollector: Sendable {
                     waiting: waiting.reduce(0) { $0 + $1.uploads },
                     sentToday: spentToday.bytes, receivedToday: spentToday.received,
                     limit: bandwidth.rate(ofDestination: destination.name),
-                    space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) }))
+                    space: room?.space.map { SpaceView($0, askedAt: room?.queriedAt) }))
         }
         return views
     }
@@ -176,7 +176,7 @@ extension HookView {
     init(_ line: HookQueue, _ hold: Hold?) {
         self.init(
             name: line.hook.name, target: line.hook.target.shown, waiting: line.waiting.count,
-            oldest: line.oldest?.description, hold: hold.map(HoldView.init), told: line.toldCount,
-            givenUp: line.givenUp, dropped: line.dropped, lastTold: line.lastTold?.description)
+            oldest: line.oldest?.description, hold: hold.map(HoldView.init), told: line.deliveredCount,
+            givenUp: line.abandonedCount, dropped: line.droppedCount, lastTold: line.lastDelivered?.description)
     }
 }

@@ -19,7 +19,7 @@ struct UploadFinder: Sendable {
     /// it is for one destination.
     func find(_ reference: String) async throws -> UploadRow {
         let found = try await candidates(reference)
-        if !found.isEmpty || reference.hasPrefix("/") { return try one(found, reference) }
+        if !found.isEmpty || reference.hasPrefix("/") { return try requireOne(found, reference) }
         throw Refusal(
             .notFound,
             "no upload has the id `\(reference)`"
@@ -75,7 +75,7 @@ struct UploadFinder: Sendable {
         return []
     }
 
-    private func one(_ found: [UploadRow], _ reference: String) throws -> UploadRow {
+    private func requireOne(_ found: [UploadRow], _ reference: String) throws -> UploadRow {
         guard let first = found.first else { throw Refusal(.notFound, "no upload of `\(reference)` exists") }
         if found.count == 1 { return first }
         // The names that distinguish them: the file, else the destination.

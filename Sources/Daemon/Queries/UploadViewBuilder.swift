@@ -19,7 +19,7 @@ struct UploadViewBuilder {
         /// The attempt under way.
         var run: LiveUploads.Run?
         /// Whether the attempt is to pause after the parts in flight.
-        var isToPause = false
+        var shouldPause = false
         /// The copy in progress.
         var copy: LiveStaging.Run?
         /// Why it can never be sent under the present quotas.
@@ -118,7 +118,7 @@ struct UploadViewBuilder {
     private func holds(_ row: UploadRow, _ facts: Facts, next: WallTime?) -> [Hold] {
         let upload = row.upload
         let classHolds = [facts.never].compactMap { $0 } + facts.ofClass + facts.own
-        if upload.state == .uploading, facts.isToPause {
+        if upload.state == .uploading, facts.shouldPause {
             // It is held already, while its parts in flight continue.
             let own = upload.pausedAt.map {
                 Hold(.operator, since: $0, text: "is paused as soon as the running request ends")
@@ -159,7 +159,7 @@ struct UploadViewBuilder {
 
     /// The kind of the hold while an upload waits for its next attempt.
     private func ownHold(_ failure: Failure?) -> Hold.Kind {
-        if failure?.code == BeforeUpload.waits { return .busy }
+        if failure?.code == BeforeUpload.waitingCode { return .busy }
         if failure?.code == Failure.wastedOnMetered { return .metered }
         return failure?.kind == .quota ? .quota : .backoff
     }

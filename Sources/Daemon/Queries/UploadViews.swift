@@ -64,7 +64,7 @@ struct UploadViews: Sendable {
     private func builder() -> UploadViewBuilder {
         UploadViewBuilder(
             lists: context.settings.lists, wall: context.clocks.wall(), monotonic: context.clocks.monotonic(),
-            ran: context.store.ran)
+            ran: context.store.currentRunTime)
     }
 
     /// The facts that no wait is needed for.
@@ -72,7 +72,7 @@ struct UploadViews: Sendable {
         let upload = row.upload
         var facts = UploadViewBuilder.Facts()
         facts.run = live[upload.id]
-        facts.isToPause = live.isToPause(upload.id)
+        facts.shouldPause = live.shouldPause(upload.id)
         facts.copy = making[upload.asset]
         facts.ofCopy = stagingHolds["\(upload.asset)"]
         facts.ofStaging = troubles["staging"]
@@ -107,7 +107,7 @@ struct UploadViews: Sendable {
         guard upload.state == .queued, context.configuration.folder(upload.folder)?.duplicates == .skip,
             let sha256 = row.asset.sha256,
             // This is only an explanation, which the next request may have.
-            let other = try? await context.store.read({ try $0.uploads.twin(upload, sha256: sha256) }),
+            let other = try? await context.store.read({ try $0.uploads.duplicate(upload, sha256: sha256) }),
             let asset = try? await context.store.read({ try $0.assets.find(other.asset) })
         else { return [] }
         return [

@@ -23,7 +23,7 @@ struct UsageQueries: Sendable {
             let room = await scheduler.facts.destinations.capacities[name]
             views.append(
                 AllowanceView(
-                    destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) },
+                    destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.queriedAt) },
                     // No quota counts copies within this machine.
                     quotas: await scheduler.snapshot.isFolderHere(name) ? [] : try await quotas(query, now)))
         }
@@ -60,7 +60,7 @@ struct UsageQueries: Sendable {
         func views(_ stretches: [Range<WallTime>], _ name: (CivilDay) -> String) -> [UsagePeriodView] {
             UsageSum.sums(of: meant, in: stretches, by: grouping).map { sum in
                 UsagePeriodView(
-                    name: name(Zone.local.reading(at: sum.stretch.lowerBound).day),
+                    name: name(Zone.local.localTime(at: sum.stretch.lowerBound).day),
                     from: sum.stretch.lowerBound.description, until: sum.stretch.upperBound.description,
                     bytes: sum.total.bytes, received: sum.total.received, files: sum.total.files,
                     parts: grouping == nil

@@ -141,7 +141,7 @@ struct WhyExplainer: Sendable {
             // A folder on an unreachable server may never respond, so it is accessed on its own thread.
             (evaluation, found) = try await SlowDisk(patience: .seconds(3)).run { _ in
                 let evaluation = PathEvaluation.of(path, rules: rules, in: sources, now: now)
-                guard case .taken(let folder) = evaluation, let rule = rules.first(where: { $0.name == folder }),
+                guard case .accepted(let folder) = evaluation, let rule = rules.first(where: { $0.name == folder }),
                     let relative = PathEvaluation.relative(of: path, in: rule),
                     let status = try sources[rule.path].open().statusIfPresent(at: relative)
                 else { return (evaluation, nil) }
@@ -151,8 +151,8 @@ struct WhyExplainer: Sendable {
         switch evaluation {
         case .itself(let folder): return fileAnswer(.folder, folder, "it is the folder \(folder)")
         case .outside: return fileAnswer(.outside, nil, "it is in no watched folder")
-        case .leftAlone(let folder, let reason): return fileAnswer(.leftAlone, folder, "it \(reason)")
-        case .taken(let folder):
+        case .excluded(let folder, let reason): return fileAnswer(.leftAlone, folder, "it \(reason)")
+        case .accepted(let folder):
             guard let found else { return fileAnswer(.expected, folder, "it no longer exists") }
             if found.status.size == 0, context.configuration.folder(folder)?.empty == .skip {
                 return fileAnswer(
@@ -180,11 +180,11 @@ struct WhyExplainer: Sendable {
     }
 
     private func state(_ folder: String, _ relative: FilePath) async throws -> ShownState {
-        try await context.store.read { try $0.tombstones.known(folder, relative) } == nil ? .expected : .known
+        try await context.store.read { try $0.tombstones.knownFile(folder, relative) } == nil ? .expected : .known
     }
 
     private func fate(_ folder: String, _ relative: FilePath, _ status: FileStatus) async throws -> String {
-        guard let known = try await context.store.read({ try $0.tombstones.known(folder, relative) }) else {
+        guard let known = try await context.store.read({ try $0.tombstones.knownFile(folder, relative) }) else {
             return "folder \(folder) accepts it: an event or the next scan finds it within an hour at most"
         }
         guard known.size == status.size, known.modified == status.modified else {
@@ -220,7 +220,7 @@ extension UploadView {
                     ? "; its source is \(sourceState)" : "")
         case .failed:
             return "it was refused: \(error?.message ?? "the reason is unknown"); `sluice retry \(id)` tries again"
-        case .cancelled where error?.code == BeforeUpload.skipped:
+        case .cancelled where error?.code == BeforeUpload.skippedCode:
             return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks the program again"
         case .cancelled where error?.code == Failure.sourceChanged:
             return error?.message ?? "its source changed while it was uploaded in place"

@@ -29,8 +29,8 @@ final class Ledger: Sendable {
         /// The shares of quotas that were reported, as stored; `nil` before the first read.
         var marks: QuotaMarks?
         /// Whether reports are being written, and whether there are new ones.
-        var isTelling = false
-        var isToTell = false
+        var isReporting = false
+        var hasNewReports = false
         /// Bytes that accounts may still reserve before all others: in the book, and not on disk.
         var promises: [ObjectIdentifier: (number: Int64, bytes: Int64)] = [:]
 
@@ -53,7 +53,7 @@ final class Ledger: Sendable {
     func set(charging charge: @escaping @Sendable () async -> Void) { charging.withLock { $0 = charge } }
 
     /// The bytes that the links have sent and received so far; `nil` where they are not known.
-    func linksNow() -> LinkBytes? { store.linksNow() }
+    func currentLinkBytes() -> LinkBytes? { store.currentLinkBytes() }
 
     func chargeAll() async { await charging.withLock { $0 }?() }
 
@@ -107,7 +107,7 @@ final class Ledger: Sendable {
             let known = try await store.read { try $0.settings.quotasUsedUp() }
             current.withLock { current in
                 current.usedUp = known
-                current.book.remember(known)
+                current.book.restoreExhausted(known)
             }
         }
         let (now, kept) = current.withLock { ($0.book.usedUp, $0.usedUp) }
@@ -121,13 +121,13 @@ final class Ledger: Sendable {
     /// - Throws: `StoreError` when they cannot be written; then the next call reports them.
     func reportMarks() async throws {
         let isOwn = current.withLock { current in
-            defer { (current.isTelling, current.isToTell) = (true, true) }
-            return !current.isTelling
+            defer { (current.isReporting, current.hasNewReports) = (true, true) }
+            return !current.isReporting
         }
         // The call that is already reporting checks once more.
         guard isOwn else { return }
         do { try await reportAllMarks() } catch {
-            current.withLock { $0.isTelling = false }
+            current.withLock { $0.isReporting = false }
             throw error
         }
     }
@@ -155,12 +155,12 @@ final class Ledger: Sendable {
     /// `nil`: nothing new since the last time.
     private func nextMarks() -> ([QuotaMarks.Reached], QuotaMarks)? {
         current.withLock { current in
-            guard current.isToTell, var marks = current.marks else {
+            guard current.hasNewReports, var marks = current.marks else {
                 // Within the same lock, before another caller checks it.
-                current.isTelling = false
+                current.isReporting = false
                 return nil
             }
-            current.isToTell = false
+            current.hasNewReports = false
             let reached = marks.update(current.book)
             return (reached, marks)
         }
@@ -174,7 +174,7 @@ final class Ledger: Sendable {
     /// - Parameters:
     ///   - isBegun: Whether the file already counts in the quotas of files.
     ///   - isExcused: Whether a person waived its quotas.
-    func first(
+    func reserveFirst(
         _ key: SpendingAccount, _ kind: QuotaState.Class, size: Int64, isBegun: Bool, isExempt: Bool
     ) -> (number: Int64, Reservation)? {
         let whole = QuotaAccount.expected(size).addingClamped(QuotaAccount.margin)
@@ -231,7 +231,7 @@ final class Ledger: Sendable {
     }
 
     /// Replaces a reservation with a temporary number by the stored one, or removes it where storing failed.
-    func took(_ number: Int64, as step: ReservedStep?, _ kind: QuotaState.Class) {
+    func replaceProvisional(_ number: Int64, as step: ReservedStep?, _ kind: QuotaState.Class) {
         let now = clocks.wall()
         current.withLock { current in
             current.book.settle(number, .none, at: now)
@@ -290,15 +290,15 @@ final class Ledger: Sendable {
     }
 
     /// Called when a payment for a step was entered.
-    func settled(_ payment: Payment) {
+    func settle(_ payment: Payment) {
         guard let step = payment.step else { return }
         let now = clocks.wall()
         current.withLock { $0.book.settle(step.id, payment.spending, at: now) }
     }
 
     /// Called when a payment was entered.
-    func entered(_ payment: Payment, for account: QuotaAccount) {
-        if payment.step != nil { return settled(payment) }
+    func recordPayment(_ payment: Payment, for account: QuotaAccount) {
+        if payment.step != nil { return settle(payment) }
         if account.isFree { return }
         let now = clocks.wall()
         current.withLock { $0.book.spend(payment.spending, for: account.kind, at: now) }
@@ -308,7 +308,7 @@ final class Ledger: Sendable {
     func close(_ account: QuotaAccount) async throws {
         guard let payment = await account.closing() else { return }
         try await store.write { try $0.ledger.pay([payment]) }
-        entered(payment, for: account)
+        recordPayment(payment, for: account)
         try await reportMarks()
     }
 }

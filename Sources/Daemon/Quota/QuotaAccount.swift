@@ -18,8 +18,8 @@ final class QuotaAccount: Sendable {
         var receivedInAll: Int64 = 0
         var pace: SendingPace
         /// Whether it waits for the next renewal, perhaps only for bytes to be received.
-        var hasAsked = false
-        var asksForAnswers = false
+        var awaitsRenewal = false
+        var needsReceived = false
         /// Whether a quota counts received bytes.
         var countsReceived: Bool
         /// Whether its step is being renewed.
@@ -27,7 +27,7 @@ final class QuotaAccount: Sendable {
         /// Renewals that have ended.
         var renewals = 0
         /// Bytes of the step that a renewal which is not on disk yet gives back: they may not be sent any more.
-        var givenBack: Int64 = 0
+        var returned: Int64 = 0
         var isClosed = false
         /// Whether no more can be reserved.
         var isLast = false
@@ -43,7 +43,7 @@ final class QuotaAccount: Sendable {
         var onEnd: (@Sendable ((any Error)?) -> Void)?
 
         /// Reserved bytes that may still be sent.
-        var left: Int64 { (step?.spending.bytes ?? 0) - sent - givenBack }
+        var left: Int64 { (step?.spending.bytes ?? 0) - sent - returned }
         /// Bytes that may already be in flight, for all running requests; never more than there is to send.
         var underWay: Int64 {
             min(QuotaAccount.margin * Int64(max(1, requests)), openReservations > 0 ? reserved : needed)
@@ -131,7 +131,7 @@ final class QuotaAccount: Sendable {
     var unentered: Spending { state.withLock { Spending(bytes: $0.sent, received: $0.received) } }
 
     /// Sets the closure that ends the work when no more may be sent, or when reserving failed.
-    func whenOver(_ end: @escaping @Sendable ((any Error)?) -> Void) { state.withLock { $0.onEnd = end } }
+    func setEndHandler(_ end: @escaping @Sendable ((any Error)?) -> Void) { state.withLock { $0.onEnd = end } }
 
     /// Counts bytes that were sent. From any thread; cheap.
     func spend(_ bytes: Int64) {
@@ -283,8 +283,8 @@ final class QuotaAccount: Sendable {
         var text =
             "\(shownBytes((line.bytesLeft ?? 0).addingClamped(inQuota(max(0, own), answer: 0)))) of \(line.quota.byteWords ?? "") of \(line.place.words) remain, and the next piece, "
             + "which cannot be split, takes \(shownBytes(inQuota(cost))) including protocol overhead"
-        if line.neverLeaves(cost) {
-            text = line.never(UncutPiece(costing: cost), to: key.destination)
+        if line.neverAllows(cost) {
+            text = line.neverSentText(UncutPiece(costing: cost), to: key.destination)
         }
         return Shortage(text: text, after: .milliseconds(max(1000, end.milliseconds - now.milliseconds)))
     }
@@ -294,10 +294,10 @@ final class QuotaAccount: Sendable {
     /// - Parameter forAnswers: Whether enough can still be sent, and only received bytes need more.
     private func askForMore(_ state: inout State, forAnswers: Bool = false) {
         guard !state.isRenewing, !state.isLast, !state.isClosed else { return }
-        if !forAnswers { state.asksForAnswers = false }
-        if state.hasAsked { return }
-        state.hasAsked = true
-        state.asksForAnswers = forAnswers
+        if !forAnswers { state.needsReceived = false }
+        if state.awaitsRenewal { return }
+        state.awaitsRenewal = true
+        state.needsReceived = forAnswers
         ledger.renewals.next(in: ledger)
     }
 
@@ -308,8 +308,8 @@ final class QuotaAccount: Sendable {
         let countsReceived = ledger.countsReceived(of: kind)
         let now = ledger.clocks.monotonic()
         return state.withLock { state in
-            let (isNeeded, forAnswers) = (state.hasAsked, state.asksForAnswers)
-            (state.hasAsked, state.asksForAnswers) = (false, false)
+            let (isNeeded, forAnswers) = (state.awaitsRenewal, state.needsReceived)
+            (state.awaitsRenewal, state.needsReceived) = (false, false)
             state.countsReceived = countsReceived
             guard !state.isClosed, !state.isLast else { return nil }
             // No more than it is going to need.
@@ -321,7 +321,7 @@ final class QuotaAccount: Sendable {
             let wanted = isNeeded && !forAnswers ? max(target - left, Self.margin) : max(0, target - left)
             guard isNeeded || kept < left || wanted > target / 16 else { return nil }
             state.isRenewing = true
-            state.givenBack = left - kept
+            state.returned = left - kept
             return Renewal(
                 account: self, step: state.step, spent: Spending(bytes: state.sent, received: state.received),
                 kept: kept, keptReceived: max(0, state.receivedLeft), wanted: wanted, isNeeded: isNeeded)
@@ -333,7 +333,7 @@ final class QuotaAccount: Sendable {
         let isOver = state.withLock { state -> Bool in
             state.isRenewing = false
             state.renewals += 1
-            state.givenBack = 0
+            state.returned = 0
             if let more {
                 state.pace.turn(at: now)
                 state.step = more

@@ -60,7 +60,7 @@ final class Renewals: Sendable {
     private func renew(_ ledger: Ledger) async {
         // In this order: bytes that leave after the reading are bounded by the links, and bytes that left before are
         // counted.
-        let links = ledger.linksNow()
+        let links = ledger.currentLinkBytes()
         await ledger.chargeAll()
         let accounts = state.withLock { state in
             state.next = nil

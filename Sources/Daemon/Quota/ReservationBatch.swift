@@ -47,7 +47,7 @@ final class ReservationBatch: Sendable {
         let folder = now.folder(upload.folder, exempting: waived)
         guard let route = route(for: upload.folder),
             now.admission.hardBlockers(on: state, from: folder, in: now.inputs, isUnderWay: true).isEmpty,
-            case .open(let present) = now.admission.way(to: state, from: folder, in: now.inputs)
+            case .open(let present) = now.admission.routeDecision(to: state, from: folder, in: now.inputs)
         else { return false }
         return route.isSame(as: present)
     }
@@ -56,7 +56,9 @@ final class ReservationBatch: Sendable {
 
     /// The way that files of a folder may use; `nil` for none.
     func route(for folder: String) -> Admission.Route? {
-        guard case .open(let route) = admission.way(to: remote, from: origin(folder), in: inputs) else { return nil }
+        guard case .open(let route) = admission.routeDecision(to: remote, from: origin(folder), in: inputs) else {
+            return nil
+        }
         return route
     }
 
@@ -75,7 +77,7 @@ final class ReservationBatch: Sendable {
         let kind = kind(folder, route)
         let left = max(0, claim.asset.stagedSize - claim.upload.acked)
         guard
-            let (number, reservation) = ledger.first(
+            let (number, reservation) = ledger.reserveFirst(
                 key(folder, route), kind, size: left, isBegun: claim.checkpoint != nil,
                 isExempt: origin(folder).exempt.contains(.quota))
         else { return nil }
@@ -84,13 +86,13 @@ final class ReservationBatch: Sendable {
     }
 
     /// Called when the claims with their reservations are on disk, or when storing failed and nothing was reserved.
-    func took(_ claims: [Claim]) {
+    func recordStored(_ claims: [Claim]) {
         let steps = Dictionary(claims.map { ($0.upload.id, $0.step) }, uniquingKeysWith: { $1 })
         let reserved = pending.withLock { pending in
             defer { pending = [:] }
             return pending
         }
-        for (id, one) in reserved { ledger.took(one.number, as: steps[id] ?? nil, one.kind) }
+        for (id, one) in reserved { ledger.replaceProvisional(one.number, as: steps[id] ?? nil, one.kind) }
     }
 
     /// Whether the claim has a reservation, where it needs one.

@@ -26,8 +26,8 @@ extension Rebuild {
         }
         let root = folder.watch.path
         let source = sources.source(SourcePath(root: root, relative: paths.relative))
-        if let token = origin.release, let place = try await giveBack(token.name(of: copy), source) {
-            found.givenBack.append(place.display)
+        if let token = origin.release, let place = try await restoreName(token.name(of: copy), source) {
+            found.returnedSources.append(place.display)
         }
         var file = SettledFile(
             folder: origin.folder, root: root, relative: paths.relative,
@@ -35,8 +35,8 @@ extension Rebuild {
                 device: 0, inode: origin.inode ?? 0, size: origin.size, modified: origin.modified,
                 changed: origin.changed, born: origin.born, mode: 0o100644),
             identity: identity, settledBy: folder.isReceived ? .added : .quiet)
-        if let token = origin.release, let place = try await giveBackMoved(file, copy, token, origin, folder) {
-            found.givenBack.append(place.display)
+        if let token = origin.release, let place = try await returnMoved(file, copy, token, origin, folder) {
+            found.returnedSources.append(place.display)
         }
         let content = origin.staged == nil ? sha256 : origin.source.flatMap { bytes(hexadecimal: $0) }
         if let standing = try await version(at: source, of: identity, changed: origin.changed, content) {
@@ -63,7 +63,7 @@ extension Rebuild {
     }
 
     /// Gives a source that a release had caught its name back, or a free name beside it.
-    private func giveBack(_ caught: FilePath, _ source: SourceFile) async throws -> FilePath? {
+    private func restoreName(_ caught: FilePath, _ source: SourceFile) async throws -> FilePath? {
         let isTrial = options.isTrial
         return try await blocking { () throws -> FilePath? in
             guard let folder = try source.openParentIfPresent(), try folder.has(caught) else { return nil }
@@ -75,7 +75,7 @@ extension Rebuild {
     }
 
     /// The same for a source that a move had brought into its target's directory and not yet named there.
-    private func giveBackMoved(
+    private func returnMoved(
         _ file: SettledFile, _ copy: Int64, _ token: ReleaseToken, _ origin: CopyOrigin, _ folder: FolderSettings
     ) async throws -> FilePath? {
         let sha256 = (origin.staged == nil ? origin.sha256 : origin.source).flatMap { bytes(hexadecimal: $0) }
@@ -88,7 +88,7 @@ extension Rebuild {
         let (target, isTrial) = (naming.target(template), options.isTrial)
         let source = sources.source(SourcePath(root: folder.watch.path, relative: file.relative))
         return try await blocking {
-            try target.giveBack(copy, token, to: source, isTrial: isTrial)
+            try target.returnSource(copy, token, to: source, isTrial: isTrial)
         }
     }
 
@@ -117,7 +117,7 @@ extension Rebuild {
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {
             uploads.append(
-                await asking.standing(
+                await inventory.standing(
                     of: order, id: told.first { $0.destination == order.destination }?.id, staged,
                     size: file.status.size, modified: file.status.modified,
                     try await context.store.read {
@@ -127,7 +127,7 @@ extension Rebuild {
         }
         let sourceSHA256 = origin.source.flatMap { bytes(hexadecimal: $0) }
         // A source without a digest is not removed.
-        if origin.staged != nil && sourceSHA256 == nil || uploads.contains(where: { $0.standing.isAssumed }) {
+        if origin.staged != nil && sourceSHA256 == nil || uploads.contains(where: { $0.knowledge.isAssumed }) {
             arrival.action = .leave
         }
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)

@@ -17,10 +17,10 @@ package final class Rebuild: Sendable {
     let sources: SourceFolders
     let mediaReading: MediaReading
     let assets: NewAssetBuilder
-    let asking: RemoteInventory
+    let inventory: RemoteInventory
     let options: RebuildOptions
     private let transport: Transport
-    private let tell: @Sendable (String) -> Void
+    private let onProgress: @Sendable (String) -> Void
 
     /// Runs the whole rebuild.
     ///
@@ -87,10 +87,10 @@ package final class Rebuild: Sendable {
         mediaReading = MediaReading()
         self.options = options
         self.transport = transport
-        self.tell = tell
+        self.onProgress = tell
         assets = NewAssetBuilder(
             configuration: context.configuration, sources: sources, mediaReading: mediaReading)
-        asking = RemoteInventory(context.destinations, options, clocks: context.clocks)
+        inventory = RemoteInventory(context.destinations, options, clocks: context.clocks)
     }
 
     /// - Parameter unknown: Folders whose directories are not recorded in the old database.
@@ -104,8 +104,8 @@ package final class Rebuild: Sendable {
 
         var found = Found()
         let told = try await context.store.salvage(from: state)
-        if told.rows > 0 { tell("\(told.rows) rows of the old database are readable") }
-        if try await blocking({ try StateFiles.hasWholeLog(in: state) }) { await asking.trustLog() }
+        if told.rows > 0 { onProgress("\(told.rows) rows of the old database are readable") }
+        if try await blocking({ try StateFiles.hasCompleteLog(in: state) }) { await inventory.trustLog() }
         if let pauses = try await blocking({ StateFiles.pauses(in: state) }) {
             for pause in pauses { try await context.store.write { try $0.pauses.set(pause) } }
         } else {
@@ -116,7 +116,7 @@ package final class Rebuild: Sendable {
                 "the record of bytes sent so far is incomplete: quotas count too little until their next period starts")
         }
         for (index, copy) in copies.enumerated() {
-            if index % 100 == 0 { tell("copy \(index + 1) of \(copies.count)") }
+            if index % 100 == 0 { onProgress("copy \(index + 1) of \(copies.count)") }
             try await importCopy(copy, &found)
         }
         try await importFolders(&found)
@@ -138,12 +138,12 @@ package final class Rebuild: Sendable {
         }
 
         try await context.store.write { try $0.evidence.drop() }
-        var report = await asking.report
+        var report = await inventory.report
         report.salvaged = told.rows
         report.trial = options.isTrial
         report.problem = problem ?? "nothing; --force"
         (report.files, report.bytes, report.copies) = (found.files, found.bytes, found.placed)
-        (report.givenBack, report.troubles) = (found.givenBack, found.troubles)
+        (report.givenBack, report.troubles) = (found.returnedSources, found.troubles)
         let loose = found.loose.values.flatMap { $0 }.map(\.copy).sorted()
         if options.isTrial {
             report.unmatched = loose.map { staging.path(FilePath("\($0)")).display }
@@ -170,7 +170,7 @@ package final class Rebuild: Sendable {
         var covered: [Place: FileStatus] = [:]
         /// Copies without a record of their origin, by their size.
         var loose: [Int64: [(copy: Int64, sha256: [UInt8])]] = [:]
-        var givenBack: [String] = []
+        var returnedSources: [String] = []
         var troubles: [String] = []
         /// Assets that travel together.
         var units: [Grouping.Key: [Int64]] = [:]
@@ -211,7 +211,7 @@ package final class Rebuild: Sendable {
             }
             for start in stride(from: 0, to: piece.files.count, by: Self.batch) {
                 try await importFiles(Array(piece.files[start..<min(start + Self.batch, piece.files.count)]), &found)
-                tell("\(found.files) files found in the folders")
+                onProgress("\(found.files) files found in the folders")
             }
         }
     }
@@ -236,7 +236,7 @@ package final class Rebuild: Sendable {
             let candidates = found.loose[file.status.size] ?? []
             var sha256: [UInt8]?
             // The content of an exported source is nowhere else: its size and time have to decide.
-            if folder.export == nil, await asking.canTell(folder.uploadTo) || !candidates.isEmpty {
+            if folder.export == nil, await inventory.canQuery(folder.uploadTo) || !candidates.isEmpty {
                 do { sha256 = try await digest(of: file) } catch let error as SystemError {
                     found.troubles.append("\(error)")
                 }
@@ -277,14 +277,14 @@ package final class Rebuild: Sendable {
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {
             uploads.append(
-                await asking.standing(
+                await inventory.standing(
                     of: order, id: nil, staged, size: file.status.size, modified: file.status.modified,
                     try await context.store.read {
                         try $0.evidence.find(file.folder, file.relative, order.destination)
                     },
                     mayBeOld: copy == nil && folder?.watch.existing == .skip))
         }
-        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .leave }
+        if uploads.contains(where: { $0.knowledge.isAssumed }) { arrival.action = .leave }
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
         if copy != nil {
             let reading = mediaReading

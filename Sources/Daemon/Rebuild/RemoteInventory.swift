@@ -31,7 +31,7 @@ actor RemoteInventory {
     }
 
     /// Whether any of these may still be able to answer: only then is it worth reading the file for a digest.
-    func canTell(_ names: [String]) -> Bool { names.contains { silent[$0] == nil } }
+    func canQuery(_ names: [String]) -> Bool { names.contains { silent[$0] == nil } }
 
     /// The state of this file's upload.
     ///
@@ -45,9 +45,9 @@ actor RemoteInventory {
     ) async -> Restored.Upload {
         let known = evidence.first { $0.fits(size: size, modified: modified, sha256: file?.sha256) }
         var upload = Restored.Upload(id: id, standing: .toSend)
-        upload.standing = await standing(of: order, id: id ?? "", file, modified, known, mayBeOld)
+        upload.knowledge = await standing(of: order, id: id ?? "", file, modified, known, mayBeOld)
         // An address at the remote is useful only for an upload that goes there.
-        if upload.standing == .toSend, let known, known.standing == .going {
+        if upload.knowledge == .toSend, let known, known.standing == .going {
             upload.id = upload.id ?? known.upload
             upload.checkpoint = known.checkpoint
             upload.generation = known.generation
@@ -63,13 +63,13 @@ actor RemoteInventory {
         let name = order.destination
         let answer = await answer(order, id, file, modified)
         switch (answer, known?.standing) {
-        case (.held(let remote), _):
+        case (.found(let remote), _):
             report.held[name, default: 0] += 1
             return .done(remote)
         // The owner of the remote may have removed it since, which is no reason to send it again.
         case (_, .sent):
             report.assumed[name, default: 0] += 1
-            return .done(asTold(known?.remote))
+            return .done(asRecorded(known?.remote))
         case (_, .cancelled):
             return undecided(name, "it had been paused or cancelled by command")
         case (.absent, nil) where mayBeOld:
@@ -112,13 +112,13 @@ actor RemoteInventory {
     }
 
     /// A row of a damaged database is reason enough to send nothing again, but not to remove a source.
-    private func asTold(_ remote: RemoteObject?) -> RemoteObject {
+    private func asRecorded(_ remote: RemoteObject?) -> RemoteObject {
         var remote = remote ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
-        remote.warnings = [RemoteInventory.told]
+        remote.warnings = [RemoteInventory.unverifiedWarning]
         return remote
     }
 
-    static let told = "counted as uploaded, according to the old database; the source is kept"
+    static let unverifiedWarning = "counted as uploaded, according to the old database; the source is kept"
 
     private func undecided(_ name: String, _ why: String) -> Restored.Knowledge {
         report.reasons[name] = why
@@ -150,7 +150,7 @@ extension Restored.Knowledge {
     /// Whether it rests on a person's word or an old row, which is no reason to touch a source.
     var isAssumed: Bool {
         if case .done(let remote) = self {
-            remote.verifiedBy == "assumed" || remote.warnings == [RemoteInventory.told]
+            remote.verifiedBy == "assumed" || remote.warnings == [RemoteInventory.unverifiedWarning]
         } else {
             false
         }

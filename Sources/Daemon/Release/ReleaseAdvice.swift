@@ -20,7 +20,7 @@ enum ReleaseAdvice {
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
         if error.isReadOnly {
             return "\(folder) is on a read-only file system: mount it writable"
-                + (Notify().isHeard ? "; if it is, add ReadWritePaths=-\(folder) to the unit" : "")
+                + (Notify().isEnabled ? "; if it is, add ReadWritePaths=-\(folder) to the unit" : "")
         }
         return error.description
     }

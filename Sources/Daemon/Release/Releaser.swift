@@ -53,7 +53,7 @@ actor Releaser {
                     try await reviewKept()
                     hasReviewed = true
                 }
-                try await pass()
+                try await runCycle()
                 await signal.wait(atMost: nextDeadline())
                 complaint = nil
             } catch let error as StoreError {
@@ -74,7 +74,7 @@ actor Releaser {
         try await context.store.write { try $0.releases.clearNotes(of: folders) }
     }
 
-    private func pass() async throws {
+    private func runCycle() async throws {
         var cursor: Int64 = 0
         var seen: Set<Int64> = []
         while !Task.isCancelled {
@@ -97,7 +97,7 @@ actor Releaser {
     }
 
     /// The next step for an asset.
-    private enum Matter {
+    private enum NextStep {
         /// Some of its uploads are still to come.
         case nothing
         /// The source stays in place or is gone. This is recorded unless it was before.
@@ -112,8 +112,8 @@ actor Releaser {
         var together: [(asset: AssetRecord, source: SourceState?)] = []
         var kept: [String: [(asset: AssetRecord, source: SourceState?)]] = [:]
         for (asset, verdict) in found {
-            switch matter(asset, verdict) {
-            case .nothing: try await context.store.write { try $0.releases.notDue(asset.id) }
+            switch nextStep(asset, verdict) {
+            case .nothing: try await context.store.write { try $0.releases.clearDue(asset.id) }
             case .dropCopy(let state):
                 if verdict != .release, try await rescue(asset) { continue }
                 together.append((asset, state))
@@ -135,7 +135,7 @@ actor Releaser {
         }
     }
 
-    private func matter(_ asset: AssetRecord, _ verdict: ReleaseVerdict) -> Matter {
+    private func nextStep(_ asset: AssetRecord, _ verdict: ReleaseVerdict) -> NextStep {
         switch verdict {
         case .keepBoth: return .nothing
         case .dropCopy: return .dropCopy(nil)
@@ -194,9 +194,9 @@ actor Releaser {
                 // A source that cannot be read may be absent.
                 let isAsked = asset.stagingMode != .received
                 let trusted = identity?.mayHideWrite() == true ? nil : asset.changed
-                let standing = isAsked ? try? identity?.standing(trusting: trusted) : nil
+                let standing = isAsked ? try? identity?.inPlaceState(trusting: trusted) : nil
                 if case .same? = standing { return (nil, false) }
-                return (try staging.rescue(name, leaf: leaf), standing == .changed && identity?.isOther() == true)
+                return (try staging.rescue(name, leaf: leaf), standing == .changed && identity?.isReplaced() == true)
             }
         } catch let error as SystemError {
             try await postpone(asset, "cannot move its copy, which is the only one left, to a safe place: \(error)")
@@ -212,7 +212,7 @@ actor Releaser {
         context.log.warning(
             "kept the copy of a file that was uploaded to no destination, because \(why)",
             ["path": asset.path.display, "copy": place.display])
-        if isChanged { handBack(asset) }
+        if isChanged { settleAgain(asset) }
         return true
     }
 
@@ -242,13 +242,13 @@ actor Releaser {
             try await context.store.write { try $0.releases.finish(asset.id, state, note: note, isChanged: isChanged) }
             report(asset, state, note)
             deferred[asset.id] = nil
-            if isChanged { handBack(asset) }
+            if isChanged { settleAgain(asset) }
         }
     }
 
     /// Lets the file that has the source's name now settle as a new one. After a crash before that, the scan at start
     /// finds it as unknown.
-    private func handBack(_ asset: AssetRecord) {
+    private func settleAgain(_ asset: AssetRecord) {
         CrashPoint.reached("source-changed")
         context.log.notice(
             "the file is uploaded as a new version when it has settled",
@@ -283,7 +283,7 @@ actor Releaser {
             switch result {
             case nil: return .away("\(asset.root.display) is not mounted as it was when the file was found")
             case .released(let note, let isCopied):
-                if isCopied { sayCopied(asset.folder) }
+                if isCopied { logCopied(asset.folder) }
                 return .over(.released, note: note)
             case .gone where try await context.store.read { try $0.assets.hasNewerVersion(asset) }:
                 return .over(.kept, note: "a newer version replaced it, and that version is gone")
@@ -328,7 +328,7 @@ actor Releaser {
         switch plan {
         case .go: break
         case .keep:
-            sayKept(asset.folder, doubt)
+            logKept(asset.folder, doubt)
             return .over(.kept, note: UnsureReleaseTexts.note(doubt))
         case .wait(let time):
             let until = context.clocks.monotonic().advanced(by: time)
@@ -343,7 +343,7 @@ actor Releaser {
     }
 
     /// Logged once for a folder: its moves read and write every byte again.
-    private func sayCopied(_ folder: String) {
+    private func logCopied(_ folder: String) {
         guard copiedFolders.insert(folder).inserted else { return }
         context.log.notice(
             "verified sources move to another file system: each is copied, compared and then deleted",

@@ -13,7 +13,7 @@ actor SourceRetention {
     private let stateHealth: StateHealth
     private let signal: AsyncSignal
     /// The free space of a folder's disk before the last removals, and the bytes removed.
-    private var hopes: [String: (free: Int64, bytes: Int64)] = [:]
+    private var expectedGains: [String: (free: Int64, bytes: Int64)] = [:]
     /// Folders where removals did not help: how often in a row, and until when no more sources are removed.
     private var useless: [String: (times: Int, until: MonotonicTime)] = [:]
     /// The offset of the wall clock to the monotonic clock, and the time from which its last jump is trusted.
@@ -118,7 +118,7 @@ actor SourceRetention {
         let name = folder.watch.name
         // An absent folder has no space to free; the watcher reports its trouble.
         guard let disk = try? await blocking({ try SourceDisk(of: folder.watch.path) }) else { return }
-        let leaving = try await context.store.read { try $0.keptSources.leaving(name) }
+        let leaving = try await context.store.read { try $0.keptSources.countLeaving(name) }
         if leaving.files == 0 { judge(name, disk, floor) }
         var missing = floor - disk.free - leaving.bytes
         guard missing > 0, useless[name].map({ $0.until <= context.clocks.monotonic() }) ?? true else { return }
@@ -133,12 +133,12 @@ actor SourceRetention {
             missing -= bytes
             taken += bytes
         }
-        if taken > 0 { hopes[name] = (disk.free, taken) }
+        if taken > 0 { expectedGains[name] = (disk.free, taken) }
     }
 
     /// Decides whether the last removals freed space: snapshots and other names of the same file may keep it.
     private func judge(_ folder: String, _ disk: SourceDisk, _ floor: Int64) {
-        guard let hope = hopes[folder] else { return }
+        guard let hope = expectedGains[folder] else { return }
         if disk.free < floor, disk.free - hope.free < hope.bytes / 10 {
             let times = (useless[folder]?.times ?? 0) + 1
             let pause = Self.pauseWhenUseless.wait(afterFailures: times, jitter: 1)
@@ -152,7 +152,7 @@ actor SourceRetention {
         } else {
             useless[folder] = nil
         }
-        hopes[folder] = nil
+        expectedGains[folder] = nil
     }
 
     /// The first sources that together have `bytes`.
@@ -190,7 +190,7 @@ extension SourceRetention {
         let name = folder.watch.name
         // The watcher reports the trouble of an absent folder.
         let disk = try? await blocking { try SourceDisk(of: folder.watch.path) }
-        let (leaving, store) = (try await context.store.read { try $0.keptSources.leaving(name) }, context.store)
+        let (leaving, store) = (try await context.store.read { try $0.keptSources.countLeaving(name) }, context.store)
         let going = try await folder.going(
             free: disk.map { $0.free + leaving.bytes }, on: disk?.fileSystem, now: context.clocks.wall()
         ) { disk, latest, limit in

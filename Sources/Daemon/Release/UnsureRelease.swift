@@ -28,14 +28,14 @@ extension ReleaseUnsure {
     static func standard(_ doubt: WriterSearch.Doubt) -> Self {
         switch doubt {
         case .elsewhere: .after(.seconds(600))
-        case .notTold: .keep
+        case .notReported: .keep
         }
     }
 }
 
 extension FolderSettings {
     /// Whether verified sources leave the folder, at once or later.
-    var takesSources: Bool {
+    var removesSources: Bool {
         switch afterUpload {
         case .delete, .move: true
         case .keep: retention.isLimited
@@ -46,7 +46,7 @@ extension FolderSettings {
 
 extension Releaser {
     /// Evaluates waiting and kept sources again after `release_unsure` of these folders has changed.
-    func judgeAnew(_ folders: Set<String>) async throws {
+    func reevaluate(_ folders: Set<String>) async throws {
         if folders.isEmpty { return }
         for folder in folders { _ = unsureReleases.clear(folder) }
         for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
@@ -59,10 +59,10 @@ extension Releaser {
     ///
     /// - Parameter folders: `nil` for all.
     func reviewKept(of folders: Set<String>? = nil) async throws {
-        for doubt in [WriterSearch.Doubt.elsewhere, .notTold] {
+        for doubt in [WriterSearch.Doubt.elsewhere, .notReported] {
             let kept = try await context.store.read { try $0.releases.kept(because: UnsureReleaseTexts.note(doubt)) }
             for (name, assets) in Dictionary(grouping: kept, by: \.folder) where folders?.contains(name) ?? true {
-                guard let folder = context.configuration.folder(name), folder.takesSources else { continue }
+                guard let folder = context.configuration.folder(name), folder.removesSources else { continue }
                 let (writers, locator) = (writers, locator)
                 // The first unchanged source answers for the others. A source that a person has removed or replaced
                 // proves nothing.
@@ -80,9 +80,9 @@ extension Releaser {
                 }
                 switch answer {
                 case nil, .present: continue
-                case .unknown(let doubt) where (folder.releaseUnsure ?? .standard(doubt)) == .keep: sayKept(name, doubt)
+                case .unknown(let doubt) where (folder.releaseUnsure ?? .standard(doubt)) == .keep: logKept(name, doubt)
                 case .unknown, .absent:
-                    try await context.store.judgeAgain(assets.map(\.id))
+                    try await context.store.requeueKept(assets.map(\.id))
                     context.log.notice(
                         "checking kept sources again", ["folder": name, "files": "\(assets.count)"])
                 }
@@ -90,7 +90,7 @@ extension Releaser {
         }
     }
 
-    func sayKept(_ folder: String, _ doubt: WriterSearch.Doubt) {
+    func logKept(_ folder: String, _ doubt: WriterSearch.Doubt) {
         let text = UnsureReleaseTexts.kept(folder, doubt)
         if unsureReleases.set(folder, Hold(.disk, since: context.clocks.wall(), text: text)) {
             context.log.warning("sources of a folder are kept", ["folder": folder, "reason": text])
@@ -101,7 +101,7 @@ extension Releaser {
         let folder = context.configuration.folder(asset.folder)
         let marker = folder?.watch.marker
         let source = locator.source(of: asset)
-        if try await blocking({ try Self.isVouchedFor(asset, source, marker) }) { return .go(comparing: true) }
+        if try await blocking({ try Self.isProvenFinished(asset, source, marker) }) { return .go(comparing: true) }
         switch folder?.releaseUnsure ?? .standard(doubt) {
         case .keep: return .keep
         case .delete: return .go(comparing: false)
@@ -114,11 +114,11 @@ extension Releaser {
     /// How long it has been verified, in ms: measured in the time that daemons ran, or in the machine's uptime since
     /// the first question, whichever is longer. Setting the clock shortens neither, and a restart resets nothing.
     private func unchanged(_ asset: AssetRecord) async throws -> Int64 {
-        let ran = context.store.ran
+        let ran = context.store.currentRunTime
         let verified = try await context.store.read { try $0.uploads.of(asset.id) }.compactMap(\.ranAt).max()
         let waited =
             if let boot = Machine.boot {
-                try await context.store.waited(asset.id, since: verified ?? 0, boot: boot)
+                try await context.store.waitedTime(asset.id, since: verified ?? 0, boot: boot)
             } else { Int64(0) }
         // After a crash the daemon's time may be behind for a while. Where nothing was recorded, it proves nothing.
         return max(waited, verified.map { ran - $0 } ?? 0)
@@ -126,7 +126,7 @@ extension Releaser {
 
     /// Whether the file itself shows that it is finished: by its marker, or by a container that has an end and is
     /// complete. Waits for the disk.
-    private static func isVouchedFor(
+    private static func isProvenFinished(
         _ asset: AssetRecord, _ source: SourceFile, _ marker: MarkerName?
     ) throws -> Bool {
         switch asset.settledBy {
@@ -147,7 +147,7 @@ enum UnsureReleaseTexts {
     static func reason(_ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
         case .elsewhere: "its file system does not report whether another machine has it open for writing"
-        case .notTold: "the kernel does not report whether it is open for writing"
+        case .notReported: "the kernel does not report whether it is open for writing"
         }
     }
 
@@ -160,7 +160,7 @@ enum UnsureReleaseTexts {
     static func unknown(_ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
         case .elsewhere: "its file system does not report whether another machine has a file open for writing"
-        case .notTold: "the kernel does not report whether a file of another user is still open for writing"
+        case .notReported: "the kernel does not report whether a file of another user is still open for writing"
         }
     }
 
@@ -170,7 +170,7 @@ enum UnsureReleaseTexts {
         case .elsewhere:
             "folder \(folder): verified sources are kept because \(unknown(doubt)): set release_unsure of the folder to `after 10m`, or "
                 + "to `delete`"
-        case .notTold:
+        case .notReported:
             "folder \(folder): verified sources are kept because \(unknown(doubt)): \(remedy)"
         }
     }

@@ -56,7 +56,7 @@ final class ConfigurationReloader: Sendable {
     private let loops: Loops
     private let signals: Signals
     private let queue = ReloadQueue()
-    private let lastResult = Atomic(true)
+    private let lastReloadSucceeded = Atomic(true)
 
     /// The loops that get new settings, each by a call of its own.
     struct Loops: Sendable {
@@ -82,7 +82,7 @@ final class ConfigurationReloader: Sendable {
     }
 
     /// Whether the last reload was applied; `true` before the first.
-    var isLastReloadApplied: Bool { lastResult.load(ordering: .relaxed) }
+    var isLastReloadApplied: Bool { lastReloadSucceeded.load(ordering: .relaxed) }
 
     /// Puts the configuration files, as they are now, in force: all of it, or nothing of it.
     ///
@@ -100,7 +100,7 @@ final class ConfigurationReloader: Sendable {
             reloading.began()
             defer { reloading.ended() }
             let view = try await self.reload(reloading)
-            self.lastResult.store(view.applied, ordering: .relaxed)
+            self.lastReloadSucceeded.store(view.applied, ordering: .relaxed)
             self.logResult(view)
             return view
         }
@@ -138,7 +138,7 @@ final class ConfigurationReloader: Sendable {
         await loops.hooks.collect()
         await loops.stager.reconsiderRoom()
         let changed = PreparedReload.foldersWithOtherReleaseUnsure(from: old.settings, to: new.settings)
-        do { try await loops.releaser.judgeAnew(changed) } catch {
+        do { try await loops.releaser.reevaluate(changed) } catch {
             context.log.warning(
                 "cannot check kept sources again; they are kept until the next start", ["reason": "\(error)"])
         }

@@ -8,7 +8,7 @@ internal import Synchronization
 /// waits without a deadline does not wake at all.
 final class AsyncSignal: Sendable {
     private struct State {
-        var isRung = false
+        var isSet = false
         var waiter: CheckedContinuation<Void, Never>?
     }
 
@@ -25,7 +25,7 @@ final class AsyncSignal: Sendable {
         rest?.signalled()
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard let waiter = state.waiter else {
-                state.isRung = true
+                state.isSet = true
                 return nil
             }
             state.waiter = nil
@@ -40,8 +40,8 @@ final class AsyncSignal: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDue = state.withLock { state in
-                    if state.isRung || Task.isCancelled {
-                        state.isRung = false
+                    if state.isSet || Task.isCancelled {
+                        state.isSet = false
                         return true
                     }
                     state.waiter = continuation
@@ -84,7 +84,7 @@ final class AsyncBroadcast: Sendable {
     func signal() { for signal in signals.withLock({ Array($0.values) }) { signal.signal() } }
 
     func waitForEnd() async throws {
-        try await lend { signal in
+        try await withSignal { signal in
             while !isOver {
                 await signal.wait()
                 try Task.checkCancellation()
@@ -93,7 +93,7 @@ final class AsyncBroadcast: Sendable {
     }
 
     /// Provides a signal that is set for each event until the body ends.
-    func lend<R: Sendable>(_ body: (AsyncSignal) async throws -> R) async rethrows -> R {
+    func withSignal<R: Sendable>(_ body: (AsyncSignal) async throws -> R) async rethrows -> R {
         let signal = AsyncSignal()
         signals.withLock { $0[ObjectIdentifier(signal)] = signal }
         defer { _ = signals.withLock { $0.removeValue(forKey: ObjectIdentifier(signal)) } }
@@ -112,5 +112,5 @@ final class QuiescenceCounter: Sendable {
 
     func signalled() { count.add(1, ordering: .relaxed) }
     /// The number of rings so far.
-    var rings: Int { count.load(ordering: .relaxed) }
+    var signalCount: Int { count.load(ordering: .relaxed) }
 }

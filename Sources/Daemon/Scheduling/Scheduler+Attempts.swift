@@ -37,7 +37,7 @@ extension Scheduler {
         let (id, name) = (claim.upload.id, claim.upload.destination)
         if state == .completed {
             cycles.completed += 1
-            if let took = verdict.took { attempts.counters.took(took, to: name) }
+            if let took = verdict.took { attempts.counters.recordDuration(took, to: name) }
             CrashPoint.reached("completed")
         }
         facts.quotaWaits.ended(id, lacking: verdict.isShortOfQuota ? account?.quotaWait : nil)
@@ -66,10 +66,10 @@ extension Scheduler {
     }
 
     /// Gives back claims that did not begin. Another cycle follows: other uploads may be sent in their place.
-    func giveBack(
+    func returnClaims(
         _ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded }
     ) async throws {
-        try await records().giveBack(claims, as: outcome)
+        try await records().returnClaims(claims, as: outcome)
         cycles.repeatSoon()
     }
 
@@ -94,14 +94,14 @@ extension Scheduler {
     }
 
     /// Whether this number of wasted bytes has to be logged for an upload.
-    func isToLog(waste: Int64, of id: String) -> Bool { facts.uploads.isToLog(waste: waste, of: id) }
+    func shouldLog(waste: Int64, of id: String) -> Bool { facts.uploads.shouldLog(waste: waste, of: id) }
 
     /// Gives back uploads that have to wait because many bytes of them were wasted over a metered network.
     func passOverWasted(_ claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
         let waits = try await WasteRules.waits(of: claims, reservations, snapshot, context)
         if waits.isEmpty { return claims }
         let back = claims.filter { waits[$0.upload.id] != nil }
-        try await giveBack(back) { waits[$0.upload.id] ?? .yielded }
+        try await returnClaims(back) { waits[$0.upload.id] ?? .yielded }
         for claim in back where facts.uploads.waitForUnmetered(claim.upload) {
             AttemptLog(log: context.log).reportWait(forUnmetered: claim.upload, waits[claim.upload.id])
         }

@@ -57,7 +57,7 @@ extension Scheduler {
         let isAnother = !before.beforeUploads.elementsEqual(configuration.settings.beforeUploads) { $0 == $1 }
         if isAnother {
             attempts.pendingApprovals.forget()
-            let asking = attempts.pendingApprovals.asking
+            let asking = attempts.pendingApprovals.waiting
             facts.transfers.cancel { !asking.isDisjoint(with: $0.folders.keys) }
         }
         facts.destinations.apply(changed: changed, present: context.destinations.keys)
@@ -116,7 +116,9 @@ extension Scheduler {
             guard let transfer = facts.transfers.carrying(id), let folder = transfer.folders[id],
                 !facts.pauses.holds(folder: folder, destination: transfer.destination)
             else { continue }
-            if try await context.store.read({ try $0.uploads.find(id) })?.pausedAt == nil { attempts.live.goOn(id) }
+            if try await context.store.read({ try $0.uploads.find(id) })?.pausedAt == nil {
+                attempts.live.clearPause(id)
+            }
         }
     }
 
@@ -196,7 +198,7 @@ extension Scheduler {
     /// Stops the transfers of sources that are read in place and that have a newer version on record: recording it has
     /// ended their uploads.
     func stopSuperseded() async throws {
-        guard attempts.live.takeReview() else { return }
+        guard attempts.live.consumeReview() else { return }
         for id in facts.transfers.all.flatMap(\.inPlace) {
             guard let upload = try await context.store.read({ try $0.uploads.find(id) }), upload.ending == .cancelled
             else { continue }
@@ -262,7 +264,7 @@ extension Scheduler {
         if facts.quotaWaits.all.isEmpty { return }
         let snapshot = snapshot
         let exempt = Set(snapshot.exemptUploads.filter { $0.exemptions.contains(.quota) }.map(\.id))
-        let ids = facts.quotaWaits.takeReady(
+        let ids = facts.quotaWaits.removeReady(
             snapshot.inputs.quotas, most: context.settings.policy.total,
             isFolderExempt: { snapshot.folder($0).exempt.contains(.quota) }, isExempt: { exempt.contains($0) })
         if !ids.isEmpty { try await context.store.write { try $0.waits.end(of: ids) } }
@@ -271,7 +273,7 @@ extension Scheduler {
     /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
     func wakeUnmetered() async throws {
         let snapshot = snapshot
-        let free = facts.uploads.takeUnmetered { upload in
+        let free = facts.uploads.removeUnmetered { upload in
             snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
         }
         if !free.isEmpty { try await context.store.write { try $0.waits.end(of: free) } }

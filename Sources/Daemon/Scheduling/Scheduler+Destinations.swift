@@ -12,7 +12,7 @@ extension Scheduler {
     /// Space at a destination for uploads that have not begun.
     enum SpaceForNewUploads {
         /// The query is running; its answer signals the scheduler.
-        case asked
+        case pending
         /// In bytes; `nil` where there is no limit.
         case known(Int64?)
     }
@@ -24,14 +24,14 @@ extension Scheduler {
         at name: String, _ destination: any Destination, from open: Set<String>
     ) async throws -> SpaceForNewUploads {
         let isDue =
-            destination.tellsSpace && facts.destinations.lacksCapacity(name, at: context.clocks.monotonic())
+            destination.reportsSpace && facts.destinations.lacksCapacity(name, at: context.clocks.monotonic())
         if isDue {
             if facts.destinations.trouble(of: name)?.kind != .quota,
                 try await firstWaiting(for: name, lacking: 0, from: open) == nil
             {
                 return .known(0)
             }
-            if askForCapacity(name, destination) { return .asked }
+            if queryCapacity(name, destination) { return .pending }
         }
         return .known(facts.destinations.capacity(of: name)?.left)
     }
@@ -48,8 +48,8 @@ extension Scheduler {
     /// Queries the free space.
     ///
     /// - Returns: Whether to wait for the answer, which signals the scheduler.
-    private func askForCapacity(_ name: String, _ destination: any Destination) -> Bool {
-        if facts.destinations.asksForCapacity(name) { return true }
+    private func queryCapacity(_ name: String, _ destination: any Destination) -> Bool {
+        if facts.destinations.isQueryingCapacity(name) { return true }
         guard facts.destinations.mayAskForCapacity(name, at: context.clocks.monotonic()),
             let permit = permit(to: name)
         else { return false }
@@ -61,7 +61,7 @@ extension Scheduler {
             let (space, error) = await capacityQuery.run(destination, name, permit)
             self.capacityAnswered(name, generation, Task.isCancelled ? nil : (space, error))
         }
-        facts.destinations.capacityAsked(name, query)
+        facts.destinations.setCapacityQuery(name, query)
         return true
     }
 
@@ -79,7 +79,7 @@ extension Scheduler {
             }
             facts.destinations.capacityAnswered(
                 name, answer.space, underWay: underWay, now: wall, monotonic: monotonic,
-                lasting: DestinationHealth.patience(retry).first)
+                lasting: DestinationHealth.backoffWhenFull(retry).first)
             // A destination that could not be connected to would refuse an upload too, after the same timeout once
             // more.
             if let error = answer.error, error.failure.code == "unreachable",
@@ -103,7 +103,7 @@ extension Scheduler {
                 id: row.upload.id, name: row.asset.path.name.display, missing: row.upload.missing,
                 since: context.clocks.wall())
         }
-        facts.destinations.waits(name, next)
+        facts.destinations.setCapacityWait(name, next)
         if capacity.waiting == nil, let next, let hold = snapshot.capacityHold(of: name) {
             AttemptLog(log: context.log).reportCapacityWait(next, at: name, hold)
         } else if capacity.waiting != nil, next == nil {
@@ -138,7 +138,7 @@ extension Scheduler {
             // Uploads that were refused with the key wait until one second after the next try.
             await othersWait(at: name, within: .seconds(2))
         else { return claims }
-        try await giveBack(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
+        try await returnClaims(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
             guard let failure = try await context.store.read({ try $0.failures.of(claim.upload.id) }).last?.failure
             else { return .yielded }
             let retry = context.configuration.retry(folder: claim.upload.folder, destination: name)
@@ -151,7 +151,7 @@ extension Scheduler {
     /// Where only one or two files were refused, an upload that arrived since shows soon whether the key is at fault.
     func tryKeysWithOthers() async throws {
         let now = (wall: context.clocks.wall(), monotonic: context.clocks.monotonic())
-        for name in facts.destinations.doubted(at: now.monotonic) where await othersWait(at: name) {
+        for name in facts.destinations.doubtedKeys(at: now.monotonic) where await othersWait(at: name) {
             facts.destinations.tryKey(of: name, now: now.wall, monotonic: now.monotonic)
         }
     }

@@ -33,7 +33,7 @@ extension Scheduler {
     /// A destination could not be reached. If its interface is fixed, it may be reachable by another one by now.
     func doubtNetwork() {
         if facts.network.metering == nil { return }
-        networks.doubtNames()
+        networks.expireNames()
         inspectNetworkLater(.milliseconds(250))
     }
 
@@ -58,7 +58,7 @@ extension Scheduler {
             let picture = await networks.inspect(
                 at: context.configuration.sites, depends: depends,
                 gatewaysMatter: context.settings.allRules.contains { $0.networks.contains { $0.gateway != nil } },
-                mayAsk: snapshot.allowsQuestions)
+                mayAsk: snapshot.allowsNameQueries)
             await apply(picture)
         } while facts.network.endRound()
     }
@@ -112,7 +112,7 @@ extension Scheduler {
 
     func refreshClock() {
         // The clock is not checked where no rule depends on it.
-        if context.settings.allRules.allSatisfy(\.isTimeless) { return facts.clock.rest() }
+        if context.settings.allRules.allSatisfy(\.isTimeless) { return facts.clock.reset() }
         if facts.clock.refreshZone(at: context.clocks.wall(), context.log) {
             // In another zone, days and windows begin at another moment.
             sendingLimits.ledger.zoneChanged()
@@ -147,7 +147,7 @@ extension Scheduler {
     private var dependsOnPower: Bool { context.settings.allRules.contains(where: \.dependsOnPower) }
 
     func refreshPower() async {
-        guard dependsOnPower else { return facts.power.rest() }
+        guard dependsOnPower else { return facts.power.reset() }
         facts.power.listen(context.log) { [weak self] in Task { await self?.powerSupplyChanged() } }
         let supplies = facts.power.supplies
         let reading: Result<[Power.Supply], any Error>
@@ -175,7 +175,7 @@ extension Scheduler {
             let ready = try await context.store.read { try $0.lists.readyClasses() }
             wanted = snapshot.wantedSources(ready, facts.requests.closed.intersection(context.configuration.sites.keys))
         }
-        ask(facts.busy.due(wanted, at: context.clocks.monotonic()))
+        queryBusy(facts.busy.due(wanted, at: context.clocks.monotonic()))
     }
 
     /// Inspects the files of new settings before the settings take effect, so that no transfer stops only because a
@@ -183,7 +183,7 @@ extension Scheduler {
     func inspectFiles(of settings: Settings) async {
         facts.busy.add(settings.allRules)
         watchFiles()
-        ask(facts.busy.newFiles())
+        queryBusy(facts.busy.newFiles())
         await facts.busy.filesAnswered()
     }
 
@@ -200,10 +200,10 @@ extension Scheduler {
 
     private func filesChanged(_ unwatched: [FilePath: String]) {
         facts.clock.filesChanged()
-        ask(facts.busy.filesChanged(unwatched, context.log))
+        queryBusy(facts.busy.filesChanged(unwatched, context.log))
     }
 
-    private func ask(_ questions: [BusySource: Duration]) {
+    private func queryBusy(_ questions: [BusySource: Duration]) {
         if attempts.live.isStopping { return }
         facts.busy.ask(questions, at: context.clocks.monotonic()) { await self.answered($0, by: $1, askedAt: $2) }
     }
@@ -211,7 +211,7 @@ extension Scheduler {
     private func answered(_ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime) {
         let (isNew, again) = facts.busy.answered(
             answer, by: source, askedAt: askedAt, at: context.clocks.wall(), context.log)
-        ask(again)
+        queryBusy(again)
         // A stop does not reach uploads that are being claimed at this moment.
         if isNew, answer != .free { facts.generation.noteStop() }
         if isNew || facts.busy.states.hasPolled { stopForbidden() }

@@ -24,7 +24,7 @@ extension Scheduler {
         guard let permit = snapshot.permit(to: destination, sendingLimits.bandwidth, sendingLimits.ledger) else {
             return nil
         }
-        facts.network.use(permit.interface)
+        facts.network.recordUse(permit.interface)
         return permit
     }
 
@@ -45,7 +45,7 @@ extension Scheduler {
         to account: String, _ network: WebHook.Network, _ snapshot: PolicySnapshot
     ) -> Result<TransferPermit, Held> {
         let decision = snapshot.permit(toHook: account, network, sendingLimits.bandwidth, sendingLimits.ledger)
-        if case .success(let permit) = decision { facts.network.use(permit.interface) }
+        if case .success(let permit) = decision { facts.network.recordUse(permit.interface) }
         return decision
     }
 
@@ -64,7 +64,7 @@ extension Scheduler {
             await refreshPower()
             let rules = [context.settings.policy.rules, snapshot.destination(account).rules].compactMap(\.busy)
             for rule in rules where snapshot.inputs.busy[rule.source] == nil && answers[rule.source] == nil {
-                guard let answer = await facts.busy.probe.ask(rule.source, rule.timeout) else { continue }
+                guard let answer = await facts.busy.probe.check(rule.source, rule.timeout) else { continue }
                 answers[rule.source] = BusyAnswer(answer, since: context.clocks.wall())
             }
         }

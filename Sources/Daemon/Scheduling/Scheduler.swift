@@ -100,7 +100,7 @@ actor Scheduler {
         while !Task.isCancelled {
             do {
                 // No byte is sent unless its checkpoint can be stored.
-                if stateHealth.isFailing { try await context.store.prove() }
+                if stateHealth.isFailing { try await context.store.testWrite() }
                 try await runCycle()
                 if cycles.takeRepeat() { continue }
                 await signals.scheduling.wait(atMost: try await nextDeadline())
@@ -195,7 +195,7 @@ actor Scheduler {
         let reservations = ReservationBatch(self.snapshot, to: name, exempting: [], ledger: sendingLimits.ledger)
         var claims: [Claim] = []
         do {
-            defer { reservations.took(claims) }
+            defer { reservations.recordStored(claims) }
             claims = try await context.store.claim(
                 filling: limits, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, within: left,
                 skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
@@ -208,19 +208,19 @@ actor Scheduler {
             facts.destinations.endRefusalForSpace(name)
             return false
         }
-        let going = try await giveBackRefused(of: claims, reservations)
+        let going = try await returnRefused(of: claims, reservations)
         var (started, late): ([Claim], [Claim]) = ([], [])
-        for share in limits.shared(going, isBundled: limits.isBundled) {
+        for share in limits.groupedByTransfer(going, isBundled: limits.isBundled) {
             if start(share, isBundle: share.allSatisfy(limits.isBundled), name, destination, reservations) {
                 started += share
             } else {
                 late += share
             }
         }
-        facts.destinations.begun(name, missing: started.map(\.upload.missing))
+        facts.destinations.reserveCapacity(name, missing: started.map(\.upload.missing))
         if !started.isEmpty { cycles.lastServed = name }
         // After the start: no stop may come between the decision and the start of what it was made for.
-        if !late.isEmpty { try await giveBack(late) }
+        if !late.isEmpty { try await returnClaims(late) }
         try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
         return !started.isEmpty
     }
@@ -255,7 +255,7 @@ actor Scheduler {
         let reservations = ReservationBatch(snapshot, to: name, exempting: exemptions, ledger: sendingLimits.ledger)
         var claims: [Claim] = []
         do {
-            defer { reservations.took(claims) }
+            defer { reservations.recordStored(claims) }
             claims =
                 try await context.store.claim(
                     only: upload.id, skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
@@ -264,15 +264,15 @@ actor Scheduler {
         }
         let isReady = !claims.isEmpty
         claims = try await passOverWasted(claims, reservations)
-        for claim in try await giveBackRefused(of: claims, reservations)
+        for claim in try await returnRefused(of: claims, reservations)
         where !start([claim], isBundle: false, name, destination, reservations) {
-            try await giveBack([claim])
+            try await returnClaims([claim])
         }
         return isReady
     }
 
     /// Returns the claims that may start, and gives the others back.
-    private func giveBackRefused(of claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
+    private func returnRefused(of claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
         var left = claims
         let name = reservations.destination
         await attempts.learned.recallRequestSize(of: name, generation: facts.destinations.generation(of: name))
@@ -284,7 +284,7 @@ actor Scheduler {
             let ids = Set(refused.map(\.upload.id))
             left.removeAll { ids.contains($0.upload.id) }
             // That waits for the disk: a stop or a change of policy may come meanwhile.
-            try await records().giveBack(refused)
+            try await records().returnClaims(refused)
         }
     }
 
@@ -304,7 +304,7 @@ actor Scheduler {
             permit.isCurrent(in: facts.generation)
         else { return false }
         for claim in claims { AttemptLog(log: context.log).reportStart(claim) }
-        facts.network.use(permit.interface)
+        facts.network.recordUse(permit.interface)
         let runner = TransferRunner(
             attempts: attempts, scheduler: self, destination: destination, permit: permit,
             generation: facts.destinations.generation(of: name),
@@ -327,7 +327,7 @@ actor Scheduler {
 
     private func transferEnded(_ number: Int, _ claims: [Claim]) {
         facts.transfers.remove(number)
-        for claim in claims { attempts.live.goOn(claim.upload.id) }
+        for claim in claims { attempts.live.clearPause(claim.upload.id) }
     }
 
     nonisolated private func reportDuplicate(_ asset: AssetRecord) {

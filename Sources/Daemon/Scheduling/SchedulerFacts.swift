@@ -58,5 +58,5 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     /// The work that has to end before the scheduler does.
     var tasks: [Task<Void, Never>] { transfers.all.map(\.task) + destinations.capacityQueries + busy.tasks }
 
-    var isIdle: Bool { transfers.isEmpty && destinations.capacityQueries.isEmpty && !busy.states.isAsking }
+    var isIdle: Bool { transfers.isEmpty && destinations.capacityQueries.isEmpty && !busy.states.isQuerying }
 }

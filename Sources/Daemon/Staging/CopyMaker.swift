@@ -52,7 +52,7 @@ struct CopyMaker: Sendable {
     }
 
     private func content(of asset: AssetRecord) throws(StagingError) -> Content {
-        let wanted = Wanted(locator.source(of: asset), asset.identity, changed: asset.changed)
+        let wanted = CopyRequest(locator.source(of: asset), asset.identity, changed: asset.changed)
         let (stop, making, isSeen) = (stop, making, isSeen)
         let pace = Pace(
             progress: { if isSeen { making.copied(asset.id, $0) } }, isStopped: { stop.isSet })

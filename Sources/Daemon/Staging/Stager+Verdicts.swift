@@ -92,7 +92,7 @@ extension Stager {
             forgetDeferral(asset.id)
             context.log.info(
                 "file changed while it was copied; it waits until it settles again", ["path": asset.path.display])
-            tire(asset)
+            backOff(asset)
             try await context.store.write { try $0.staging.unsettle(asset.id, version: asset.version) }
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
@@ -170,7 +170,7 @@ extension Stager {
     }
 
     /// A source that has changed during every copy is copied less and less often.
-    private func tire(_ asset: AssetRecord) {
+    private func backOff(_ asset: AssetRecord) {
         let count = (changes[asset.id] ?? 0) + 1
         changes[asset.id] = count
         guard count >= 3 else { return }

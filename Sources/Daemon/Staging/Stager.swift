@@ -159,7 +159,7 @@ actor Stager {
                     let need = if let asset = byID[id] { await need(of: asset) } else { Int64(0) }
                     admission.endMeasuring(need, &pass)
                 case .admit(let id):
-                    if let asset = byID[id] { turns?.took(asset.folder) }
+                    if let asset = byID[id] { turns?.recordTurn(asset.folder) }
                 }
             }
         } catch {

@@ -48,7 +48,7 @@ struct Sweep: Sendable {
                 let owned = try await context.store.read { try $0.assets.owned(asked) }
                 let loose = asked.filter { !owned.contains($0) }
                 if loose.isEmpty { continue }
-                let known = try await context.store.read { try $0.assets.recorded(loose) }
+                let known = try await context.store.read { try $0.assets.existing(loose) }
                 let stray = loose.filter { known.contains($0) }
                 try await blocking { for number in stray { try staging.remove(FilePath("\(number)")) } }
                 swept += stray.count

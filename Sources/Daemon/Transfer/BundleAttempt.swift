@@ -94,5 +94,5 @@ private final class BundleAttemptReporter: BundleReporter {
         if let account = accounts[id], account.countsNotes { account.receive(bytes) }
     }
     func entered(_ phase: UploadPhase) { for id in ids { live.enter(id, phase) } }
-    func isToPause(_ id: String) -> Bool { live.isToPause(id) }
+    func shouldPause(_ id: String) -> Bool { live.shouldPause(id) }
 }

@@ -20,11 +20,11 @@ final class LiveUploads: Sendable {
 
     private let runs = Mutex<[String: Run]>([:])
     /// The position of attempts that have ended and are not recorded yet.
-    private let left = Mutex<[String: Int64]>([:])
+    private let endPositions = Mutex<[String: Int64]>([:])
     /// By destination; stays when nothing runs any more.
     private let speeds = Mutex<[String: Speed]>([:])
     /// Uploads that are to end after the parts in flight.
-    private let ending = Mutex<Set<String>>([])
+    private let pauseRequests = Mutex<Set<String>>([])
     /// Uploads that read an earlier version in place have ended, according to the stored state.
     private let mayBeSuperseded = Atomic(false)
     private let clocks: any Clocks
@@ -47,24 +47,24 @@ final class LiveUploads: Sendable {
 
     func end(_ id: String) {
         let run = runs.withLock { $0.removeValue(forKey: id) }
-        if let run { left.withLock { $0[id] = run.sent } }
+        if let run { endPositions.withLock { $0[id] = run.sent } }
     }
 
     /// Lets the parts of these uploads that are in flight arrive, and stops after them.
-    func pause(afterPart ids: some Sequence<String>) { ending.withLock { $0.formUnion(ids) } }
+    func pause(afterPart ids: some Sequence<String>) { pauseRequests.withLock { $0.formUnion(ids) } }
     /// The pause was taken back, or has happened.
-    func goOn(_ id: String) { ending.withLock { _ = $0.remove(id) } }
-    func isToPause(_ id: String) -> Bool { ending.withLock { $0.contains(id) } }
+    func clearPause(_ id: String) { pauseRequests.withLock { _ = $0.remove(id) } }
+    func shouldPause(_ id: String) -> Bool { pauseRequests.withLock { $0.contains(id) } }
     /// The uploads for which ``isToPause(_:)`` is true.
-    var pausing: Set<String> { ending.withLock { $0 } }
+    var pausing: Set<String> { pauseRequests.withLock { $0 } }
 
     /// Lets the scheduler stop uploads that a commit has ended.
-    func reviewSuperseded() { mayBeSuperseded.store(true, ordering: .releasing) }
+    func requestReview() { mayBeSuperseded.store(true, ordering: .releasing) }
     /// Whether running uploads may have ended, according to the stored state; resets the flag.
-    func takeReview() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
+    func consumeReview() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
 
     /// The position of the attempt that has just ended; removes it. 0 if unknown.
-    func takeLeft(_ id: String) -> Int64 { left.withLock { $0.removeValue(forKey: id) ?? 0 } }
+    func removeEndPosition(_ id: String) -> Int64 { endPositions.withLock { $0.removeValue(forKey: id) ?? 0 } }
 
     func enter(_ id: String, _ phase: UploadPhase) {
         let body = runs.withLock { runs in

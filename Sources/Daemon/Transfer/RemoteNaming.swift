@@ -62,7 +62,7 @@ struct RemoteNaming: Sendable {
             case "recorded":
                 LocalTime(facts.recorded ?? WallTime(milliseconds: modified / 1_000_000)).formatted(
                     format ?? Self.momentFormat)
-            case "duration": facts.lasting
+            case "duration": facts.durationText
             case "width": facts.width.map { "\($0)" }
             case "height": facts.height.map { "\($0)" }
             // Text from outside: it must not create a folder, lead upwards or hide the file.

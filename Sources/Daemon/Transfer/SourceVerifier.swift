@@ -31,17 +31,17 @@ final class SourceVerifier: Sendable {
         return try await blocking { SharedSourceFile(try source.open(), shown: source.path.shown) }
     }
 
-    func standing() async throws -> SourceRelease.AssetIdentity.InPlaceState {
+    func currentState() async throws -> SourceRelease.AssetIdentity.InPlaceState {
         let (identity, trusted) = (identity, trusted.withLock { $0 })
-        let standing = try await blocking { try identity.standing(trusting: trusted) }
+        let standing = try await blocking { try identity.inPlaceState(trusting: trusted) }
         if case .same(let changed) = standing { self.trusted.withLock { $0 = changed } }
         return standing
     }
 
     /// - Throws: ``Moved``.
-    func insist() async throws {
+    func requireUnchanged() async throws {
         // An obstacle to the inspection is also one to reading, and is handled there.
-        guard let standing = try? await standing() else { throw Moved() }
+        guard let standing = try? await currentState() else { throw Moved() }
         guard case .same = standing else { throw Moved() }
     }
 }
@@ -53,11 +53,11 @@ extension UploadAttempt {
         -> Verdict?
     {
         do {
-            switch try await source.standing() {
+            switch try await source.currentState() {
             case .same(let time):
                 if time != claim.asset.changed {
                     // This only saves the next inspection a digest, so a failure here has no other cost.
-                    try? await context.store.write { try $0.assets.proven(claim.asset.id, changed: time) }
+                    try? await context.store.write { try $0.assets.recordVerified(claim.asset.id, changed: time) }
                 }
                 switch error?.remedy {
                 // It looks the same and has other content: a program wrote to it, or its disk failed.
@@ -79,7 +79,7 @@ extension UploadAttempt {
         -> Verdict?
     {
         do {
-            switch try await source.standing() {
+            switch try await source.currentState() {
             case .same: return nil
             case .changed: return changed(reporter, isFinished: true)
             case .missing where try await whereabouts() != .gone: return try await missing(reporter, isFinished: true)

@@ -13,22 +13,22 @@ extension UploadAttempt {
     ///
     /// - Returns: `nil` when the upload may be sent; ``claim`` then has the approved values.
     /// - Throws: `StoreError` when the answer cannot be written.
-    mutating func askBefore() async throws -> Verdict? {
+    mutating func requestApproval() async throws -> Verdict? {
         let upload = claim.upload
         if upload.isApproved { return nil }
         let rules = context.configuration.beforeUpload(folder: upload.folder, destination: upload.destination)
         if rules.isEmpty { return nil }
-        guard await shared.hookSlots.takeForUpload() else { return Verdict(outcome: .yielded, wasAnswered: false) }
-        defer { shared.hookSlots.give() }
+        guard await shared.hookSlots.acquireForUpload() else { return Verdict(outcome: .yielded, wasAnswered: false) }
+        defer { shared.hookSlots.release() }
         shared.pendingApprovals.begin(upload.id)
         defer { shared.pendingApprovals.end(upload.id) }
         var changes = BeforeUpload.Changes()
         for (place, rule) in rules {
             let answer: BeforeUpload.Answer
-            do { answer = try await Question.ask(rule, about: try asked(changes)) } catch is CancellationError {
+            do { answer = try await Question.run(rule, about: try approvalInput(changes)) } catch is CancellationError {
                 return Verdict(outcome: .yielded, wasAnswered: false)
             } catch {
-                return waits(
+                return waitVerdict(
                     place, "gave no answer, which counts as wait: \(error)", shared.pendingApprovals.failed(place))
             }
             shared.pendingApprovals.answered(place)
@@ -37,13 +37,13 @@ extension UploadAttempt {
                 CrashPoint.reached("asked")
                 let text = "`before_upload` of \(place) skips it: \(reason)"
                 let failure = Failure(
-                    .local, code: BeforeUpload.skipped, message: redacted(text), at: context.clocks.wall(),
+                    .local, code: BeforeUpload.skippedCode, message: redacted(text), at: context.clocks.wall(),
                     retryable: false)
                 return Verdict(outcome: .skipped(failure), wasAnswered: false)
             case .wait(let duration, let reason):
                 context.log.info(
                     "`before_upload` delays an upload", ["id": upload.id, "place": place, "reason": reason])
-                return waits(place, "delays it" + (reason.isEmpty ? "" : ": \(reason)"), duration)
+                return waitVerdict(place, "delays it" + (reason.isEmpty ? "" : ": \(reason)"), duration)
             case .go(let more):
                 changes.name = more.name ?? changes.name
                 changes.metadata.merge(more.metadata) { $1 }
@@ -70,7 +70,7 @@ extension UploadAttempt {
     /// The input of the program.
     ///
     /// - Parameter changes: Changes that earlier programs requested.
-    private func asked(_ changes: BeforeUpload.Changes) throws -> [UInt8] {
+    private func approvalInput(_ changes: BeforeUpload.Changes) throws -> [UInt8] {
         let (upload, asset) = (claim.upload, claim.asset)
         let input = BeforeUploadInput(
             id: upload.id, key: upload.key, folder: upload.folder, destination: upload.destination,
@@ -82,11 +82,11 @@ extension UploadAttempt {
         return try JSON.line(input)
     }
 
-    private func waits(_ place: String, _ words: String, _ duration: Duration?) -> Verdict {
+    private func waitVerdict(_ place: String, _ words: String, _ duration: Duration?) -> Verdict {
         let retry = context.configuration.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         let wait = duration ?? retry.wait(afterFailures: 1, jitter: Random.jitter())
         let failure = Failure(
-            .local, code: BeforeUpload.waits, message: redacted("`before_upload` of \(place) \(words)"),
+            .local, code: BeforeUpload.waitingCode, message: redacted("`before_upload` of \(place) \(words)"),
             at: context.clocks.wall(), retryable: true)
         // Neither the destination's fault nor an attempt.
         return Verdict(
@@ -94,13 +94,13 @@ extension UploadAttempt {
             wasAnswered: false)
     }
 
-    private func waits(_ place: String, _ words: String, _ failures: Int) -> Verdict {
+    private func waitVerdict(_ place: String, _ words: String, _ failures: Int) -> Verdict {
         let retry = context.configuration.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         if failures == 1 {
             context.log.warning(
                 "uploads wait for the answer of a program", ["place": place, "reason": redacted(words)])
         }
-        return waits(place, words, retry.wait(afterFailures: failures, jitter: Random.jitter()))
+        return waitVerdict(place, words, retry.wait(afterFailures: failures, jitter: Random.jitter()))
     }
 }
 
@@ -122,7 +122,7 @@ final class PendingApprovals: Sendable {
     private let open = Mutex<Set<String>>([])
 
     /// Uploads that a program has not answered for yet.
-    var asking: Set<String> { open.withLock { $0 } }
+    var waiting: Set<String> { open.withLock { $0 } }
 
     func begin(_ upload: String) { open.withLock { _ = $0.insert(upload) } }
     func end(_ upload: String) { open.withLock { _ = $0.remove(upload) } }

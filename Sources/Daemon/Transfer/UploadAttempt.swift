@@ -33,9 +33,9 @@ struct UploadAttempt: Sendable {
     /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Verdict {
         var approved = self
-        if let verdict = try await approved.askBefore() { return verdict }
+        if let verdict = try await approved.requestApproval() { return verdict }
         // Nothing has been sent yet.
-        if live.isToPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
+        if live.shouldPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
         return try await approved.send()
     }
 
@@ -86,7 +86,7 @@ struct UploadAttempt: Sendable {
         } catch let error as UploadError {
             if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false) }
             if let source, let verdict = await verdict(on: source, reporter, after: error) { return verdict }
-            return judge(await blaming(source == nil ? sent : nil, for: error), reporter)
+            return judge(await attributeToCopy(source == nil ? sent : nil, for: error), reporter)
         } catch is SourceVerifier.Moved {
             if let source, let verdict = await verdict(on: source, reporter) { return verdict }
             return Verdict(outcome: .yielded, wasAnswered: reporter.wasAnswered)
@@ -96,7 +96,7 @@ struct UploadAttempt: Sendable {
     }
 
     /// The remote has other bytes than were announced. If the copy has changed by now, that is the failure.
-    private func blaming(_ copy: StagedFile?, for reported: UploadError) async -> UploadError {
+    private func attributeToCopy(_ copy: StagedFile?, for reported: UploadError) async -> UploadError {
         guard let copy, reported.failure.isOfVerification else { return reported }
         let (name, now) = (claim.upload.destination, context.clocks.wall())
         do {
@@ -128,7 +128,7 @@ struct UploadAttempt: Sendable {
     private func judge(_ error: UploadError, _ reporter: AttemptReporter) -> Verdict {
         var (failure, remedy) = (error.failure, error.remedy)
         if isOnItsOwn(remedy) {
-            remedy = .giveUp
+            remedy = .failUpload
             failure.retryable = false
             failure.message += "; it was added with its own address or headers, so other uploads do not wait for it"
         }
@@ -136,7 +136,7 @@ struct UploadAttempt: Sendable {
         var verdict = Verdict(
             outcome: .yielded, remedy: remedy, failure: failure, wasAnswered: reporter.wasAnswered)
         switch remedy {
-        case .giveUp:
+        case .failUpload:
             verdict.outcome = .refused(failure)
             // The destination answered with a refusal of this one file.
             verdict.wasAnswered = true
@@ -150,7 +150,7 @@ struct UploadAttempt: Sendable {
                 verdict.outcome = .refused(last)
             } else {
                 let wait = max(after ?? .zero, retry.wait(afterFailures: used, jitter: Random.jitter()))
-                verdict.outcome = .again(failure, until: context.clocks.monotonic().advanced(by: wait))
+                verdict.outcome = .retry(failure, until: context.clocks.monotonic().advanced(by: wait))
             }
         case .pending(let after):
             return Verdict(
@@ -159,7 +159,7 @@ struct UploadAttempt: Sendable {
                     isFault: false),
                 // If a quota refused, the destination was not contacted.
                 wasAnswered: failure.code != Failure.shortOfQuota || reporter.wasAnswered)
-        case .again, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
+        case .retry, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The scheduler fills in the time of the next attempt: it knows the number of failures, and the
             // destination.
             verdict.outcome = .held(failure, until: context.clocks.monotonic())
@@ -242,7 +242,7 @@ final class AttemptReporter: UploadReporter {
 
     func record(_ checkpoint: Checkpoint) async throws {
         CrashPoint.reached("opening")
-        try await source?.insist()
+        try await source?.requireUnchanged()
         try await context.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id) }
         account?.note(isBegun: !checkpoint.fields.isEmpty)
         CrashPoint.reached("opened")
@@ -250,16 +250,16 @@ final class AttemptReporter: UploadReporter {
 
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
         note(acked: offset)
-        try await insist(acked: offset)
+        try await requireStored(acked: offset)
         try await context.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id, acked: offset) }
         CrashPoint.reached("accepted")
     }
 
     /// When the remote has all bytes, the verdict on the source follows the verification: the upload of a removed
     /// source is not given up then, since the object at the remote may be all there is.
-    private func insist(acked: Int64) async throws {
+    private func requireStored(acked: Int64) async throws {
         guard let source, acked < source.size else { return }
-        try await source.insist()
+        try await source.requireUnchanged()
     }
 
     func parts() async throws -> [AcknowledgedPart] { try await context.store.read { try $0.parts.of(id) } }
@@ -269,9 +269,9 @@ final class AttemptReporter: UploadReporter {
         return found
     }
 
-    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
+    func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         note(acked: acked)
-        try await insist(acked: acked)
+        try await requireStored(acked: acked)
         try await context.store.writeHeld { try $0.parts.record(parts, lost: lost, of: id, acked: acked) }
         CrashPoint.reached("accepted")
     }
@@ -279,16 +279,16 @@ final class AttemptReporter: UploadReporter {
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         let sent = live[id]?.sent ?? 0
         note(acked: 0)
-        try await source?.insist()
+        try await source?.requireUnchanged()
         // The bytes sent for the abandoned object were sent in vain.
         try await context.store.write { try $0.progress.recordSent(sent, of: id) }
         try await context.store.writeHeld { try $0.checkpoints.renew(checkpoint, for: id, leaving: old) }
         live.beginAgain(id)
     }
 
-    func named(_ remoteID: String, at url: String?) async throws {
-        try await source?.insist()
-        try await context.store.name(remoteID, at: url, for: id)
+    func recordName(_ remoteID: String, at url: String?) async throws {
+        try await source?.requireUnchanged()
+        try await context.store.recordRemoteName(remoteID, at: url, for: id)
     }
 
     func isOfAnother(_ remoteID: String) async throws -> Bool {
@@ -296,7 +296,7 @@ final class AttemptReporter: UploadReporter {
     }
 
     func credential(_ renewal: CredentialRenewal) async throws {
-        try await source?.insist()
+        try await source?.requireUnchanged()
         try await context.store.writeHeld { try $0.attempts.record(renewal, of: id) }
     }
 
@@ -347,5 +347,5 @@ final class AttemptReporter: UploadReporter {
     func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
     func received(_ bytes: Int64) { if let account, account.countsNotes { account.receive(bytes) } }
     func entered(_ phase: UploadPhase) { live.enter(id, phase) }
-    var isToPause: Bool { live.isToPause(id) }
+    var shouldPause: Bool { live.shouldPause(id) }
 }

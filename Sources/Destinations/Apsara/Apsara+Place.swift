@@ -42,7 +42,7 @@ extension Apsara {
         // A video whose storage is refused is requested again in place, since VOD may have been misunderstood. A
         // picture is not: asking again would make another picture.
         let isInPlace = medium.sort == .image || objection(to: medium) == nil
-        if moved == nil, isInPlace, let (grant, left) = newest.good(checkpoint.apsara, now: client.clocks.wall()) {
+        if moved == nil, isInPlace, let (grant, left) = newest.valid(checkpoint.apsara, now: client.clocks.wall()) {
             client.conceal(grant)
             return .place(Place(medium: medium, grant: grant, left: left))
         }

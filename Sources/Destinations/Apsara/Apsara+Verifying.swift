@@ -48,7 +48,7 @@ extension Apsara {
     ) async throws -> Verification {
         reporter.entered(.finishing)
         var checkpoint = old
-        if let id = medium.id { try await reporter.named(id) }
+        if let id = medium.id { try await reporter.recordName(id) }
         let state: ApsaraState?
         var noWord: String?
         do { state = try await authority.state(of: medium, size: order.file.size, context) } catch let error

@@ -136,7 +136,7 @@ struct Apsara: Destination {
             return try await ended(
                 medium, order, checkpoint, object(medium, "held", metadata.warnings), reporter, context)
         }
-        if let id = place.medium.id { try await reporter.named(id) }
+        if let id = place.medium.id { try await reporter.recordName(id) }
         // The checkpoint is recorded with its medium, so that the medium is used once the objection is resolved.
         if let objection = objection(to: place.medium) { throw objection }
         // A removal needs this name when the file no longer exists.
@@ -162,14 +162,14 @@ struct Apsara: Destination {
             renewsEarly: medium.sort != .image
         ) { [clock] reason, context in
             guard authority.renews(medium) else {
-                grants.spoil(order.id)
+                grants.invalidate(order.id)
                 throw client.moved()
             }
             // VOD gives no new right to an existing picture, so each request may make another picture.
             if medium.sort == .image { try creations.check(client) }
             let ticket: ApsaraUploadTicket
             do { ticket = try await authority.renew(medium, request, context) } catch let error as UploadError {
-                if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
+                if ApsaraVerdict.isGone(error) { grants.invalidate(order.id) }
                 // The request may have made another picture.
                 if medium.sort == .image, error.isUnanswered { throw creations.failed(error, client) }
                 throw error
@@ -314,7 +314,7 @@ struct Apsara: Destination {
         } catch {
             throw UploadError(
                 client.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
     }
 
@@ -359,7 +359,7 @@ struct Apsara: Destination {
     }
 
     func refusal(_ code: String, _ message: String) -> UploadError {
-        UploadError(client.failure(.permanent, code, message, retryable: false), remedy: .giveUp)
+        UploadError(client.failure(.permanent, code, message, retryable: false), remedy: .failUpload)
     }
 }
 
@@ -373,6 +373,6 @@ extension AuthorizedClient {
         UploadError(
             failure(
                 .transient, ApsaraKeys.moved, "VOD has given the file another address; it starts again there",
-                retryable: true), remedy: .again(after: .zero))
+                retryable: true), remedy: .retry(after: .zero))
     }
 }

@@ -57,7 +57,7 @@ struct ApsaraAPI: ApsaraAuthority {
         guard let id = medium.id else {
             throw UploadError(
                 client.failure(.protocol, "InvalidVideo.NotFound", "its media id is not known", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
         let json = try await call("RefreshUploadVideo", [("VideoId", id)], context, region: medium.region)
         return try await ticket(json, medium.sort, before: medium)
@@ -70,7 +70,7 @@ struct ApsaraAPI: ApsaraAuthority {
         do {
             let reference = [("ReferenceId", request.reference)]
             // VOD would take a request for a new right to a complete medium as a request to overwrite it.
-            if let info = try await asked("GetMezzanineInfo", reference, context)?["Mezzanine"],
+            if let info = try await callIfPermitted("GetMezzanineInfo", reference, context)?["Mezzanine"],
                 info["Status"]?.string == "Normal", let id = info["VideoId"]?.text
             {
                 guard info["Size"]?.whole == request.size else { return .useless }
@@ -92,13 +92,15 @@ struct ApsaraAPI: ApsaraAuthority {
         guard let id = medium.id else { return nil }
         let (about, status, there): (String?, String?, Int64?)
         if medium.sort == .image {
-            let info = try await asked("GetImageInfo", [("ImageId", id)], context, region: medium.region)?["ImageInfo"]
+            let info = try await callIfPermitted("GetImageInfo", [("ImageId", id)], context, region: medium.region)?[
+                "ImageInfo"]
             (about, status, there) = (
                 info?["ImageId"]?.string, info?["Status"]?.string, info?["Mezzanine"]?["FileSize"]?.whole
             )
         } else {
-            let info = try await asked("GetMezzanineInfo", [("VideoId", id)], context, region: medium.region)?[
-                "Mezzanine"]
+            let info = try await callIfPermitted(
+                "GetMezzanineInfo", [("VideoId", id)], context, region: medium.region)?[
+                    "Mezzanine"]
             (about, status, there) = (info?["VideoId"]?.string, info?["Status"]?.string, info?["Size"]?.whole)
         }
         // A state of another medium says nothing about this file.
@@ -136,13 +138,13 @@ struct ApsaraAPI: ApsaraAuthority {
     }
 
     /// - Returns: `nil` where VOD does not answer: a key may allow uploads alone.
-    private func asked(
+    private func callIfPermitted(
         _ action: String, _ parameters: [(name: String, value: String)], _ context: RequestContext,
         region: String? = nil
     ) async throws -> JSONValue? {
         do { return try await call(action, parameters, context, region: region) } catch let error as UploadError {
             switch error.remedy {
-            case .authenticate, .giveUp, .misconfigured, .again: return nil
+            case .authenticate, .failUpload, .misconfigured, .retry: return nil
             default: throw error
             }
         }
@@ -203,7 +205,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 "POST", "\(base)/?\(signed.query)",
                 headers: signed.headers + [("Accept", "application/json"), Request.acceptsGzip], limits: limits)
             let response: Response
-            do { response = try await client.ask(request, context).response } catch let error
+            do { response = try await client.send(request, context).response } catch let error
                 as AuthorizedClient.Unanswered
             {
                 throw error.error

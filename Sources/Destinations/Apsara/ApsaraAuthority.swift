@@ -98,7 +98,7 @@ struct ApsaraVerdict: Sendable {
         words = [code, message].compactMap { $0 }.joined(separator: ": ")
         let isFinal = json?["final"]?.flag ?? error?["final"]?.flag
         switch (code.flatMap { Self.remedy($0, wait) }, isFinal) {
-        case (_, true?): remedy = .giveUp
+        case (_, true?): remedy = .failUpload
         case (let known?, _): remedy = known
         default: remedy = Self.remedy(status, wait)
         }
@@ -113,7 +113,7 @@ struct ApsaraVerdict: Sendable {
         case let status? where StatusOfPath.all.contains(status): .holdDestination(after: wait)
         case let status? where status >= 500 || (201..<300).contains(status): .holdDestination(after: wait)
         case let status? where (300..<400).contains(status) || status == 404 || status == 405: .misconfigured
-        default: .giveUp
+        default: .failUpload
         }
     }
 
@@ -136,10 +136,10 @@ struct ApsaraVerdict: Sendable {
         ("SignatureDoesNotMatch", .authenticate), ("IncompleteSignature", .authenticate),
         ("Forbidden", .authenticate), ("NoPermission", .authenticate),
         ("InvalidTimeStamp", .holdDestination(after: nil)), ("IllegalTimestamp", .holdDestination(after: nil)),
-        ("SignatureNonceUsed", .again(after: nil)),
+        ("SignatureNonceUsed", .retry(after: nil)),
         ("Throttling", .rateLimit(after: nil)),
-        ("MissingParameter", .giveUp), ("InvalidParameter", .giveUp),
-        ("InvalidVideo", .again(after: nil)),
+        ("MissingParameter", .failUpload), ("InvalidParameter", .failUpload),
+        ("InvalidVideo", .retry(after: nil)),
         ("AddVideoFailed", .holdDestination(after: nil)), ("InternalError", .holdDestination(after: nil)),
         ("ServiceUnAvailable", .holdDestination(after: nil)), ("ServiceUnavailable", .holdDestination(after: nil)),
         ("InvalidAction", .misconfigured), ("InvalidVersion", .misconfigured), ("InvalidRegionId", .misconfigured),

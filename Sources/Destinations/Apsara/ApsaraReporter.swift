@@ -53,17 +53,17 @@ final class ApsaraReporter: UploadReporter {
         try await reporter.renewed(kept(checkpoint), leaving: old)
     }
     func parts() async throws -> [AcknowledgedPart] { try await reporter.parts() }
-    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
-        try await reporter.took(parts, lost: lost, acked: acked)
+    func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
+        try await reporter.recordParts(parts, lost: lost, acked: acked)
     }
     func companions() async throws -> [Companion] { try await reporter.companions() }
-    func named(_ id: String, at url: String?) async throws { try await reporter.named(id, at: url) }
+    func recordName(_ id: String, at url: String?) async throws { try await reporter.recordName(id, at: url) }
     func isOfAnother(_ id: String) async throws -> Bool { try await reporter.isOfAnother(id) }
     func credential(_ renewal: CredentialRenewal) async throws { try await reporter.credential(renewal) }
     func sending(_ offset: Int64) { reporter.sending(offset) }
     func spent(_ bytes: Int64) { reporter.spent(bytes) }
     func entered(_ phase: UploadPhase) { reporter.entered(phase) }
-    var isToPause: Bool { reporter.isToPause }
+    var shouldPause: Bool { reporter.shouldPause }
     var mayClearUp: Bool { reporter.mayClearUp }
 }
 

@@ -12,13 +12,13 @@ struct ApsaraService: ApsaraAuthority {
     func begin(
         _ request: ApsaraUploadRequest, again: Bool, _ context: RequestContext
     ) async throws -> ApsaraTicketAnswer {
-        .given(try await ask("create", request, nil, "the request for an upload address", context), isNew: !again)
+        .given(try await send("create", request, nil, "the request for an upload address", context), isNew: !again)
     }
 
     func renew(
         _ medium: ApsaraMedium, _ request: ApsaraUploadRequest, _ context: RequestContext
     ) async throws -> ApsaraUploadTicket {
-        try await ask("refresh", request, medium, "the request for a new credential", context)
+        try await send("refresh", request, medium, "the request for a new credential", context)
     }
 
     /// The service decides how it handles pictures: it may answer with another picture.
@@ -46,7 +46,7 @@ struct ApsaraService: ApsaraAuthority {
 
     // MARK: Questions
 
-    private func ask(
+    private func send(
         _ operation: String, _ request: ApsaraUploadRequest, _ medium: ApsaraMedium?, _ what: String,
         _ context: RequestContext
     ) async throws -> ApsaraUploadTicket {
@@ -88,7 +88,7 @@ struct ApsaraService: ApsaraAuthority {
         let verdict = ApsaraVerdict(json, status: nil, wait: nil)
         let kind: Failure.Class =
             switch verdict.remedy {
-            case .giveUp: .permanent
+            case .failUpload: .permanent
             case .authenticate: .auth
             case .misconfigured: .config
             default: .transient
@@ -97,7 +97,7 @@ struct ApsaraService: ApsaraAuthority {
             service.client.failure(
                 kind, verdict.code.map { service.shown($0) } ?? "authorisation_refused",
                 "\(service.name) refuses: \(verdict.words.isEmpty ? "it does not say why" : service.shown(verdict.words))",
-                retryable: verdict.remedy != .giveUp),
+                retryable: verdict.remedy != .failUpload),
             remedy: verdict.remedy)
     }
 }

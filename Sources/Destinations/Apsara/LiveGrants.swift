@@ -8,13 +8,13 @@ final class LiveGrants: Sendable {
         case written
         case renewed(ApsaraGrant, until: WallTime)
         /// The recorded right must not be used any more, even if time is left.
-        case spoiled
+        case invalidated
 
         /// Returns the right that counts, and the time left of it.
-        func good(_ checkpoint: ApsaraCheckpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
+        func valid(_ checkpoint: ApsaraCheckpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
             switch self {
             case .written: return ApsaraGrant.read(checkpoint, now: now)
-            case .spoiled: return nil
+            case .invalidated: return nil
             case .renewed(let grant, let until):
                 let left = Duration.milliseconds(until.milliseconds - now.milliseconds)
                 return left > .zero && left <= ApsaraKeys.longestLife ? (grant, left) : nil
@@ -55,7 +55,7 @@ final class LiveGrants: Sendable {
     func release(of id: String) { going.withLock { $0 = $0.filter { $0.value != id } } }
 
     func keep(_ grant: ApsaraGrant, until: WallTime, for id: String) { put(.renewed(grant, until: until), id) }
-    func spoil(_ id: String) { put(.spoiled, id) }
+    func invalidate(_ id: String) { put(.invalidated, id) }
     func forget(_ id: String) { newest.withLock { $0.removeAll { $0.id == id } } }
 
     /// Called once for each attempt: a right that is spoiled later is for the next attempt.
@@ -63,7 +63,7 @@ final class LiveGrants: Sendable {
         newest.withLock { all in
             guard let index = all.firstIndex(where: { $0.id == id }) else { return .written }
             switch all[index].what {
-            case .spoiled: return all.remove(at: index).what
+            case .invalidated: return all.remove(at: index).what
             case .written, .renewed: return all[index].what
             }
         }

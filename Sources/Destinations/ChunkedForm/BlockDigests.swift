@@ -28,7 +28,7 @@ final class BlockDigests: Sendable {
             entries.last { $0.place == place && $0.range == range && $0.status.hasSameContent(as: status) }?.found
         }
         if let known, names.isSubset(of: known.keys) { return known }
-        let found = try Self.made(names, of: place, range)
+        let found = try Self.computeDigests(names, of: place, range)
         // A write during the read may be half included.
         guard try FileStatus(at: place).hasSameContent(as: status) else { return found }
         entries.withLock { entries in
@@ -38,7 +38,7 @@ final class BlockDigests: Sendable {
         return found
     }
 
-    private static func made(
+    private static func computeDigests(
         _ names: Set<FormName>, of place: FilePlace, _ range: Range<Int64>
     ) throws(SystemError) -> [FormName: String] {
         var crc = CRC(.crc32)

@@ -40,7 +40,7 @@ struct ChunkedForm: Destination {
         } catch {
             throw UploadError(
                 server.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
     }
 
@@ -52,7 +52,7 @@ struct ChunkedForm: Destination {
         let dialect = FormDialect(server: server, context: context)
         do {
             // OPTIONS changes nothing. Any answer shows that a server responds, and a portal's answer is recognised.
-            let answer = try await dialect.answer(
+            let answer = try await dialect.exchange(
                 Request("OPTIONS", dialect.url, limits: dialect.limits.small), .probe)
             let status = answer.response.status
             let words = "answered \(status) to OPTIONS"

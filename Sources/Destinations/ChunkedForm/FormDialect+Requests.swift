@@ -24,21 +24,21 @@ extension FormDialect {
 
     // MARK: Asking
 
-    func answer(_ request: Request, _ question: FormVerdict.Question, wantsJSON: Bool = false) async throws
+    func exchange(_ request: Request, _ question: FormVerdict.Question, wantsJSON: Bool = false) async throws
         -> ParsedReply
     {
         do {
-            return ParsedReply(try await client.ask(request, context).response, self, question, wantsJSON: wantsJSON)
+            return ParsedReply(try await client.send(request, context).response, self, question, wantsJSON: wantsJSON)
         } catch let error as AuthorizedClient.Unanswered { throw error.error }
     }
 
     /// Sends a request without bytes of the file.
-    func ask(
+    func perform(
         _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?,
         _ question: FormVerdict.Question = .probe, wantsJSON: Bool = false
     ) async throws -> ParsedReply {
         let (request, reading) = try await request(message, piece, part, nil)
-        var answer = try await answer(request, question, wantsJSON: wantsJSON)
+        var answer = try await exchange(request, question, wantsJSON: wantsJSON)
         // Only requests that change nothing follow a redirect, and only on the same server.
         if question == .probe, [301, 302, 307, 308].contains(answer.response.status),
             let location = answer.response.headers["Location"]
@@ -47,7 +47,7 @@ extension FormDialect {
             if target.origin == WebAddress(url).origin {
                 var next = request
                 next.url = target.description
-                answer = try await self.answer(next, question, wantsJSON: wantsJSON)
+                answer = try await self.exchange(next, question, wantsJSON: wantsJSON)
             }
         }
         if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
@@ -88,7 +88,7 @@ extension FormDialect {
             message.method, address(message, values, filled(message.query)), headers: headers,
             limits: limits ?? self.limits.small)
         // Scripts behind forms do not know `Expect: 100-continue`, and each such request would wait a second.
-        request.asksFirst = false
+        request.allowsExpectContinue = false
         let fields = filled(message.fields)
         if let file {
             var body = FormBody()
@@ -198,7 +198,7 @@ extension FormDialect {
                 "the header `\(header)` cannot carry its value for `\(order.name.display)`: a line end, a space at "
                     + "its beginning or end, or another character that is not allowed in a header; write "
                     + "`{name:uri}` for the name, and its characters are sent as %0D and %20", retryable: false),
-            remedy: .giveUp)
+            remedy: .failUpload)
     }
 
     /// Runs before anything is begun, so that no upload is begun for a file that cannot be sent.
@@ -225,8 +225,8 @@ extension FormDialect {
             switch answer.verdict {
             case .stop(let remedy): remedy
             // Thrown only after several repeated sends.
-            case .damaged: .giveUp
-            case .success, .startOver, .gone: .again(after: nil)
+            case .damaged: .failUpload
+            case .success, .startOver, .gone: .retry(after: nil)
             }
         let (response, isPage) = (answer.response, answer.response.isWebPage)
         let isPortal = isPage && (200..<300).contains(response.status)

@@ -99,7 +99,7 @@ struct FormDialect: PartsDialect {
         let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
         checkpoint.form.token = try await creations.make(client, after: checkpoint.orphans ?? 0) {
             let (request, reading) = try await request(open.message, piece, nil, open.part)
-            let answer = try await answer(request, .open, wantsJSON: true)
+            let answer = try await exchange(request, .open, wantsJSON: true)
             if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
             guard case .success = answer.verdict else {
                 var error = refused("the opening", answer)
@@ -115,7 +115,7 @@ struct FormDialect: PartsDialect {
                         .protocol, "no_token",
                         "\(host) answered \(answer.response.status) to the opening, and its answer has nothing at "
                             + "\(open.token.source): \(FilePath(excerpt(answer.response)).display)", retryable: true),
-                    remedy: .again(after: nil))
+                    remedy: .retry(after: nil))
             }
             return token
         }
@@ -147,14 +147,14 @@ struct FormDialect: PartsDialect {
         switch settings.probe {
         case nil, .header: return .parts([])
         case .list(let message, let pointer, let base):
-            let answer = try await ask(message, piece, nil)
+            let answer = try await perform(message, piece, nil)
             guard case .success = answer.verdict else { throw refused("the list of its blocks", answer) }
             guard case .list(let items)? = answer.document?[pointer] else {
                 throw UploadError(
                     failure(
                         .protocol, "no_list",
                         "\(host) was asked for its blocks, and its answer has no list at \(pointer.source): "
-                            + FilePath(excerpt(answer.response)).display, retryable: true), remedy: .again(after: nil))
+                            + FilePath(excerpt(answer.response)).display, retryable: true), remedy: .retry(after: nil))
             }
             let numbers = items.compactMap { item -> Int? in
                 let number = item.text.flatMap { Int($0) }?.subtractingReportingOverflow(base)
@@ -168,7 +168,7 @@ struct FormDialect: PartsDialect {
             var held: [AcknowledgedPart] = []
             for index in indices {
                 let part = piece.plan[index]
-                let answer = try await ask(message, piece, part)
+                let answer = try await perform(message, piece, part)
                 if confirms(answer, statuses) {
                     held.append(AcknowledgedPart(index: index, size: part.length))
                 } else if case .stop(let remedy) = answer.verdict, remedy.isOfServer {
@@ -191,7 +191,8 @@ struct FormDialect: PartsDialect {
         var other = piece.checkpoint
         other.form.id = "sluice-" + hexadecimal(Random.bytes(16))
         if other.form.token != nil { other.form.token = other.form.id }
-        let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
+        let answer = try await perform(
+            message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
         return confirms(answer, statuses)
     }
 
@@ -206,7 +207,7 @@ struct FormDialect: PartsDialect {
     ) async -> PartSending {
         do {
             let (request, reading) = try await request(settings.send, piece, part, settings.part, limits.sending)
-            let carried = await client.carry(request, context, sent: sent)
+            let carried = await client.sendBody(request, context, sent: sent)
             guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried, part) }
             return await judge(
                 ParsedReply(answer.response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
@@ -245,7 +246,7 @@ struct FormDialect: PartsDialect {
                         failure(
                             .protocol, "other_position",
                             "the server is at byte \(end) after block \(part.index + 1), which ends at \(part.end)",
-                            retryable: true), remedy: .again(after: nil))))
+                            retryable: true), remedy: .retry(after: nil))))
         }
         var changes = FormCheckpoint()
         if let pointer = settings.newID, let id = answer.document?[pointer]?.text, (1...255).contains(id.utf8.count) {
@@ -279,7 +280,7 @@ struct FormDialect: PartsDialect {
             ? RemoteObject(id: nil, url: piece.checkpoint.finishedURL, verifiedBy: Self.verifiedBy(piece)) : nil
         if let finish = settings.finish, endsByRequest(piece.plan) {
             do {
-                let answer = try await ask(finish.message, piece, nil, .finish, wantsJSON: finish.url != nil)
+                let answer = try await perform(finish.message, piece, nil, .finish, wantsJSON: finish.url != nil)
                 let error = refused("the request to finish", answer)
                 switch answer.verdict {
                 case .success:
@@ -301,7 +302,7 @@ struct FormDialect: PartsDialect {
                 failure(
                     .protocol, "not_confirmed",
                     "\(host) took all \(piece.plan.count) block(s) and did not confirm that the file is there: its "
-                        + "answer has nothing at \(done.source)", retryable: true), remedy: .giveUp))
+                        + "answer has nothing at \(done.source)", retryable: true), remedy: .failUpload))
     }
 
     /// Each block was acknowledged, and the staged copy was read once more before the last of them.
@@ -334,7 +335,7 @@ struct FormDialect: PartsDialect {
             id: "", generation: 0, file: StagedFile(path: "", size: plan.size, sha256: []), name: name,
             mediaType: checkpoint.form.mediaType ?? "", modified: 0, metadata: [:],
             checkpoint: checkpoint.stored)
-        let answer = try await ask(
+        let answer = try await perform(
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
         let status = answer.response.status
         if answer.verdict == .success || confirms(answer, abort.statuses) { return true }
@@ -357,8 +358,8 @@ extension Remedy {
     var isOfServer: Bool {
         switch self {
         case .holdDestination, .rateLimit, .noRoom, .authenticate: true
-        case .again(let after): after != nil
-        case .refused, .misconfigured, .pending, .restage, .giveUp: false
+        case .retry(let after): after != nil
+        case .refused, .misconfigured, .pending, .restage, .failUpload: false
         }
     }
 }

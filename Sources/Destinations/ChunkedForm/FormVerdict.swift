@@ -34,7 +34,7 @@ enum FormVerdict: Hashable, Sendable {
         } else if mayBeFile, settings.restart.isTouched(status, body) {
             self = settings.open != nil && (status == 404 || status == 410) ? .gone : .startOver
         } else if settings.permanent.speaks(body) {
-            self = .stop(.giveUp)
+            self = .stop(.failUpload)
         } else if question == .part, status == 422 || status == 460, settings.sendsDigest {
             self = .damaged
         } else {
@@ -63,14 +63,14 @@ enum FormVerdict: Hashable, Sendable {
         case 300..<400, 404, 405, 410, 411, 501: return .misconfigured
         // Other clients treat this as final, but it may be temporary. It uses up attempts and holds no other upload.
         case 500 where isPermanent: return .refused(after: wait)
-        case 408, 421, 425: return .again(after: wait ?? .seconds(1))
+        case 408, 421, 425: return .retry(after: wait ?? .seconds(1))
         case 429: return .rateLimit(after: wait)
         case 507: return .noRoom(after: wait)
         case let status where StatusOfPath.all.contains(status): return .holdDestination(after: wait)
         case 500...: return .holdDestination(after: wait)
         // The status was a success, but the JSON was not, or there was no JSON.
         case 200..<300: return .refused(after: wait)
-        default: return .giveUp
+        default: return .failUpload
         }
     }
 }

@@ -10,7 +10,7 @@ struct Directory: Destination {
     let site: DestinationSite
 
     /// - Parameter cost: Whether bytes to a folder on another machine count as metered, as configured.
-    init(_ target: DirectoryTarget, taken: TakenRule, cost: Metered? = nil) {
+    init(_ target: DirectoryTarget, taken: NameConflictRule, cost: Metered? = nil) {
         self.target = target
         site = .folder(target.path, cost: cost)
         engine = WholeEngine(dialect: target, taken: taken)
@@ -32,29 +32,29 @@ struct Directory: Destination {
     }
 
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
-        try await asked { try await engine.discard(WholeCheckpoint(checkpoint)) }
+        try await withUploadErrors { try await engine.discard(WholeCheckpoint(checkpoint)) }
     }
 
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
-        try await asked { try await engine.find(order) }
+        try await withUploadErrors { try await engine.find(order) }
     }
 
     /// The contract of these two calls has neither notes nor cancellation.
-    private func asked<R>(_ body: () async throws -> R) async throws(UploadError) -> R {
+    private func withUploadErrors<R>(_ body: () async throws -> R) async throws(UploadError) -> R {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 target.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
     }
 
     // MARK: Space
 
-    var tellsSpace: Bool { true }
+    var reportsSpace: Bool { true }
 
     func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let target = target
-        return try await asked {
+        return try await withUploadErrors {
             try await target.run("") { _ in
                 let root = try target.openRoot()
                 return RemoteSpace(try Space(of: root, named: target.path))
@@ -84,7 +84,7 @@ struct Directory: Destination {
         }
         let space = try Space(of: root, named: path)
         let told = RemoteSpace(space)
-        words += ", \(told?.words ?? "\(shownBytes(space.free)) free")"
+        words += ", \(told?.text ?? "\(shownBytes(space.free)) free")"
         if space.isMemory {
             return CheckResult(.warning, words + "; it is in memory, and a reboot erases it", space: told)
         }
@@ -108,7 +108,7 @@ extension RemoteSpace {
     ///
     /// - Returns: `nil` where the figures make no sense.
     fileprivate init?(_ space: Space) {
-        guard space.total > 0, space.free > 0 || !space.isToldByProgram else { return nil }
+        guard space.total > 0, space.free > 0 || !space.isFUSE else { return nil }
         self.init(free: space.free, used: max(0, space.total - space.free), limit: space.total)
     }
 }
@@ -125,7 +125,7 @@ extension Directory {
                 ),
                 SettingKey("marker", .text, "A file that must be in the folder before anything is written."),
                 SettingKey(
-                    "taken", .choice(TakenRule.allCases.map(\.rawValue)),
+                    "taken", .choice(NameConflictRule.allCases.map(\.rawValue)),
                     "What to do if another file has the name: `suffix` (default), `replace` or `fail`."),
                 SettingKey(
                     "mode", .text, "Permission bits of files, like `\"0640\"`; by default those that the umask allows."),
@@ -156,8 +156,8 @@ extension Directory {
             }
             mode = bits
         }
-        var taken = TakenRule.suffix
-        if case .text(let word)? = values["taken"], let rule = TakenRule(rawValue: word) { taken = rule }
+        var taken = NameConflictRule.suffix
+        if case .text(let word)? = values["taken"], let rule = NameConflictRule(rawValue: word) { taken = rule }
         var cost: Metered?
         if case .text(let word)? = values["network"] { cost = Metered(rawValue: word) }
         var patience: Duration = .seconds(60)

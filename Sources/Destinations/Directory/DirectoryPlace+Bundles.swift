@@ -7,7 +7,7 @@ extension DirectoryPlace {
     /// one sync of the folder makes all names durable.
     ///
     /// A file that meets an error is left out. It is uploaded alone later, meets the same error and reports it.
-    func bring(
+    func sendBundle(
         _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
         _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String> {

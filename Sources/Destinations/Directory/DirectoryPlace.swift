@@ -212,7 +212,7 @@ final class DirectoryPlace: WholePlace {
         UploadError(
             target.failure(
                 .transient, "part_gone", "\(address(of: part)) is gone: it was removed there", retryable: true),
-            remedy: .again(after: nil))
+            remedy: .retry(after: nil))
     }
 
     func renameNoReplace(_ part: FilePath, to name: FilePath) throws(SystemError) -> Bool {

@@ -39,7 +39,7 @@ struct DirectoryTarget: WholeDialect {
     func openRoot() throws -> Descriptor {
         let root: Descriptor
         do { root = try Descriptor.open(path, for: .folder) } catch { throw failure(error, .target, path) }
-        if let mount, mount.path != "/", try !mount.holds(root, named: path) {
+        if let mount, mount.path != "/", try !mount.contains(root, named: path) {
             throw refusal(
                 "not_mounted",
                 "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display): mount the "
@@ -107,7 +107,7 @@ struct DirectoryTarget: WholeDialect {
                     .permanent, "name_refused",
                     "`\(name.display)` is not a valid name below \(path.display): set `remote_name` of the folder",
                     retryable: false),
-                remedy: .giveUp)
+                remedy: .failUpload)
         }
         return name.parent.components
     }
@@ -134,7 +134,7 @@ struct DirectoryTarget: WholeDialect {
         return UploadError(
             failure(
                 verdict.kind, verdict.code, "\(place.display): \(error.reason) (\(error.call))\(advice)",
-                retryable: verdict.remedy != .giveUp), remedy: verdict.remedy)
+                retryable: verdict.remedy != .failUpload), remedy: verdict.remedy)
     }
 
     /// Makes the error for a call about a name. The error is about this file, unless the folder itself is gone.

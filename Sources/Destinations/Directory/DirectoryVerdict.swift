@@ -31,9 +31,9 @@ struct DirectoryVerdict: Hashable, Sendable {
         // A name that the file system cannot have: too long, a colon on exFAT, bytes that are no UTF-8.
         case (ENAMETOOLONG, .name), (EINVAL, .name), (EILSEQ, .name):
             self.init(
-                .giveUp, .permanent, "name_refused", "set `remote_name` of the folder to names that fit there")
+                .failUpload, .permanent, "name_refused", "set `remote_name` of the folder to names that fit there")
         case (EFBIG, _):
-            self.init(.giveUp, .permanent, "file_too_large", "that file system does not support files of this size")
+            self.init(.failUpload, .permanent, "file_too_large", "that file system does not support files of this size")
         case (ELOOP, .name), (ENOTDIR, .name), (EISDIR, .name):
             self.init(
                 .refused(after: nil), .config, "folder_in_the_way",
@@ -53,7 +53,7 @@ struct DirectoryVerdict: Hashable, Sendable {
             self.init(
                 .misconfigured, .config, "target_unable", "that file system lacks a needed feature; see the manual")
         case (EBUSY, _), (EAGAIN, _), (ETXTBSY, _), (EEXIST, _), (EINTR, _):
-            self.init(.again(after: nil), .transient, "target_busy", "")
+            self.init(.retry(after: nil), .transient, "target_busy", "")
         default:
             // ENOMEM, EMFILE and any other error: the file has not caused it.
             self.init(hold, .transient, "target_failed", "")

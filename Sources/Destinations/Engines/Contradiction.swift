@@ -80,8 +80,8 @@ struct Contradiction {
         guard times > Self.few || !error.remedy.isForOnce else { return error }
         var error = error
         var wait = wait
-        if case .again(let after?) = error.remedy { wait = max(wait, after) }
-        error.remedy = .again(after: wait)
+        if case .retry(let after?) = error.remedy { wait = max(wait, after) }
+        error.remedy = .retry(after: wait)
         error.failure.retryable = true
         guard times >= Self.most || lasted >= Self.longest else { return error }
         let long = lasted >= .seconds(1) ? " in \(lasted.inWords)" : ""

@@ -32,7 +32,7 @@ enum FinalAnswer {
     /// Where it cannot be asked, such an answer says nothing about the file. Neither does 507: the server has no space
     /// for it now (RFC 4918, section 11.5).
     static func isOfPathOrSpace(_ error: UploadError) -> Bool {
-        guard let status = error.failure.http, error.remedy != .giveUp else { return false }
+        guard let status = error.failure.http, error.remedy != .failUpload else { return false }
         return StatusOfPath.all.contains(status) || status == 507
     }
 
@@ -69,21 +69,21 @@ enum FinalAnswer {
     /// - Parameter isKnownPlace: The same address has accepted bytes of this file. Otherwise the address may be wrong,
     ///   and a wrong address refuses no file.
     static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
-        guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp, !isOfPathOrSpace(error)
+        guard let status = error.failure.http, isRefusal(status) || error.remedy == .failUpload, !isOfPathOrSpace(error)
         else {
             return false
         }
         return switch error.remedy {
-        case .giveUp, .refused, .holdDestination, .noRoom: true
+        case .failUpload, .refused, .holdDestination, .noRoom: true
         // 421: the request reached the wrong server.
-        case .again: status != 421
+        case .retry: status != 421
         case .misconfigured: isKnownPlace
         case .rateLimit, .authenticate, .pending, .restage: false
         }
     }
 
     /// Whether an answer to the request that completes a file shows that the remote has not completed it.
-    static func isUnheard(_ error: UploadError) -> Bool {
+    static func provesIncomplete(_ error: UploadError) -> Bool {
         error.leavesNothingBehind && !(error.failure.http.map(StatusOfPath.mayBeForwarded.contains) ?? false)
     }
 
@@ -99,7 +99,7 @@ enum FinalAnswer {
             (checkpoint.refusedMessage ?? "\(status)") + "; this answered the last bytes: the server refused the file"
             + doubts(checkpoint).map { "; " + $0 }.joined()
         failure.http = status
-        return UploadError(failure, remedy: .giveUp)
+        return UploadError(failure, remedy: .failUpload)
     }
 
     /// The remote counts every byte, but its answer to the last byte was not received.
@@ -130,7 +130,7 @@ enum FinalAnswer {
     }
 
     /// Records an upload that is given up and not removed, since another writer sends to it.
-    static func leave(_ name: String?, in checkpoint: inout some EngineCheckpoint) {
+    static func recordLeft(_ name: String?, in checkpoint: inout some EngineCheckpoint) {
         let words = name.map { FilePath($0).display } ?? "an upload"
         checkpoint.leftToOthers = [checkpoint.leftToOthers, words].compactMap { $0 }.joined(separator: ", ")
     }

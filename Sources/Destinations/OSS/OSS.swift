@@ -52,7 +52,7 @@ enum OSS {
                     "traffic_limit", .flag,
                     "Whether the service gets the rate limit of the policy, and enforces it too; `false` by default."),
                 SettingKey(
-                    "taken", .choice(TakenRule.allCases.map(\.rawValue)),
+                    "taken", .choice(NameConflictRule.allCases.map(\.rawValue)),
                     "What to do if the key holds another file: add a number (`suffix`, default), `replace` it, or `fail`."
                 ),
                 SettingKey("storage_class", .text, "`Standard`, `IA`, `Archive` … as the service names them."),
@@ -123,10 +123,10 @@ enum OSS {
     private static func address(_ values: [String: SettingValue]) -> String? {
         if case .text(let endpoint)? = values["endpoint"] { return endpoint }
         guard let region = region(values) else { return nil }
-        return "https://\(way(values).host(in: region))"
+        return "https://\(addressKind(values).host(in: region))"
     }
 
-    private static func way(_ values: [String: SettingValue]) -> AddressKind {
+    private static func addressKind(_ values: [String: SettingValue]) -> AddressKind {
         if case .text(let word)? = values["endpoint_kind"] { AddressKind(rawValue: word) ?? .public } else { .public }
     }
 

@@ -80,26 +80,28 @@ struct S3: Destination {
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         // A complete object stays: another upload may be counted as done because of it.
         if checkpoint.isFinished { return false }
-        return try await asked { try await engine(context, isSingle: false).discard(PartsCheckpoint(checkpoint)) }
+        return try await withUploadErrors {
+            try await engine(context, isSingle: false).discard(PartsCheckpoint(checkpoint))
+        }
     }
 
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
-        try await asked {
+        try await withUploadErrors {
             let dialect = S3Dialect(
                 api: api(context), isSingle: order.file.size <= bucket.settings.singleUpTo)
             return switch try await dialect.naming.name(for: order, try dialect.plan(order), isTaking: false) {
-            case .held(let object): .held(object)
+            case .held(let object): .found(object)
             case .free: .absent
             }
         }
     }
 
     func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage? {
-        try await asked { try await api(context).objects(after: mark) }
+        try await withUploadErrors { try await api(context).objects(after: mark) }
     }
 
     func unfinished(context: RequestContext) async throws(UploadError) -> [RemoteUnfinished]? {
-        try await asked {
+        try await withUploadErrors {
             try await api(context).uploads(beginningWith: "").map { upload in
                 var checkpoint = PartsCheckpoint()
                 checkpoint.isBegun = true
@@ -166,11 +168,11 @@ struct S3: Destination {
                 + "these rights, set the service's own `preset`, or `taken: replace`")
     }
 
-    private func asked<Answer>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {
+    private func withUploadErrors<Answer>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 bucket.client.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
     }
 }

@@ -156,7 +156,7 @@ extension S3API {
             if response.status == 403, Self.isOfNoRight(error) { return .refused(error) }
             guard (200..<300).contains(response.status) else { throw error }
             let list = try list(response, request, "ListParts")
-            guard list["UploadId"] != nil else { throw noList(request) }
+            guard list["UploadId"] != nil else { throw notAList(request) }
             let before = found.count
             for part in list.all("Part") {
                 guard let number = part["PartNumber"]?.whole, (1...10_001).contains(number),
@@ -253,11 +253,11 @@ extension S3API {
     private func list(_ response: Response, _ request: S3Request, _ name: String) throws -> XMLValue {
         let root = XMLValue.read(response.body)
         if root?.name == "Error" { throw refusal(response, request.what) }
-        guard let root, root.name.hasPrefix(name) else { throw noList(request) }
+        guard let root, root.name.hasPrefix(name) else { throw notAList(request) }
         return root
     }
 
-    private func noList(_ request: S3Request) -> UploadError {
+    private func notAList(_ request: S3Request) -> UploadError {
         unusable("an answer to \(request.what) that is not a list")
     }
 

@@ -55,7 +55,7 @@ struct S3API: Sendable {
         nonmutating set { learned.tagsAreJoined.store(newValue, ordering: .relaxed) }
     }
 
-    func tagWasMD5(ofWhole isWhole: Bool) {
+    func noteTagIsMD5(ofWhole isWhole: Bool) {
         if isWhole {
             learned.wholeTagsAreMD5.store(true, ordering: .relaxed)
         } else {
@@ -117,7 +117,7 @@ struct S3API: Sendable {
 
     func noteLookupAnswered() { forbiddenQuestions.answered() }
 
-    func partsWereRefused() {
+    func notePartsRefused() {
         forbiddenQuestions.refusedParts(
             right: settings.preset.wire.signing == .s3 ? "s3:ListMultipartUploadParts" : "oss:ListParts")
     }
@@ -125,15 +125,15 @@ struct S3API: Sendable {
     /// - Returns: The answer, whatever its status. Faults that another signature corrects are corrected once each.
     /// - Throws: ``AuthorizedClient/Unanswered``; ``UploadError``; `CancellationError`.
     func send(_ request: S3Request) async throws -> Response {
-        try await exchange(request) { try await client.ask($0, context) }.response
+        try await exchange(request) { try await client.send($0, context) }.response
     }
 
     /// The same for bytes of a file: the number of bytes that left is reported in any case.
-    func carry(_ request: S3Request, _ sent: @escaping @Sendable (Int64) -> Void) async -> AuthorizedClient.Carried {
+    func sendBody(_ request: S3Request, _ sent: @escaping @Sendable (Int64) -> Void) async -> AuthorizedClient.Carried {
         var carried = AuthorizedClient.Carried(unsent: CancellationError())
         do {
             let answer = try await exchange(request) { signed in
-                carried = await client.carry(signed, context, sent: sent)
+                carried = await client.sendBody(signed, context, sent: sent)
                 return try carried.result.get()
             }
             carried.result = .success(answer)
@@ -174,7 +174,7 @@ struct S3API: Sendable {
         if isPresigned { client.conceal(address: response.url) }
         let verdict = verdict(response)
         return client.refused(
-            what, response, verdict.remedy, words: verdict.code == nil ? nil : client.withoutSecrets(verdict.words),
+            what, response, verdict.remedy, words: verdict.code == nil ? nil : client.withoutSecrets(verdict.message),
             code: verdict.code.map { client.withoutSecrets($0) })
     }
 
@@ -186,13 +186,13 @@ struct S3API: Sendable {
 
     /// Refuses one file.
     func fileRefusal(_ code: String, _ message: String) -> UploadError {
-        UploadError(failure(.permanent, code, message, retryable: false), remedy: .giveUp)
+        UploadError(failure(.permanent, code, message, retryable: false), remedy: .failUpload)
     }
 
     /// The error for an answer that cannot be used.
     func unusable(_ message: String) -> UploadError {
         UploadError(
-            failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .again(after: nil))
+            failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .retry(after: nil))
     }
 
     /// An object exists, and it cannot be found out which.

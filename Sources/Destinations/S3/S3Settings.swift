@@ -15,7 +15,7 @@ struct S3Settings: Sendable {
     var hasOwnHost = false
     var checksum: S3Preset.Checksum
     var tags: S3Preset.Tags
-    var taken = TakenRule.suffix
+    var taken = NameConflictRule.suffix
     var partSize: Int64 = 16 << 20
     var parallel = 4
     /// Files up to this size are sent in one request.
@@ -70,7 +70,7 @@ extension S3 {
                     "What the service's ETags of 32 digits are: the `md5` of the bytes, or `opaque`; the preset's by default, detected for `other`."
                 ),
                 SettingKey(
-                    "taken", .choice(TakenRule.allCases.map(\.rawValue)),
+                    "taken", .choice(NameConflictRule.allCases.map(\.rawValue)),
                     "What to do if the key holds another file: add a number (`suffix`, default), `replace` it, or `fail`."
                 ),
                 SettingKey("storage_class", .text, "`STANDARD_IA`, `GLACIER_IR` … as the service names them."),
@@ -154,7 +154,7 @@ extension S3 {
 // Settings with the same keys for every service.
 extension S3Settings {
     mutating func apply(_ values: [String: SettingValue]) {
-        if case .text(let word)? = values["taken"], let rule = TakenRule(rawValue: word) { taken = rule }
+        if case .text(let word)? = values["taken"], let rule = NameConflictRule(rawValue: word) { taken = rule }
         if case .bytes(let size)? = values["part_size"] { partSize = size }
         if case .bytes(let size)? = values["single_up_to"] { singleUpTo = size }
         if case .whole(let count)? = values["parallel"] { parallel = count }

@@ -6,7 +6,7 @@ internal import Transport
 struct S3Verdict: Sendable {
     /// The service's code; `nil` where there is none, as with HEAD.
     let code: String?
-    let words: String
+    let message: String
     private let status: Int
     let remedy: Remedy
     /// The refusal has no body. With HEAD that is always so, and the cause is the key, its region or its date.
@@ -27,12 +27,12 @@ struct S3Verdict: Sendable {
         let body = document.isEmpty ? nil : XMLValue.read(document)
         let error = body?.name == "Error" ? body : body?["Error"]
         code = error?["Code"]?.text
-        words = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
+        message = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
         isMute = document.isEmpty && (response.status == 400 || response.status == 403)
         region = Self.region(response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text)
         // Ceph answers only `InvalidArgument` to a token that it cannot read. `HEAD` has no error document at all:
         // Amazon answers 400 to a token that has ended, Ceph 403 (seen at 16.2).
-        let isOfToken = isTemporary && response.status == 400 && (code == nil || words == "InvalidArgument")
+        let isOfToken = isTemporary && response.status == 400 && (code == nil || message == "InvalidArgument")
         status = response.status
         isStored = response.status == 203 && code == "CallbackFailed"
         isOfKey = isOfToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403
@@ -70,14 +70,14 @@ struct S3Verdict: Sendable {
         if code?.hasPrefix("Throttling") == true { return .rateLimit(after: wait) }
         return switch response.status {
         case 401, 403: .authenticate
-        case 408, 409, 425: .again(after: wait)
+        case 408, 409, 425: .retry(after: wait)
         case 429: .rateLimit(after: wait)
         case 507: .noRoom(after: wait)
         // An unknown error inside a 200 is a fault of the server.
         case 200..<300, 500...: .holdDestination(after: wait)
         case 300..<400, 404, 405: .misconfigured
         case let status where StatusOfPath.all.contains(status): .holdDestination(after: wait)
-        default: .giveUp
+        default: .failUpload
         }
     }
 
@@ -86,7 +86,7 @@ struct S3Verdict: Sendable {
         func put(_ remedy: Remedy, _ codes: String...) { for code in codes { table[code] = remedy } }
         put(.rateLimit(after: nil), "SlowDown", "TooManyRequests", "RequestLimitExceeded", "BandwidthLimitExceeded")
         put(.holdDestination(after: nil), "InternalError", "ServiceUnavailable", "NotImplemented")
-        put(.again(after: nil), "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody")
+        put(.retry(after: nil), "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody")
         put(.refused(after: nil), "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch")
         put(.authenticate, "AccessDenied", "AllAccessDisabled", "AccountProblem", "InvalidAccessKeyId")
         put(
@@ -119,7 +119,7 @@ struct S3Verdict: Sendable {
     /// The object is stored, and the callback that the service was to send for it failed (OSS, "Callback": 203).
     let isStored: Bool
     /// There is an object with that key.
-    var isOfTaken: Bool { code == "PreconditionFailed" || code == "FileAlreadyExists" || status == 412 }
+    var isNameConflict: Bool { code == "PreconditionFailed" || code == "FileAlreadyExists" || status == 412 }
     var isDamage: Bool { ["BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch"].contains(code) }
     /// The server does not support the request.
     var isUnknownHere: Bool { code == "NotImplemented" || code == "MethodNotAllowed" }

@@ -81,7 +81,7 @@ struct AuthorizedClient: Sendable {
     /// request was stopped.
     ///
     /// - Parameter sent: Called with the bytes of this body so far.
-    func carry(
+    func sendBody(
         _ request: Request, _ context: RequestContext, sent: @escaping @Sendable (Int64) -> Void
     ) async -> Carried {
         do {
@@ -95,7 +95,7 @@ struct AuthorizedClient: Sendable {
     }
 
     /// - Throws: ``UploadError``; ``Unanswered``; `CancellationError`.
-    func ask(_ request: Request, _ context: RequestContext) async throws -> Answer {
+    func send(_ request: Request, _ context: RequestContext) async throws -> Answer {
         do { return try await exchange(request, context) { _ in } } catch let broken as Broken {
             guard let error = broken.error as? UploadError else { throw broken.error }
             throw Unanswered(error: error)
@@ -167,7 +167,7 @@ struct AuthorizedClient: Sendable {
         request.onSent = sent
         let response: Response
         do { response = try await transport.send(request, with: permit) } catch {
-            if let speech = await greeting.mistaken(error, request, over: transport, with: permit) {
+            if let speech = await greeting.protocolMismatch(error, request, over: transport, with: permit) {
                 let reason = speech == .tls ? needsTLS(request, nil) : hasNoTLS(request, error)
                 throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
             }
@@ -178,7 +178,7 @@ struct AuthorizedClient: Sendable {
             throw Broken(
                 error: needsTLS(request, response.status), delivery: response.delivery, bytesSent: response.bytesSent)
         }
-        greeting.heard()
+        greeting.recordAnswer()
         // The status of a refusal is enough. A success may have named the object that it made, which is now as good as
         // lost.
         if let words = response.unreadable, (200..<300).contains(response.status) {
@@ -188,7 +188,7 @@ struct AuthorizedClient: Sendable {
                     .protocol, Self.unreadableAnswer,
                     "\(host(request.url)) answered \(response.status) to \(request.method), and its body \(words); "
                         + "gzip and deflate can be read: check the proxy or server that compresses its answers",
-                    retryable: true), remedy: .again(after: nil))
+                    retryable: true), remedy: .retry(after: nil))
             throw Broken(error: error, delivery: response.delivery, bytesSent: response.bytesSent)
         }
         return response

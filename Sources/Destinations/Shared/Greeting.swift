@@ -5,7 +5,7 @@ internal import Transport
 /// Finds out the protocol of a server that never gave an answer: when TLS is sent to a plain server, or the reverse,
 /// most servers close without a message.
 final class Greeting: Sendable {
-    enum Speech: Sendable {
+    enum WireProtocol: Sendable {
         case plain, tls
     }
 
@@ -13,7 +13,7 @@ final class Greeting: Sendable {
         /// The server has answered, or was probed already.
         var isKnown = false
         /// The protocol that was found, until the server answers.
-        var found: Speech?
+        var found: WireProtocol?
     }
 
     private let state = Mutex(State())
@@ -22,13 +22,13 @@ final class Greeting: Sendable {
         connect: .seconds(10), sendingStall: .seconds(10), replyWait: .seconds(10), whole: .seconds(15))
 
     /// Records that a readable answer came.
-    func heard() { state.withLock { $0 = State(isKnown: true) } }
+    func recordAnswer() { state.withLock { $0 = State(isKnown: true) } }
 
     /// The protocol of the server, where it differs from its address and explains why a request failed. Asks the server
     /// once, with no data of the person in the question.
-    func mistaken(
+    func protocolMismatch(
         _ error: TransportError, _ request: Request, over transport: PermittedTransport, with permit: any RequestPermit
-    ) async -> Speech? {
+    ) async -> WireProtocol? {
         let address = WebAddress(request.url)
         guard let wanted = Self.wanted(address, error), let authority = address.authority else { return nil }
         if error.kind == .notTLS {
@@ -46,7 +46,7 @@ final class Greeting: Sendable {
     }
 
     /// The protocol that the server would have to speak to fail in this way.
-    private static func wanted(_ address: WebAddress, _ error: TransportError) -> Speech? {
+    private static func wanted(_ address: WebAddress, _ error: TransportError) -> WireProtocol? {
         switch address.scheme {
         case "http" where error.kind == .reset: .tls
         case "https" where error.kind == .notTLS || error.isOfHandshake: .plain
@@ -55,7 +55,7 @@ final class Greeting: Sendable {
     }
 
     private static func speaks(
-        _ speech: Speech, _ authority: String, over transport: PermittedTransport, with permit: any RequestPermit
+        _ speech: WireProtocol, _ authority: String, over transport: PermittedTransport, with permit: any RequestPermit
     ) async -> Bool {
         var question = Request("HEAD", "\(speech == .tls ? "https" : "http")://\(authority)/", limits: limits)
         // Any certificate is enough: only its existence matters.

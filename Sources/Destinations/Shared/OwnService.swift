@@ -75,7 +75,7 @@ struct OwnService: Sendable {
             body: .bytes(question), limits: Limits(replyWait: patience, whole: patience))
         for isLast in [false, true] {
             let response: Response
-            do { response = try await client.ask(request, context).response } catch let error
+            do { response = try await client.send(request, context).response } catch let error
                 as AuthorizedClient.Unanswered
             {
                 throw client.silence("no \(role.dropFirst("the ".count)) at \(client.host(url))", error)
@@ -106,7 +106,7 @@ struct OwnService: Sendable {
         let program = Program(
             words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
             input: question)
-        do { return try await program.awaitAnswer(atMost: 1 << 20, within: patience) } catch let error
+        do { return try await program.awaitOutput(atMost: 1 << 20, within: patience) } catch let error
             as Program.Problem
         {
             throw problem(

@@ -32,13 +32,14 @@ extension AuthorizedClient {
         switch remedy {
         case .authenticate: kind = .auth
         case .misconfigured: kind = .config
-        case .giveUp: kind = .permanent
+        case .failUpload: kind = .permanent
         case .restage: kind = .local
         case .noRoom: kind = .quota
-        case .holdDestination, .rateLimit, .again, .refused, .pending: kind = .transient
+        case .holdDestination, .rateLimit, .retry, .refused, .pending: kind = .transient
         }
         return UploadError(
-            failure(kind, code ?? "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy
+            failure(kind, code ?? "http_\(status)", message, http: status, retryable: remedy != .failUpload),
+            remedy: remedy
         )
     }
 
@@ -64,7 +65,7 @@ extension UploadError {
             case .authenticate: right.map { "check \($0)" }
             case .misconfigured: "check the address"
             case .holdDestination: "uploads wait until it answers"
-            case .noRoom, .rateLimit, .again, .refused, .pending, .restage, .giveUp: nil
+            case .noRoom, .rateLimit, .retry, .refused, .pending, .restage, .failUpload: nil
             }
         guard let advice else { return failure.message }
         // A server's message may be a whole sentence.

@@ -41,8 +41,8 @@ extension UploadError {
     var lacksAnswer: Bool {
         switch remedy {
         // Where the remote cannot be reached, no other upload can be sent either.
-        case .holdDestination, .again: failure.code != "unreachable"
-        case .refused, .noRoom, .rateLimit, .pending, .authenticate, .misconfigured, .giveUp, .restage: false
+        case .holdDestination, .retry: failure.code != "unreachable"
+        case .refused, .noRoom, .rateLimit, .pending, .authenticate, .misconfigured, .failUpload, .restage: false
         }
     }
 }

@@ -32,7 +32,7 @@ struct Tus: Destination {
             throw UploadError(
                 dialect.failure(
                     .config, "url_refused", "the address that was given for this upload cannot be used: \(objection)",
-                    retryable: false), remedy: .giveUp)
+                    retryable: false), remedy: .failUpload)
         }
         let elsewhere = TusDialect(server: server.elsewhere(url), context: context)
         return try await engine(elsewhere).upload(order, reporter)
@@ -48,7 +48,7 @@ struct Tus: Destination {
         do { return try await dialect.remove(url) } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
     }
 
@@ -58,18 +58,18 @@ struct Tus: Destination {
         do { return try await dialect.find(order) } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
     }
 
-    var tellsSpace: Bool { true }
+    var reportsSpace: Bool { true }
 
     func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let dialect = TusDialect(server: server, context: context)
         do { return try await dialect.space() } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
     }
 
@@ -107,7 +107,7 @@ struct Tus: Destination {
         let extensions = FilePath(server.client.withoutSecrets(announced.extensions.sorted().joined(separator: ", ")))
         var words = "tus 1.0.0 with \(extensions.display.prefix(200))"
         if let most = announced.maxSize { words += "; at most \(most) bytes a file" }
-        if let space = announced.space { words += "; \(space.words)" }
+        if let space = announced.space { words += "; \(space.text)" }
         if let wanted = server.settings.checksum, !announced.checksums.contains(wanted.rawValue) {
             return CheckResult(
                 .warning, words + "; it does not offer the checksum \(wanted.rawValue), so none is sent",

@@ -40,18 +40,18 @@ final class TusCapabilities: Sendable {
 
     func current(_ dialect: TusDialect) async throws -> TusAnnounced? {
         if let kept = kept.withLock({ $0 }), dialect.client.clocks.monotonic() < kept.until { return kept.announced }
-        return try await ask(dialect)
+        return try await query(dialect)
     }
 
     /// Like ``current(_:_:)``, but queries again if the stored answer contains values that change.
     func latest(
         _ dialect: TusDialect, where changes: (TusAnnounced) -> Bool
     ) async throws -> TusAnnounced? {
-        if let known = kept.withLock({ $0 })?.announced, changes(known) { return try await ask(dialect) }
+        if let known = kept.withLock({ $0 })?.announced, changes(known) { return try await query(dialect) }
         return try await current(dialect)
     }
 
-    private func ask(_ dialect: TusDialect) async throws -> TusAnnounced? {
+    private func query(_ dialect: TusDialect) async throws -> TusAnnounced? {
         let clocks = dialect.client.clocks
         let announced: TusAnnounced?
         do { announced = try await dialect.options(dialect.endpoint)?.announced } catch let error as UploadError {

@@ -9,7 +9,7 @@ extension TusDialect {
             return .unknown("\(host(endpoint)) cannot be asked for a file by its name, as tus has no request for that")
         }
         let metadata = TusMetadata.header(order, isASCII: settings.isASCII, isMinimal: false, isRepeat: false)
-        let response = try await following(
+        let response = try await followRedirects(
             Request(
                 "HEAD", endpoint,
                 headers: [
@@ -18,11 +18,11 @@ extension TusDialect {
         ).response
         // The header distinguishes the server's answer from a proxy's.
         switch (response.status, response.headers["Sluice-Lookup"]) {
-        case (200, "held"): return .held(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
+        case (200, "held"): return .found(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
         case (404, "absent"): return .absent
         default:
             let remedy: Remedy =
-                if case .stop(let remedy) = verdict(.HEAD, response) { remedy } else { .again(after: nil) }
+                if case .stop(let remedy) = verdict(.HEAD, response) { remedy } else { .retry(after: nil) }
             throw refused("the lookup of a file", response, remedy)
         }
     }

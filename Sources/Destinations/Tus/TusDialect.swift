@@ -30,7 +30,7 @@ struct TusDialect: OffsetDialect {
                 failure(
                     .permanent, "max_size_exceeded",
                     "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
-                    retryable: false), remedy: .giveUp)
+                    retryable: false), remedy: .failUpload)
         }
         // The address may have another origin, and is recorded nevertheless: when a person has allowed that origin,
         // this upload continues there.
@@ -40,7 +40,7 @@ struct TusDialect: OffsetDialect {
             switch answer.verdict {
             case .success: return (try uploadAddress(answer.answer), answer.answer.response)
             case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
-            default: throw refused("creation", answer.answer.response, .giveUp)
+            default: throw refused("creation", answer.answer.response, .failUpload)
             }
         }
         checkpoint.url = url
@@ -62,7 +62,8 @@ struct TusDialect: OffsetDialect {
 
     func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
         guard let url = checkpoint.url else { return .gone(isCertain: true) }
-        let answer = try await following(Request("HEAD", url, headers: [Self.version], limits: settings.limits.small))
+        let answer = try await followRedirects(
+            Request("HEAD", url, headers: [Self.version], limits: settings.limits.small))
         let response = answer.response
         checkpoint.url = answer.url
         let isTus = response.headers.lines.contains {
@@ -72,9 +73,9 @@ struct TusDialect: OffsetDialect {
         switch verdict(.HEAD, response) {
         case .success: return try position(response, order, isTus)
         case .gone: return .gone(isCertain: isTus)
-        case .doubtful: return .doubtful(refused("the lookup of its offset", response, .again(after: nil)))
+        case .doubtful: return .doubtful(refused("the lookup of its offset", response, .retry(after: nil)))
         case .stop(let remedy): throw refused("the lookup of its offset", response, remedy)
-        default: throw refused("the lookup of its offset", response, .again(after: nil))
+        default: throw refused("the lookup of its offset", response, .retry(after: nil))
         }
     }
 
@@ -96,7 +97,7 @@ struct TusDialect: OffsetDialect {
             ]
             if let checksum = try await checksum(range, order) { headers.append(("Upload-Checksum", checksum)) }
             let count = range.upperBound - range.lowerBound
-            carried = await client.carry(
+            carried = await client.sendBody(
                 Request(
                     "PATCH", url, headers: headers,
                     body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
@@ -120,7 +121,7 @@ struct TusDialect: OffsetDialect {
     ///
     /// - Returns: `nil` where bytes may be sent.
     private func askWithoutBody(_ url: String, at offset: Int64) async -> Sending? {
-        let carried = await client.carry(
+        let carried = await client.sendBody(
             Request(
                 "PATCH", url,
                 headers: [
@@ -175,7 +176,8 @@ struct TusDialect: OffsetDialect {
 
     /// - Returns: `false` when the server does not support removal.
     func remove(_ url: String) async throws -> Bool {
-        let answer = try await following(Request("DELETE", url, headers: [Self.version], limits: settings.limits.small))
+        let answer = try await followRedirects(
+            Request("DELETE", url, headers: [Self.version], limits: settings.limits.small))
         switch verdict(.DELETE, answer.response) {
         case .success: return true
         case .stop(let remedy): throw refused("the removal", answer.response, remedy)
@@ -192,8 +194,8 @@ struct TusDialect: OffsetDialect {
 
     /// The answer as it is, from a tus server or not.
     func plainOptions(_ url: String) async throws -> Response {
-        try await replies {
-            try await client.ask(Request("OPTIONS", url, limits: settings.limits.small), context)
+        try await withUploadErrors {
+            try await client.send(Request("OPTIONS", url, limits: settings.limits.small), context)
         }.response
     }
 
@@ -202,7 +204,7 @@ struct TusDialect: OffsetDialect {
     ) async throws -> (verdict: TusVerdict, answer: AuthorizedClient.Answer) {
         let metadata = TusMetadata.header(
             order, isASCII: settings.isASCII, isMinimal: isMinimal, isRepeat: checkpoint.wasReuploaded)
-        let answer = try await following(
+        let answer = try await followRedirects(
             Request(
                 "POST", endpoint,
                 headers: [
@@ -241,7 +243,7 @@ struct TusDialect: OffsetDialect {
     private func position(_ response: Response, _ order: UploadOrder, _ isTus: Bool) throws(UploadError) -> Position {
         guard let offset = offset(in: response) else {
             // 200 without a header of tus comes from a portal or a proxy.
-            let remedy: Remedy = isTus ? .again(after: nil) : .misconfigured
+            let remedy: Remedy = isTus ? .retry(after: nil) : .misconfigured
             throw UploadError(
                 failure(
                     .protocol, "no_offset",
@@ -268,33 +270,33 @@ struct TusDialect: OffsetDialect {
         case .success: return .accepted(offset(in: response))
         case .moved:
             let url: String
-            do { url = try redirected(answer, "bytes") } catch { return .failed(error) }
+            do { url = try redirectTarget(answer, "bytes") } catch { return .failed(error) }
             checkpoint.url = url
             // The server reports an unchanged offset: the request had no effect once.
-            return .status(refusal(.again(after: nil)), again: 3)
+            return .status(refusal(.retry(after: nil)), again: 3)
         case .status(let remedy, let again): return .status(refusal(remedy), again: again)
-        case .tooMuch: return .tooMuch(refusal(.giveUp))
-        case .damaged: return .damaged(refusal(.giveUp))
+        case .tooMuch: return .tooMuch(refusal(.failUpload))
+        case .damaged: return .damaged(refusal(.failUpload))
         case .stop(let remedy): return .failed(refusal(remedy))
-        case .gone, .doubtful, .lessMetadata, .unsupported: return .status(refusal(.again(after: nil)), again: 0)
+        case .gone, .doubtful, .lessMetadata, .unsupported: return .status(refusal(.retry(after: nil)), again: 0)
         }
     }
 
     /// Follows permanent and temporary redirects of requests without a body, to allowed origins only.
-    func following(_ request: Request) async throws -> AuthorizedClient.Answer {
+    func followRedirects(_ request: Request) async throws -> AuthorizedClient.Answer {
         var request = request
-        var answer = try await replies { try await client.ask(request, context) }
+        var answer = try await withUploadErrors { try await client.send(request, context) }
         for _ in 0..<5 {
             guard answer.response.status == 307 || answer.response.status == 308 else { return answer }
-            request.url = try redirected(answer, request.method)
+            request.url = try redirectTarget(answer, request.method)
             let next = request
-            answer = try await replies { try await client.ask(next, context) }
+            answer = try await withUploadErrors { try await client.send(next, context) }
         }
         throw refused(request.method, answer.response, .misconfigured)
     }
 
     /// - Throws: For a redirect that is not followed, because its origin is not allowed, as with portals.
-    private func redirected(_ answer: AuthorizedClient.Answer, _ what: String) throws(UploadError) -> String {
+    private func redirectTarget(_ answer: AuthorizedClient.Answer, _ what: String) throws(UploadError) -> String {
         var refusal = refused(what, answer.response, .misconfigured)
         guard let location = answer.response.headers["Location"],
             let target = try? TusLocation(location, base: answer.url, allowed: allowed)
@@ -304,7 +306,9 @@ struct TusDialect: OffsetDialect {
         throw refusal
     }
 
-    private func replies(_ body: () async throws -> AuthorizedClient.Answer) async throws -> AuthorizedClient.Answer {
+    private func withUploadErrors(_ body: () async throws -> AuthorizedClient.Answer) async throws
+        -> AuthorizedClient.Answer
+    {
         do { return try await body() } catch let error as AuthorizedClient.Unanswered { throw error.error }
     }
 

@@ -50,15 +50,15 @@ enum TusVerdict: Hashable, Sendable {
 
     private static func byCode(_ verb: Verb, _ code: String?) -> TusVerdict? {
         switch code {
-        case "ERR_UPLOAD_REJECTED", "ERR_UPLOAD_STOPPED": verb == .DELETE ? nil : .stop(.giveUp)
-        case "ERR_MAX_SIZE_EXCEEDED": verb == .POST ? .stop(.giveUp) : nil
+        case "ERR_UPLOAD_REJECTED", "ERR_UPLOAD_STOPPED": verb == .DELETE ? nil : .stop(.failUpload)
+        case "ERR_MAX_SIZE_EXCEEDED": verb == .POST ? .stop(.failUpload) : nil
         case "ERR_UPLOAD_INTERRUPTED", "ERR_UNEXPECTED_EOF", "ERR_READ_TIMEOUT", "ERR_CONNECTION_RESET",
             "ERR_LOCK_TIMEOUT":
-            .stop(.again(after: .seconds(1)))
+            .stop(.retry(after: .seconds(1)))
         case "ERR_UPLOAD_NOT_FOUND":
             switch verb {
             case .POST: nil
-            case .PATCH: .status(.again(after: nil), again: 0)
+            case .PATCH: .status(.retry(after: nil), again: 0)
             case .HEAD: .gone
             // The upload that was to be removed does not exist.
             case .DELETE: .success
@@ -75,8 +75,8 @@ enum TusVerdict: Hashable, Sendable {
         // A proxy answered, and the server has not received the request.
         case 407: return .stop(.holdDestination(after: nil))
         case 408, 421, 425:
-            return verb == .PATCH ? .stop(.again(after: .seconds(1))) : .stop(.holdDestination(after: nil))
-        case 423: return .stop(.again(after: wait ?? .seconds(2)))
+            return verb == .PATCH ? .stop(.retry(after: .seconds(1))) : .stop(.holdDestination(after: nil))
+        case 423: return .stop(.retry(after: wait ?? .seconds(2)))
         case 429: return .stop(.rateLimit(after: wait))
         case 507: return .stop(.noRoom(after: wait))
         // The offset shows whether the bytes were accepted nevertheless.
@@ -95,7 +95,7 @@ enum TusVerdict: Hashable, Sendable {
             case 400, 431: return .lessMetadata
             case 401, 403: return .stop(.authenticate)
             case 404, 405, 410, 411, 415: return .stop(.misconfigured)
-            default: return .stop(.giveUp)
+            default: return .stop(.failUpload)
             }
         case .HEAD:
             switch status {
@@ -103,27 +103,27 @@ enum TusVerdict: Hashable, Sendable {
             case 400: return .doubtful
             case 401, 403: return .stop(.authenticate)
             case 405, 431: return .stop(.misconfigured)
-            case 409: return .stop(.again(after: wait ?? .seconds(2)))
-            default: return .stop(.again(after: nil))
+            case 409: return .stop(.retry(after: wait ?? .seconds(2)))
+            default: return .stop(.retry(after: nil))
             }
         case .PATCH:
             switch status {
-            case 400: return .status(.giveUp, again: 2)
+            case 400: return .status(.failUpload, again: 2)
             // Servers answer 403 to bytes for a finished upload, so the offset decides.
             case 401, 403: return .status(.authenticate, again: 1)
-            case 404, 410: return .status(.again(after: nil), again: 0)
+            case 404, 410: return .status(.retry(after: nil), again: 0)
             // At another offset, continue there. At ours, it is a lock.
-            case 409: return .status(.again(after: wait ?? .seconds(2)), again: 0)
+            case 409: return .status(.retry(after: wait ?? .seconds(2)), again: 0)
             case 413: return .tooMuch
             case 460: return .damaged
             case 405, 411, 415, 431: return .stop(.misconfigured)
-            default: return .status(.giveUp, again: 0)
+            default: return .status(.failUpload, again: 0)
             }
         case .DELETE:
             switch status {
             case 404, 410: return .success
             case 401: return .stop(.authenticate)
-            case 409: return .stop(.again(after: wait ?? .seconds(2)))
+            case 409: return .stop(.retry(after: wait ?? .seconds(2)))
             default: return .unsupported
             }
         }

@@ -89,7 +89,7 @@ struct Vimeo: Destination {
         .unknown("Vimeo gives no digest of its videos, and two videos may have one name: `sluice remote` lists them")
     }
 
-    var tellsSpace: Bool { true }
+    var reportsSpace: Bool { true }
 
     func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let dialect = VimeoDialect(account: account, context: context)
@@ -107,7 +107,7 @@ struct Vimeo: Destination {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 account.api.failure(.cancelled, "cancelled", "\(what) was stopped", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
     }
 
@@ -168,7 +168,7 @@ struct Vimeo: Destination {
                 verdict = .warning
             }
         }
-        if let space { words.append(space.words) }
+        if let space { words.append(space.text) }
         if account.settings.flow != .tus, account.settings.base == VimeoSettings.publicAPI {
             words.append(
                 "the public service has switched `flow: \(account.settings.flow.rawValue)` off: set `flow: tus`")

@@ -16,7 +16,7 @@ struct VimeoAPI: Sendable {
     let base: String
     private let limits: Limits
     /// The time until which the service accepts no requests.
-    private let ban = VimeoBackoff()
+    private let backoff = VimeoBackoff()
     private let clock = VimeoClock()
     let creations = CreationPatience()
     /// Videos of uploads that are in progress.
@@ -43,11 +43,11 @@ struct VimeoAPI: Sendable {
     ///   - allowing: Statuses besides 2xx that the caller handles.
     ///   - version: Version of the API; the flow of tickets has one of its own.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func ask(
+    func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, _ what: String, _ context: RequestContext,
         allowing: Set<Int> = [], version: Version = .current
     ) async throws -> (response: Response, json: JSONValue?) {
-        if let left = ban.left(client.clocks.monotonic()) {
+        if let left = backoff.left(client.clocks.monotonic()) {
             throw UploadError(
                 client.failure(
                     .transient, "rate_limit",
@@ -63,7 +63,7 @@ struct VimeoAPI: Sendable {
         if (200..<300).contains(response.status) {
             // Callers of requests that change something do not always read the answer; callers of questions do.
             if method != "GET", response.isWebPage { throw client.answeredByPage(what, response) }
-            ban.ended()
+            backoff.ended()
             return (response, JSONValue.read(response.body))
         }
         if allowing.contains(response.status) { return (response, JSONValue.read(response.body)) }
@@ -82,7 +82,7 @@ struct VimeoAPI: Sendable {
             content = .bytes(try body.bytes)
         }
         do {
-            let response = try await client.ask(
+            let response = try await client.send(
                 Request(
                     method, base + (path.hasPrefix("/") ? "" : "/") + path, headers: headers, body: content,
                     limits: limits), context
@@ -95,7 +95,7 @@ struct VimeoAPI: Sendable {
     }
 
     func verdict(_ response: Response) -> VimeoVerdict {
-        VimeoVerdict(response) { ban.begin(rateLimit($0), client.clocks.monotonic()) }
+        VimeoVerdict(response) { backoff.begin(rateLimit($0), client.clocks.monotonic()) }
     }
 
     func refusal(_ response: Response, _ what: String) -> UploadError {

@@ -26,7 +26,7 @@ extension VimeoDialect {
         var checkpoint = order.offsetCheckpoint
         if let video = checkpoint.vimeo.video, isOurs(checkpoint) {
             api.known.note(video)
-            try await reporter.named(video, at: checkpoint.vimeo.link)
+            try await reporter.recordName(video, at: checkpoint.vimeo.link)
         }
         guard checkpoint.url == nil, checkpoint.concludesFrom == nil else { return order }
         if checkpoint.isCreating, isOurs(checkpoint), checkpoint.vimeo.has(\.askedAt) {
@@ -69,7 +69,7 @@ extension VimeoDialect {
         } catch let error as UploadError {
             switch error.remedy {
             // The list cannot be read, and will not be readable later.
-            case .authenticate, .misconfigured, .giveUp: return try nothing(checkpoint)
+            case .authenticate, .misconfigured, .failUpload: return try nothing(checkpoint)
             default: throw error
             }
         }
@@ -107,7 +107,7 @@ extension VimeoDialect {
             checkpoint.isCreating = false
             checkpoint.stored.merge(found.stored)
             try await reporter.record(checkpoint.stored)
-            try await reporter.named(video.uri, at: found.vimeo.link)
+            try await reporter.recordName(video.uri, at: found.vimeo.link)
             log("the video of a creation whose answer was lost was found: \(video.uri)")
             return true
         }
@@ -177,7 +177,7 @@ extension VimeoDialect {
         }
         // The address of a complete video ends. Its state shows which writer sent it.
         guard reach < size else { return false }
-        let (_, json) = try await asked(
+        let (_, json) = try await call(
             "GET", "\(video)?fields=uri,status,upload.status", nil, "the lookup of a video",
             allowing: [404, 410])
         return json?["upload"]?["status"]?.text == "complete" || json?["status"]?.text.map(Self.later.contains) == true

@@ -44,11 +44,11 @@ extension VimeoDialect {
             try await reporter.record(checkpoint.stored)
         }
         let (response, _) = try await withCancellationGrace(Self.cancellationGrace) {
-            try await asked("DELETE", path, nil, "the end of the upload", allowing: [404], version: .ofTickets)
+            try await call("DELETE", path, nil, "the end of the upload", allowing: [404], version: .ofTickets)
         }
         if (200..<300).contains(response.status) {
             if let video = response.headers["Location"].flatMap({ Self.path(of: $0) }) {
-                return try await became(video, &checkpoint, reporter)
+                return try await recordVideo(video, &checkpoint, reporter)
             }
         } else if !api.verdict(response).isDeadTicket {
             throw api.refusal(response, "the end of the upload")
@@ -56,19 +56,19 @@ extension VimeoDialect {
         // The ticket was ended before, by a request whose answer was lost, or this answer does not name the video.
         if let video = try await findVideo(order, checkpoint, reporter) {
             checkpoint.vimeo.wasFoundBySize = true
-            try await became(video, &checkpoint, reporter)
+            try await recordVideo(video, &checkpoint, reporter)
         } else if (200..<300).contains(response.status) {
             throw unusableAnswer("the end of the upload was accepted without naming the video that it became")
         }
     }
 
-    private func became(
+    private func recordVideo(
         _ video: String, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws {
         api.known.note(video)
         checkpoint.vimeo.video = video
         try await reporter.record(checkpoint.stored)
-        try await reporter.named(video, at: checkpoint.vimeo.link)
+        try await reporter.recordName(video, at: checkpoint.vimeo.link)
     }
 
     /// Looks for the one video that may be this upload's: of its size, made since its end was requested, and not
@@ -99,7 +99,7 @@ extension VimeoDialect {
         let metadata = try await metadata(of: order)
         warnings += metadata.warnings
         do {
-            _ = try await asked(
+            _ = try await call(
                 "PATCH", video, .object(metadata.fields), "the properties of the video", version: .ofTickets)
         } catch let error as UploadError {
             guard error.failure.retryable, checkpoint.vimeo.increment(\.descriptionTries) < Self.settingsTries else {
@@ -140,7 +140,7 @@ extension VimeoDialect {
         guard let video = checkpoint.vimeo.video else { return .done(outcome) }
         let (response, json): (Response, JSONValue?)
         do {
-            (response, json) = try await asked(
+            (response, json) = try await call(
                 "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,upload.size,transcode.status", nil,
                 "the lookup of the video", allowing: [404, 410])
         } catch let error as UploadError where error.lacksAnswer {
@@ -180,7 +180,7 @@ extension VimeoDialect {
         outcome.id = video
         if let link = json?["link"]?.text.flatMap({ Self.page($0) }), checkpoint.vimeo.link != link {
             checkpoint.vimeo.link = link
-            try await reporter.named(video, at: link)
+            try await reporter.recordName(video, at: link)
         }
         outcome.url = checkpoint.vimeo.link
         let (upload, transcode) = (json?["upload"]?["status"]?.text, json?["transcode"]?["status"]?.text)
@@ -274,7 +274,7 @@ extension VimeoDialect {
     /// The smaller of the period's quota and the total storage; `nil` if the service does not report it, as for a token
     /// without the scope `private`.
     func space() async throws -> RemoteSpace? {
-        let (_, json) = try await api.ask("GET", "/me?fields=upload_quota", nil, "the lookup of the quota", context)
+        let (_, json) = try await api.call("GET", "/me?fields=upload_quota", nil, "the lookup of the quota", context)
         guard let space = json?["upload_quota"]?["space"] else { return nil }
         let isCount = space["unit"]?.text == "video_count"
         let periodic = json?["upload_quota"]?["periodic"]
@@ -290,7 +290,7 @@ extension VimeoDialect {
     /// - Parameter mark: The number of a page, from 1.
     func list(after mark: String?) async throws -> RemotePage {
         let number = mark.flatMap { Int($0) }.map { max(1, $0) } ?? 1
-        let (_, json) = try await api.ask(
+        let (_, json) = try await api.call(
             "GET",
             "/me/videos?sort=date&direction=desc&per_page=50&page=\(number)"
                 + "&fields=uri,name,link,created_time,status,upload.size,upload.status", nil, "the list of videos",
@@ -311,7 +311,7 @@ extension VimeoDialect {
 
     /// - Returns: Whether there is nothing left of it.
     func remove(_ video: String) async throws -> Bool {
-        let (response, _) = try await api.ask(
+        let (response, _) = try await api.call(
             "DELETE", video, nil, "the removal of a cancelled upload", context, allowing: [403, 404, 410])
         if response.status != 403, response.isWebPage {
             throw api.refusal(response, "the removal of a cancelled upload")
@@ -322,7 +322,7 @@ extension VimeoDialect {
 
     /// The scopes of the token, by the service's names; `nil` if the service does not report them.
     func scopes() async throws -> Set<String>? {
-        let (_, json) = try await api.ask("GET", "/oauth/verify", nil, "the lookup of the token's scopes", context)
+        let (_, json) = try await api.call("GET", "/oauth/verify", nil, "the lookup of the token's scopes", context)
         return json?["scope"]?.text.map { Set($0.split(separator: " ").map(String.init)) }
     }
 }

@@ -26,7 +26,7 @@ extension VimeoDialect {
         var found: [Listed] = []
         var isWhole = true
         for page in 1...Self.mostPages {
-            let (_, json) = try await asked(
+            let (_, json) = try await call(
                 "GET", "/me/videos?sort=date&direction=desc&per_page=50&page=\(page)&fields=\(Self.fields)", nil,
                 "the list of videos")
             guard case .list(let items)? = json?["data"] else {
@@ -92,7 +92,7 @@ extension VimeoDialect {
             failure(
                 .transient, "not_shown_yet",
                 "\(what), and the account shows \(some) that may be its; it is checked again",
-                retryable: true), remedy: .again(after: nil))
+                retryable: true), remedy: .retry(after: nil))
     }
 
     func unknown(_ what: String, _ words: String) -> UploadError {
@@ -100,7 +100,7 @@ extension VimeoDialect {
             failure(
                 .protocol, Failure.removalUnknown,
                 "\(what), and it is not known whether it became a video: \(words); check the account",
-                retryable: false), remedy: .giveUp)
+                retryable: false), remedy: .failUpload)
     }
 
     // MARK: Whether a flow is supported
@@ -122,7 +122,7 @@ extension VimeoDialect {
             case .twoStep: ["upload": .object(["approach": .text("streaming"), "size": size])]
             case .fourStep: ["type": .text("streaming"), "size": size]
             }
-        let (response, json) = try await asked(
+        let (response, json) = try await call(
             "POST", "/me/videos?fields=uri", .object(body), "an upload by `flow: \(settings.flow.rawValue)`",
             allowing: Set(400..<500), version: settings.flow == .fourStep ? .ofTickets : .current)
         if (200..<300).contains(response.status), let video = json?["uri"]?.text.flatMap({ Self.path(of: $0) }) {

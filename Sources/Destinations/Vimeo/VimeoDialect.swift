@@ -81,7 +81,8 @@ struct VimeoDialect: OffsetDialect {
         body["upload"] = .object(upload)
         let (size, name) = (order.file.size, body["name"]?.text)
         let (json, video) = try await api.known.creating(size, name) {
-            let json = try await made(.object(body), "?fields=uri,link,name,upload", "the creation of a video")
+            let json = try await createVideoEntry(
+                .object(body), "?fields=uri,link,name,upload", "the creation of a video")
             guard let video = json?["uri"]?.string.flatMap({ Self.path(of: $0) }) else {
                 throw unusableAnswer("an answer to the creation that names no video")
             }
@@ -103,7 +104,8 @@ struct VimeoDialect: OffsetDialect {
 
     private func createTicket(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws {
         let body: [String: JSONValue] = ["type": .text("streaming"), "size": .whole(order.file.size)]
-        let json = try await made(.object(body), "", "the creation of an upload ticket", version: .ofTickets)
+        let json = try await createVideoEntry(
+            .object(body), "", "the creation of an upload ticket", version: .ofTickets)
         guard let complete = json?["complete_uri"]?.string, Self.isPlain(complete) else {
             throw unusableAnswer(
                 "an answer to the creation that does not say how the upload ends: the application may have no upload access"
@@ -118,11 +120,11 @@ struct VimeoDialect: OffsetDialect {
     /// removed.
     static let cancellationGrace: Duration = .milliseconds(800)
 
-    private func made(
+    private func createVideoEntry(
         _ body: JSONValue, _ query: String, _ what: String, version: VimeoAPI.Version = .current
     ) async throws -> JSONValue? {
         try await withCancellationGrace(Self.cancellationGrace) {
-            try await asked("POST", "/me/videos" + query, body, what, version: version).json
+            try await call("POST", "/me/videos" + query, body, what, version: version).json
         }
     }
 
@@ -214,7 +216,7 @@ struct VimeoDialect: OffsetDialect {
     /// The API, which knows the video unless a proxy has lost its backend.
     func isThere() async throws -> Bool {
         let what = "the lookup of the account"
-        let (response, _) = try await asked("GET", "/me?fields=uri", nil, what)
+        let (response, _) = try await call("GET", "/me?fields=uri", nil, what)
         if response.isWebPage { throw api.client.answeredByPage(what, response) }
         return true
     }
@@ -242,12 +244,12 @@ struct VimeoDialect: OffsetDialect {
 
     /// Like ``VimeoAPI/ask(_:_:_:_:_:allowing:version:)``. When the quota is used up, adds the time at which it is
     /// renewed.
-    func asked(
+    func call(
         _ method: String, _ path: String, _ body: JSONValue?, _ what: String, allowing: Set<Int> = [],
         version: VimeoAPI.Version = .current
     ) async throws -> (response: Response, json: JSONValue?) {
         do {
-            return try await api.ask(method, path, body, what, context, allowing: allowing, version: version)
+            return try await api.call(method, path, body, what, context, allowing: allowing, version: version)
         } catch var error
             as UploadError
         {
@@ -269,7 +271,7 @@ struct VimeoDialect: OffsetDialect {
 
     /// Refuses this file alone.
     func refusal(_ code: String, _ message: String) -> UploadError {
-        UploadError(failure(.permanent, code, message, retryable: false), remedy: .giveUp)
+        UploadError(failure(.permanent, code, message, retryable: false), remedy: .failUpload)
     }
 
     /// Reports an answer that no account with the right to upload gets.

@@ -19,7 +19,9 @@ struct VimeoPicture: Sendable {
         var checkpoint = VimeoPictureCheckpoint(order.checkpoint ?? Checkpoint())
         if !dialect.isOurs(OffsetCheckpoint(checkpoint.stored)) { try await renew(&checkpoint, reporter, losses: nil) }
         while true {
-            if try await bring(order, &checkpoint, reporter), let picture = try await activate(checkpoint, reporter) {
+            if try await sendPicture(order, &checkpoint, reporter),
+                let picture = try await activate(checkpoint, reporter)
+            {
                 return RemoteObject(id: picture, url: nil, verifiedBy: "active")
             }
             // The next creation shows whether its video is gone as well.
@@ -32,7 +34,7 @@ struct VimeoPicture: Sendable {
     private static let mostLosses: Int64 = 3
 
     /// - Returns: `false` when the link has ended.
-    private func bring(
+    private func sendPicture(
         _ order: UploadOrder, _ checkpoint: inout VimeoPictureCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Bool {
         if checkpoint.isSent { return true }
@@ -83,7 +85,7 @@ struct VimeoPicture: Sendable {
         let video = try await video(reporter)
         let (picture, url) = try await dialect.api.creations.make(dialect.api.client, after: 0) {
             let (response, json) = try await withCancellationGrace(VimeoDialect.cancellationGrace) {
-                try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
+                try await call("POST", video + "/pictures", nil, "the creation of a thumbnail")
             }
             guard response.status != 404 else {
                 // A portal's answer says nothing about the video.
@@ -112,7 +114,7 @@ struct VimeoPicture: Sendable {
         let request = Request(
             "PUT", url, headers: [("Content-Type", order.mediaType)],
             body: .file(file.place, offset: 0, count: file.size), limits: dialect.settings.limits.sending)
-        let response = try await dialect.ranges.client.carry(request, dialect.context) {
+        let response = try await dialect.ranges.client.sendBody(request, dialect.context) {
             reporter.sending(min($0, file.size))
         }
         .result.get().response
@@ -132,10 +134,10 @@ struct VimeoPicture: Sendable {
     {
         guard let picture = checkpoint.picture else { return nil }
         reporter.entered(.finishing)
-        var (response, json) = try await asked(
+        var (response, json) = try await call(
             "PATCH", picture, .object(["active": .bool(true)]), "the choice of a thumbnail")
         if (200..<300).contains(response.status), json?["active"]?.flag != true {
-            (response, json) = try await asked(
+            (response, json) = try await call(
                 "GET", picture + "?fields=uri,active", nil, "the lookup of a thumbnail")
         }
         if response.status == 404 {
@@ -148,16 +150,16 @@ struct VimeoPicture: Sendable {
             throw UploadError(
                 dialect.failure(
                     .protocol, "not_active", "the thumbnail was chosen, and is not shown", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
         return picture
     }
 
     /// Like the dialect's own. 404 is handled, and a token without this right holds no other upload.
-    private func asked(
+    private func call(
         _ method: String, _ path: String, _ body: JSONValue?, _ what: String
     ) async throws -> (response: Response, json: JSONValue?) {
-        let answer = try await dialect.asked(method, path, body, what, allowing: [403, 404])
+        let answer = try await dialect.call(method, path, body, what, allowing: [403, 404])
         guard answer.response.status == 403 else { return answer }
         let error = dialect.api.refusal(answer.response, what)
         guard error.remedy == .authenticate else { throw error }

@@ -48,7 +48,7 @@ struct VimeoVerdict: Sendable {
         case 408, 425, 500...: .holdDestination(after: retryAfter(response.headers, now: WallTime(milliseconds: 0)))
         case 404, 405, 410, 300..<400: .misconfigured
         case let status where StatusOfPath.all.contains(status): .holdDestination(after: nil)
-        default: .giveUp
+        default: .failUpload
         }
     }
 
@@ -59,13 +59,13 @@ struct VimeoVerdict: Sendable {
         // The account's storage, its quota of the period, its number of videos.
         put(.noRoom(after: nil), 4101, 4102, 4103, 4104)
         // This file is larger than the whole quota.
-        put(.giveUp, 3428)
+        put(.failUpload, 3428)
         // The upload approach is not offered (any more), or the version is missing.
         put(.misconfigured, 2230, 2552, 3116)
         // The video's fields are invalid, or not allowed for this account.
-        put(.giveUp, 2205, 2231, 2232, 2233, 2234, 2235, 2236, 2237, 2238, 2239, 2240, 2241, 2242, 2243, 2244, 2245)
-        put(.giveUp, 2246, 2247, 2248, 2249, 2250, 2251, 2252, 2254, 2273, 2409, 2410, 2411, 2412, 2500, 2502, 3427)
-        put(.giveUp, 5011, 5012, 5013)
+        put(.failUpload, 2205, 2231, 2232, 2233, 2234, 2235, 2236, 2237, 2238, 2239, 2240, 2241, 2242, 2243, 2244, 2245)
+        put(.failUpload, 2246, 2247, 2248, 2249, 2250, 2251, 2252, 2254, 2273, 2409, 2410, 2411, 2412, 2500, 2502, 3427)
+        put(.failUpload, 5011, 5012, 5013)
         // A person has to check the account or the token: its e-mail, its credentials, no user behind it.
         put(.authenticate, 3400, 8000, 8001, 8002, 8003)
         put(.holdDestination(after: nil), 1006, 4003, 4011, 7000, 7100)

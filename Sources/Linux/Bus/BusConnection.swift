@@ -10,7 +10,7 @@ final class BusConnection {
     private var stream = BusStream()
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 8 << 10, alignment: 8)
     /// Bytes that are read before other descriptors get their turn.
-    private static let helping = 64 << 10
+    private static let turnLimit = 64 << 10
 
     init(to address: BusAddress) throws(BusError) {
         var target = sockaddr_un()
@@ -46,7 +46,7 @@ final class BusConnection {
     func send(_ call: BusMessage.Call) -> UInt32 { stream.send(call) }
 
     /// The events to wait for, for poll(2).
-    var waited: pollfd {
+    var pollDescriptor: pollfd {
         let events = POLLIN | (stream.output.isEmpty ? 0 : POLLOUT)
         return socket.withNumber { pollfd(fd: $0, events: Int16(events), revents: 0) }
     }
@@ -58,7 +58,7 @@ final class BusConnection {
         try flush()
         var found: [BusMessage] = []
         var taken = 0
-        while taken < Self.helping {
+        while taken < Self.turnLimit {
             let got = socket.withNumber { recv($0, buffer.baseAddress, buffer.count, 0) }
             if got < 0 {
                 let code = errno

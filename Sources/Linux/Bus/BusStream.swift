@@ -9,8 +9,8 @@ struct BusStream {
     /// For the greeting, in which the bus sends lines.
     private static let longestLine = 4 << 10
 
-    private enum Stage { case asked, believed, talking }
-    private var stage = Stage.asked
+    private enum Stage { case authenticating, confirming, established }
+    private var stage = Stage.authenticating
     private var input: [UInt8] = []
     /// Remaining bytes of a message that is being skipped.
     private var ignored = 0
@@ -31,7 +31,7 @@ struct BusStream {
     /// - Returns: Its serial.
     mutating func send(_ call: BusMessage.Call) -> UInt32 {
         serial = serial == .max ? 1 : serial + 1
-        if stage == .talking { output += call.bytes(serial: serial) } else { calls += call.bytes(serial: serial) }
+        if stage == .established { output += call.bytes(serial: serial) } else { calls += call.bytes(serial: serial) }
         return serial
     }
 
@@ -43,7 +43,7 @@ struct BusStream {
         let passed = min(ignored, bytes.count)
         ignored -= passed
         input += bytes.dropFirst(passed)
-        while stage != .talking {
+        while stage != .established {
             guard let end = input.firstIndex(of: UInt8(ascii: "\n")) else {
                 if input.count > Self.longestLine { throw BusError("the data from it is not D-Bus") }
                 return []
@@ -51,20 +51,20 @@ struct BusStream {
             // The first word decides, and the rest is for a person.
             let line = String(decoding: input[..<end].prefix(200), as: UTF8.self)
             input.removeSubrange(...end)
-            try greet(line)
+            try handleAuthentication(line)
         }
         return try messages()
     }
 
     /// The greeting (D-Bus specification, "Authentication Protocol"). If the bus asks for more, there is no more data
     /// than the kernel reported to it.
-    private mutating func greet(_ line: String) throws(BusError) {
+    private mutating func handleAuthentication(_ line: String) throws(BusError) {
         switch (stage, line.prefix { $0 != " " && $0 != "\r" }) {
-        case (.asked, "DATA"):
-            stage = .believed
+        case (.authenticating, "DATA"):
+            stage = .confirming
             output += "DATA\r\n".utf8
-        case (.asked, "OK"), (.believed, "OK"):
-            stage = .talking
+        case (.authenticating, "OK"), (.confirming, "OK"):
+            stage = .established
             output += Array("BEGIN\r\n".utf8) + calls
             calls = []
         default: throw BusError("it rejects this user, and says “\(printable(line))”")

@@ -23,7 +23,7 @@ extension BusService {
         ])
 
     /// The interfaces of each modem, with their properties.
-    private static func interfaces(_ known: Known) -> [[String: BusValue]] {
+    private static func interfaces(_ known: Answers) -> [[String: BusValue]] {
         guard case .value(let value) = known[modemManager.root] else { return [] }
         return (value.byObject ?? [:]).values.compactMap(\.byName)
     }
@@ -34,13 +34,13 @@ extension BusService {
 
     static func readModemManager(_ mirror: ServiceMirror) -> NetworkReport.ModemManager {
         var report = NetworkReport.ModemManager(isRunning: true)
-        for modem in interfaces(mirror.known) {
+        for modem in interfaces(mirror.answers) {
             let network = modem[mobile]?.byName ?? [:]
             let found = NetworkReport.Bearer(
                 isRoaming: network["RegistrationState"]?.unsigned.flatMap(isRoaming),
                 operatorCode: network["OperatorCode"]?.string.flatMap { $0.isEmpty ? nil : $0 })
             for path in bearers(modem) {
-                let properties = mirror.known.properties(path, bearer)
+                let properties = mirror.answers.properties(path, bearer)
                 guard properties["Connected"]?.truth == true, let name = properties["Interface"]?.string, !name.isEmpty
                 else { continue }
                 // If two bearers use one interface, the one that costs more counts.
@@ -53,7 +53,7 @@ extension BusService {
     /// The interfaces of modems that ModemManager has examined: it knows whether they are connected.
     static func foundByModemManager(_ mirror: ServiceMirror) -> Set<String> {
         var found: Set<String> = []
-        for case let modem? in interfaces(mirror.known).map({ $0[Self.modem]?.byName }) {
+        for case let modem? in interfaces(mirror.answers).map({ $0[Self.modem]?.byName }) {
             // `MMModemState`: below 3 ("disabled") the modem has failed, is unknown, is being examined, or is locked.
             guard let state = modem["State"]?.signed, state >= 3 else { continue }
             found.formUnion((modem["Ports"]?.elements ?? []).compactMap { $0.elements?.first?.string })

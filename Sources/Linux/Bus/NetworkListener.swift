@@ -32,14 +32,14 @@ final class NetworkListener {
 
     private var mirrors: [ServiceMirror]
     /// A running service without a valid answer: its owner, when to ask again, and the number of failures.
-    private struct Silence {
+    private struct Outage {
         var owner: String?
-        var again: MonotonicTime?
+        var retryAt: MonotonicTime?
         var failures = 0
     }
-    private var silences = [Silence(), Silence()]
+    private var outages = [Outage(), Outage()]
     /// Services that have answered, or were found missing.
-    private var heard: Set<Int> = []
+    private var knownServices: Set<Int> = []
     private var report = NetworkReport()
     private var delivered: NetworkReport?
 
@@ -66,16 +66,16 @@ final class NetworkListener {
         while true {
             let order = orders()
             if order.mustStop { return }
-            if order.looksAgain {
+            if order.mustRecheck {
                 for index in mirrors.indices {
                     mirrors[index].invalidateAll()
-                    askAgain(index)
+                    retryService(index)
                 }
             }
-            ask()
+            sendQuestions()
             deliverReport()
             wait(signal)
-            giveUp()
+            expireCalls()
         }
     }
 
@@ -93,7 +93,7 @@ final class NetworkListener {
             lose(error)
             return
         }
-        ignore()
+        stopWatching()
         connected = clocks.monotonic()
         send("Hello", [], for: .greeting)
         for (index, mirror) in mirrors.enumerated() {
@@ -122,7 +122,7 @@ final class NetworkListener {
         mustTry = !sockets.watch().isEmpty || addresses.contains { $0.path?.isAbsolute != true }
     }
 
-    private func ignore() {
+    private func stopWatching() {
         sockets.paths = []
         _ = sockets.watch()
     }
@@ -133,8 +133,8 @@ final class NetworkListener {
         (connection, connected, pending) = (nil, nil, [:])
         for index in mirrors.indices {
             mirrors[index].forget()
-            silences[index] = Silence()
-            goAway(index)
+            outages[index] = Outage()
+            markGone(index)
         }
         report.trouble = "D-Bus: \(error)"
         failures += 1
@@ -160,10 +160,10 @@ final class NetworkListener {
     // MARK: Waiting
 
     private func wait(_ signal: EventFD) {
-        let bus = connection?.waited ?? pollfd(fd: -1, events: 0, revents: 0)
-        let due = [retry, pending.values.map(\.due).min()] + silences.map(\.again)
+        let bus = connection?.pollDescriptor ?? pollfd(fd: -1, events: 0, revents: 0)
+        let due = [retry, pending.values.map(\.due).min()] + outages.map(\.retryAt)
         let longest = due.compactMap { $0 }.min().map { max(.zero, $0.since(clocks.monotonic())) }
-        let ready = signal.wait(or: [bus] + sockets.waited, longest: longest)
+        let ready = signal.wait(or: [bus] + sockets.pollDescriptors, longest: longest)
         sockets.handle(ready[1...2])
         if let connection {
             if ready[0].revents != 0 { receive(from: connection) }
@@ -175,13 +175,13 @@ final class NetworkListener {
     private func isOver(_ time: MonotonicTime?) -> Bool { time.map { $0 <= clocks.monotonic() } ?? false }
 
     /// Ends calls that have taken too long.
-    private func giveUp() {
+    private func expireCalls() {
         for (serial, waiting) in pending where isOver(waiting.due) {
             pending[serial] = nil
             guard case .question(let index, _) = waiting.purpose else { return lose(BusError("it does not answer")) }
-            leaveAlone(index, because: "it does not answer")
+            suspendService(index, because: "it does not answer")
         }
-        for index in mirrors.indices where isOver(silences[index].again) { askAgain(index) }
+        for index in mirrors.indices where isOver(outages[index].retryAt) { retryService(index) }
     }
 
     // MARK: Messages
@@ -253,9 +253,9 @@ final class NetworkListener {
     private func change(_ index: Int, owner: String?) {
         guard owner == nil || owner != mirrors[index].owner else { return }
         mirrors[index].change(owner: owner)
-        silences[index] = Silence()
+        outages[index] = Outage()
         dropQuestions(index)
-        if owner == nil { goAway(index) }
+        if owner == nil { markGone(index) }
     }
 
     private func dropQuestions(_ index: Int) {
@@ -265,42 +265,42 @@ final class NetworkListener {
     }
 
     /// The last values of a service are kept, and marked as such.
-    private func goAway(_ index: Int, trouble: String? = nil) {
-        heard.insert(index)
+    private func markGone(_ index: Int, trouble: String? = nil) {
+        knownServices.insert(index)
         if index == 0 { report.networkManager.goAway(trouble) } else { report.modemManager.goAway(trouble) }
     }
 
     /// The service runs, and cannot be used for now.
-    private func leaveAlone(_ index: Int, because trouble: String) {
-        silences[index].owner = mirrors[index].owner ?? silences[index].owner
-        silences[index].failures += 1
-        let wait = backoff.wait(afterFailures: silences[index].failures, jitter: Random.jitter())
-        silences[index].again = clocks.monotonic().advanced(by: wait)
+    private func suspendService(_ index: Int, because trouble: String) {
+        outages[index].owner = mirrors[index].owner ?? outages[index].owner
+        outages[index].failures += 1
+        let wait = backoff.wait(afterFailures: outages[index].failures, jitter: Random.jitter())
+        outages[index].retryAt = clocks.monotonic().advanced(by: wait)
         mirrors[index].forget()
         dropQuestions(index)
-        goAway(index, trouble: trouble)
+        markGone(index, trouble: trouble)
     }
 
-    private func askAgain(_ index: Int) {
-        guard silences[index].again != nil, let owner = silences[index].owner else { return }
-        silences[index].again = nil
+    private func retryService(_ index: Int) {
+        guard outages[index].retryAt != nil, let owner = outages[index].owner else { return }
+        outages[index].retryAt = nil
         mirrors[index].change(owner: owner)
     }
 
-    private func ask() {
+    private func sendQuestions() {
         for index in mirrors.indices {
             for question in mirrors[index].nextQuestions() {
                 guard let owner = mirrors[index].owner else { break }
                 send(question.call(to: owner), for: .question(index, question))
             }
             let mirror = mirrors[index]
-            if mirror.isKnown { heard.insert(index) }
+            if mirror.isKnown { knownServices.insert(index) }
             guard mirror.isKnown, mirror.owner != nil else { continue }
             if let trouble = mirror.trouble {
-                leaveAlone(index, because: trouble)
+                suspendService(index, because: trouble)
                 continue
             }
-            silences[index] = Silence()
+            outages[index] = Outage()
             if index == 0 {
                 report.networkManager = BusService.readNetworkManager(mirror).completed(by: report.networkManager)
             } else {
@@ -311,7 +311,7 @@ final class NetworkListener {
     }
 
     private func deliverReport() {
-        guard heard.count == mirrors.count, delivered != report else { return }
+        guard knownServices.count == mirrors.count, delivered != report else { return }
         delivered = report
         changed(report)
     }

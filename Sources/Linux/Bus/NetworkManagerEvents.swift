@@ -18,7 +18,7 @@ package final class NetworkManagerEvents: Sendable {
 
     struct Orders {
         var mustStop = false
-        var looksAgain = false
+        var mustRecheck = false
     }
 
     /// - Parameters:
@@ -55,7 +55,7 @@ package final class NetworkManagerEvents: Sendable {
                     listsWiFi: listsWiFi, changed: changed
                 ).listen(signal) { [self] in
                     orders.withLock { orders in
-                        defer { orders.looksAgain = false }
+                        defer { orders.mustRecheck = false }
                         return orders
                     }
                 }
@@ -70,7 +70,7 @@ package final class NetworkManagerEvents: Sendable {
 
     /// Queries both services again completely. Called for events from another source: for example when a link has come
     /// up.
-    package func checkAgain() { order { $0.looksAgain = true } }
+    package func checkAgain() { order { $0.mustRecheck = true } }
 
     private func order(_ change: (inout Orders) -> Void) {
         orders.withLock { change(&$0) }

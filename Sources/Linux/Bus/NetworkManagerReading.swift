@@ -11,7 +11,7 @@ extension BusService {
     /// For each device. A town has more access points, and a rule cannot mean all of them.
     private static let mostAccessPoints = 64
 
-    private static func accessPoints(_ path: String, _ known: Known) -> [String] {
+    private static func accessPoints(_ path: String, _ known: Answers) -> [String] {
         Array((known.properties(path, wireless)["AccessPoints"]?.objects ?? []).prefix(mostAccessPoints))
     }
 
@@ -47,12 +47,12 @@ extension BusService {
             ]).union(listsWiFi ? ["AccessPoints"] : []))
     }
 
-    private static func devices(_ known: Known) -> [String] {
+    private static func devices(_ known: Answers) -> [String] {
         known.properties(managerPath, manager)["Devices"]?.objects ?? []
     }
 
     static func readNetworkManager(_ mirror: ServiceMirror) -> NetworkReport.NetworkManager {
-        let known = mirror.known
+        let known = mirror.answers
         let general = known.properties(managerPath, manager)
         var report = NetworkReport.NetworkManager(isRunning: true)
         report.isStarting = general["Startup"]?.truth ?? false
@@ -77,7 +77,7 @@ extension BusService {
             }
             for point in accessPoints(path, known) {
                 if case .bytes(let ssid) = known.properties(point, accessPoint)["Ssid"], !ssid.isEmpty {
-                    report.heard.insert(ssid)
+                    report.visibleSSIDs.insert(ssid)
                 }
             }
             report.devices[name] = report.devices[name].map { stricter($0, found) } ?? found

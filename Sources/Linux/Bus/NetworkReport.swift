@@ -40,7 +40,7 @@ package struct NetworkReport: Hashable, Sendable {
         package var devices: [String: Device] = [:]
         package var connectivity = Connectivity.unknown
         /// The names of Wi-Fis within reach, as of the last scan; only where they were requested.
-        package var heard: Set<[UInt8]> = []
+        package var visibleSSIDs: Set<[UInt8]> = []
         /// The service runs and does not answer, for a person.
         package var trouble: String?
     }
@@ -102,7 +102,7 @@ package struct NetworkReport: Hashable, Sendable {
 
 extension NetworkReport.NetworkManager {
     mutating func goAway(_ trouble: String?) {
-        (isRunning, isStarting, connectivity, heard, self.trouble) = (false, false, .unknown, [], trouble)
+        (isRunning, isStarting, connectivity, visibleSSIDs, self.trouble) = (false, false, .unknown, [], trouble)
         for name in devices.keys { devices[name]?.isCurrent = false }
     }
 

@@ -28,7 +28,7 @@ enum BusAnswer: Hashable, Sendable {
 
 /// A service that can be mirrored: the questions for it, and the relevant signals.
 struct BusService: Sendable {
-    typealias Known = [BusQuestion: BusAnswer]
+    typealias Answers = [BusQuestion: BusAnswer]
 
     /// Its well-known name.
     let name: String
@@ -37,7 +37,7 @@ struct BusService: Sendable {
     /// Match rules without type and sender. They are narrow, since each matching signal wakes this process.
     let matchRules: [String]
     /// Further questions, by the answers so far.
-    let questions: @Sendable (Known) -> [BusQuestion]
+    let questions: @Sendable (Answers) -> [BusQuestion]
     /// Whether a signal about one object concerns all others.
     let isOneWhole: Bool
     /// The interfaces and properties that are read; other parts of an answer are dropped.
@@ -54,10 +54,10 @@ struct ServiceMirror {
     private(set) var owner: String?
     /// Whether it is known by now if the service exists, and if so, its complete state.
     private(set) var isKnown = false
-    private(set) var known: BusService.Known = [:]
-    private var asking: Set<BusQuestion> = []
+    private(set) var answers: BusService.Answers = [:]
+    private var pendingQuestions: Set<BusQuestion> = []
     /// Queries that were sent before a change, and must be repeated.
-    private var again: Set<BusQuestion> = []
+    private var staleQuestions: Set<BusQuestion> = []
 
     /// Limit of objects; no service has as many.
     private static let most = 4000
@@ -77,48 +77,50 @@ struct ServiceMirror {
     /// Handles a signal of the service.
     mutating func invalidate(about path: String) {
         if service.isOneWhole { return invalidateAll() }
-        for question in known.keys where question.path == path { again.insert(question) }
-        for question in asking where question.path == path { again.insert(question) }
+        for question in answers.keys where question.path == path { staleQuestions.insert(question) }
+        for question in pendingQuestions where question.path == path { staleQuestions.insert(question) }
     }
 
     /// Repeats all queries.
     mutating func invalidateAll() {
-        again.formUnion(known.keys)
-        again.formUnion(asking)
+        staleQuestions.formUnion(answers.keys)
+        staleQuestions.formUnion(pendingQuestions)
     }
 
     /// The queries to send now; called after each change. Each is sent once, until it is answered.
     mutating func nextQuestions() -> [BusQuestion] {
         guard owner != nil else { return [] }
-        let wanted = Set(([service.root] + service.questions(known)).prefix(Self.most))
+        let wanted = Set(([service.root] + service.questions(answers)).prefix(Self.most))
         // A repeated query keeps its old answer until the new one comes, so that reports continue under
         // very many signals.
-        isKnown = wanted.allSatisfy { known[$0] != nil }
+        isKnown = wanted.allSatisfy { answers[$0] != nil }
         // Removes answers that are not needed any more, since the object that led to them is gone.
-        known = known.filter { wanted.contains($0.key) }
-        again.formIntersection(wanted)
-        let questions = wanted.filter { !asking.contains($0) && (known[$0] == nil || again.contains($0)) }
-        again.subtract(questions)
-        asking.formUnion(questions)
+        answers = answers.filter { wanted.contains($0.key) }
+        staleQuestions.formIntersection(wanted)
+        let questions = wanted.filter {
+            !pendingQuestions.contains($0) && (answers[$0] == nil || staleQuestions.contains($0))
+        }
+        staleQuestions.subtract(questions)
+        pendingQuestions.formUnion(questions)
         return Array(questions)
     }
 
     mutating func apply(_ answer: BusAnswer, to question: BusQuestion) {
-        asking.remove(question)
+        pendingQuestions.remove(question)
         if case .value(let value) = answer {
-            known[question] = .value(value.keeping(service.names))
+            answers[question] = .value(value.keeping(service.names))
         } else {
-            known[question] = answer
+            answers[question] = answer
         }
     }
 
     /// Why the service does not answer, for a person.
     var trouble: String? {
-        if case .refused(let reason) = known[service.root] { reason } else { nil }
+        if case .refused(let reason) = answers[service.root] { reason } else { nil }
     }
 }
 
-extension BusService.Known {
+extension BusService.Answers {
     /// The properties of an object by their names; empty when they are not known.
     func properties(_ path: String, _ interface: String) -> [String: BusValue] {
         guard case .value(let value) = self[BusQuestion(path: path, interface: interface)] else { return [:] }

@@ -246,7 +246,7 @@ extension Descriptor {
     }
 
     /// Gives a copy the permissions of its original, without set-id bits, and its owner and group as far as this process may.
-    package borrowing func takeAccess(of original: borrowing Descriptor, named path: FilePath) throws(SystemError) {
+    package borrowing func copyAccess(of original: borrowing Descriptor, named path: FilePath) throws(SystemError) {
         var status = stat()
         try original.withNumber { number throws(SystemError) in
             _ = try systemCall("fstat", on: path.display) { fstat(number, &status) }

@@ -24,13 +24,13 @@ package final class OpenFiles {
 
     private let root: FilePath
     private let clocks: any Clocks
-    private var taken: MonotonicTime?
+    private var snapshotAt: MonotonicTime?
     private var written: Set<File> = []
     /// Inodes that are mapped for writing on a file system whose mappings name another device than its files do
     /// (Btrfs).
     private var mapped: Set<UInt64> = []
     private var closed = 0
-    private var isWhole = false
+    private var isComplete = false
     private var listsAll = false
 
     /// One walk through all processes answers every question for this long.
@@ -47,19 +47,20 @@ package final class OpenFiles {
     /// - Parameter look: The status from before the question.
     package func writer(of status: FileStatus, seen: MonotonicTime) -> Answer {
         // A walk that began before the status says nothing about a writer that came in between.
-        if taken.map({ $0 < seen || clocks.monotonic().since($0) > Self.freshness }) ?? true { walk() }
+        if snapshotAt.map({ $0 < seen || clocks.monotonic().since($0) > Self.freshness }) ?? true { walk() }
         if written.contains(File(device: status.device, inode: status.inode)) || mapped.contains(status.inode) {
             return Answer(writer: .present, closed: closed)
         }
         return Answer(
-            writer: isWhole && listsAll && closed == 0 ? .unseen : .unknown, closed: closed, hidesProcesses: !listsAll)
+            writer: isComplete && listsAll && closed == 0 ? .unseen : .unknown, closed: closed,
+            hidesProcesses: !listsAll)
     }
 
     private func walk() {
-        taken = clocks.monotonic()
+        snapshotAt = clocks.monotonic()
         (written, mapped) = ([], [])
         closed = 0
-        (isWhole, listsAll) = (false, false)
+        (isComplete, listsAll) = (false, false)
         var left = Self.most
         // Without /proc no process is visible, and nothing is concluded.
         guard let processes = try? Files.names(in: root) else { return }
@@ -68,7 +69,7 @@ package final class OpenFiles {
             examine(into: root.appending(process), &left)
             if left <= 0 { return }
         }
-        isWhole = true
+        isComplete = true
     }
 
     private func examine(into process: FilePath, _ left: inout Int) {

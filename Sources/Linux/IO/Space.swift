@@ -33,7 +33,7 @@ package struct Space: Hashable, Sendable {
     }
 
     /// A program reports the figures (FUSE), and some report nonsense.
-    package var isToldByProgram: Bool { type == 0x6573_5546 }
+    package var isFUSE: Bool { type == 0x6573_5546 }
 
     /// Whether the file system loses its content at a reboot: tmpfs or ramfs.
     package var isMemory: Bool { type == 0x0102_1994 || type == 0x8584_58F6 }

@@ -31,7 +31,7 @@ package final class WriterSearch: WriterDetecting {
         case elsewhere
         /// The kernel grants no lease on it (it belongs to another user, and this process has no `CAP_LEASE`), and the
         /// open files of some processes are not visible.
-        case notTold
+        case notReported
     }
 
     private let processes: Mutex<OpenFiles>
@@ -56,7 +56,7 @@ package final class WriterSearch: WriterDetecting {
         switch processes.withLock({ $0.writer(of: status, seen: now).writer }) {
         case .present: return (status, .present)
         case .unseen, .absent: return (status, isElsewhere ? .unknown(.elsewhere) : .absent)
-        case .unknown: return (status, .unknown(isElsewhere ? .elsewhere : .notTold))
+        case .unknown: return (status, .unknown(isElsewhere ? .elsewhere : .notReported))
         }
     }
 
@@ -129,11 +129,11 @@ package struct ProcessRights: Sendable {
     package func has(_ capability: Machine.Capability) -> Bool { capabilities & (1 << capability.rawValue) != 0 }
 
     /// Whether it can find out which processes have files of other users open.
-    package var seesOthers: Bool { has(.lease) || looksIntoOthers && ProcessSight.listsAll(for: process) }
+    package var seesOthersOpenFiles: Bool { has(.lease) || mayExamineOthers && ProcessSight.listsAll(for: process) }
 
     /// Whether it may examine the processes of other users. `CAP_SYS_PTRACE` allows following a descriptor; listing
     /// them also needs `CAP_DAC_READ_SEARCH`, since only the owner may read the folder.
-    package var looksIntoOthers: Bool { has(.ptrace) && has(.readEverything) }
+    package var mayExamineOthers: Bool { has(.ptrace) && has(.readEverything) }
 
     /// Whether a folder belongs to its user, and no other may create files in it: then the files are its own, and the
     /// kernel answers for them.

@@ -6,7 +6,7 @@ internal import Glibc
 package enum FileSystemKind {
     /// `f_type` of file systems where every change passes through this kernel, and so causes events (statfs(2),
     /// linux/magic.h).
-    private static let telling: Set<Int64> = [
+    private static let reportingChanges: Set<Int64> = [
         0xEF53,  // ext2, ext3, ext4
         0x5846_5342,  // XFS
         0x9123_683E,  // Btrfs
@@ -45,7 +45,7 @@ package enum FileSystemKind {
         var type: Int64 = 0
         // A file system without a known type is not relied on either.
         guard sluice_file_system_type(folder, &type) == 0 else { return true }
-        return !telling.contains(type)
+        return !reportingChanges.contains(type)
     }
 
     /// Types where every file belongs to the user who mounted the disk: FAT, exFAT, NTFS, FUSE, CIFS.
@@ -79,7 +79,7 @@ package enum FileSystemKind {
     static func hidesWriters(_ folder: borrowing OpenFolder) -> Bool {
         var type: Int64 = 0
         guard folder.withNumber({ sluice_file_system_type($0, &type) }) == 0 else { return true }
-        return type == overlay || !telling.contains(type)
+        return type == overlay || !reportingChanges.contains(type)
     }
 
     private static let overlay: Int64 = 0x794C_7630

@@ -9,7 +9,7 @@ package final class MountEvents: Sendable {
     package init() throws(SystemError) { table = try Descriptor.open("/proc/self/mountinfo", for: .reading) }
 
     /// Whether mounts changed since the last call.
-    package func hasCome() -> Bool {
+    package func hasChanged() -> Bool {
         table.withNumber { number in
             var watched = pollfd(fd: number, events: Int16(POLLPRI), revents: 0)
             return poll(&watched, 1, 0) > 0

@@ -24,18 +24,18 @@ package final class MountPoint: Sendable {
     }
 
     /// Whether an open folder is on the file system that is mounted here, or on one mounted below it.
-    package func holds(_ folder: borrowing Descriptor, named shown: FilePath) throws(SystemError) -> Bool {
+    package func contains(_ folder: borrowing Descriptor, named shown: FilePath) throws(SystemError) -> Bool {
         let device = try FileStatus(of: folder, named: shown).device
-        return try holds(folder.withNumber { sluice_mount_number($0, "") }, device: device)
+        return try contains(folder.withNumber { sluice_mount_number($0, "") }, device: device)
     }
 
-    package func holds(_ folder: borrowing OpenFolder) throws(SystemError) -> Bool {
+    package func contains(_ folder: borrowing OpenFolder) throws(SystemError) -> Bool {
         let device = try folder.status(at: "").device
-        return try holds(folder.withNumber { sluice_mount_number($0, "") }, device: device)
+        return try contains(folder.withNumber { sluice_mount_number($0, "") }, device: device)
     }
 
-    private func holds(_ number: UInt64, device: UInt64) throws(SystemError) -> Bool {
-        if events?.hasCome() ?? true { seen.withLock { $0 = nil } }
+    private func contains(_ number: UInt64, device: UInt64) throws(SystemError) -> Bool {
+        if events?.hasChanged() ?? true { seen.withLock { $0 = nil } }
         if let seen = seen.withLock({ $0 }), seen.number == number, number != 0 { return seen.isOn }
         let point = Files.real(path) ?? path
         let mounts = Mount.parse(try Files.read("/proc/self/mountinfo", limit: 16 << 20))

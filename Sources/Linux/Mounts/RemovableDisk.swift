@@ -14,7 +14,7 @@ package struct RemovableDisk: Sendable {
     /// A disk that also contains the root file system does not count, since it is never removed.
     ///
     /// - Parameter folder: Absolute, without symbolic links.
-    package func holds(_ folder: FilePath) -> Bool {
+    package func contains(_ folder: FilePath) -> Bool {
         guard let device = device(of: folder) else { return false }
         if let root = self.device(of: "/"), !Set(disks(of: root)).isDisjoint(with: disks(of: device)) { return false }
         return disks(of: device).contains { isRemovable($0) }

@@ -44,7 +44,7 @@ package enum Links {
     private static func facts(by socket: borrowing NetlinkSocket) throws(SystemError) -> [LinkFacts] {
         let question = NetlinkRequest(
             Netlink.Kind.getLink, dump: true, header: [0, 0, 0, 0] + raw(Int32(0)) + raw(UInt64(0)))
-        return try socket.ask(question, about: "links").compactMap { LinkFacts($0) }
+        return try socket.query(question, about: "links").compactMap { LinkFacts($0) }
     }
 
     /// The ports of a bridge, the slaves of a bond.
@@ -57,7 +57,7 @@ package enum Links {
         let question = NetlinkRequest(
             Netlink.Kind.getLink, header: [0, 0, 0, 0] + raw(index) + raw(UInt64(0)))
         do {
-            return try socket.ask(question, about: "interface \(index)").lazy.compactMap { LinkFacts($0) }.first
+            return try socket.query(question, about: "interface \(index)").lazy.compactMap { LinkFacts($0) }.first
         } catch {
             if error.code == ENODEV { return nil }
             throw error
@@ -67,7 +67,7 @@ package enum Links {
     private static func addresses(by socket: borrowing NetlinkSocket) throws(SystemError) -> [Int32: [IPSubnet]] {
         let question = NetlinkRequest(Netlink.Kind.getAddress, dump: true, header: [0, 0, 0, 0] + raw(UInt32(0)))
         var found: [Int32: [IPSubnet]] = [:]
-        for message in try socket.ask(question, about: "addresses") {
+        for message in try socket.query(question, about: "addresses") {
             if let (link, address) = address(in: message) { found[link, default: []].append(address) }
         }
         return found

@@ -146,19 +146,19 @@ struct NetlinkSocket: ~Copyable {
     /// - Parameter subject: The subject of the question, for the error.
     /// - Returns: The messages of the answer.
     /// - Throws: The kernel's error; `EBADMSG` for an invalid answer.
-    borrowing func ask(_ request: NetlinkRequest, about subject: String) throws(SystemError) -> [NetlinkMessage] {
+    borrowing func query(_ request: NetlinkRequest, about subject: String) throws(SystemError) -> [NetlinkMessage] {
         // A list that changed meanwhile is requested again, and the last one counts: on a machine that is never quiet
         // the next event causes the next reading.
         var answer: [NetlinkMessage] = []
         for _ in 0..<5 {
-            let (messages, isWhole) = try once(request, about: subject)
+            let (messages, isWhole) = try queryOnce(request, about: subject)
             answer = messages
             if isWhole { break }
         }
         return answer
     }
 
-    private borrowing func once(
+    private borrowing func queryOnce(
         _ request: NetlinkRequest, about subject: String
     ) throws(SystemError) -> (messages: [NetlinkMessage], isWhole: Bool) {
         try descriptor.withNumber { number throws(SystemError) in

@@ -77,14 +77,14 @@ package final class NetworkEvents: Sendable {
     private final class Listener: Sendable {
         private let socket: Descriptor
         private let signal: EventFD
-        private let tell: @Sendable (Kind) -> Void
+        private let onEvent: @Sendable (Kind) -> Void
         private let routers = Mutex<[Neighbour: HardwareAddress?]>([:])
         private let isJoined = Mutex(false)
 
         init(socket: consuming Descriptor, signal: EventFD, tell: @escaping @Sendable (Kind) -> Void) {
             self.socket = socket
             self.signal = signal
-            self.tell = tell
+            self.onEvent = tell
         }
 
         func follow(_ wanted: [Neighbour: HardwareAddress?], hasOverlay: Bool) throws(SystemError) {
@@ -112,14 +112,14 @@ package final class NetworkEvents: Sendable {
             let question = try NetlinkSocket()
             for (router, known) in changes {
                 guard let now = Routes.hardwareAddress(of: router, by: question), now != known else { continue }
-                return tell(.mayForbid)
+                return onEvent(.mayForbid)
             }
         }
 
         func listen() {
             var buffer = [UInt8](repeating: 0, count: 64 << 10)
             while !signal.wait(orReadingFrom: socket) {
-                if let kind = readAll(&buffer) { tell(kind) }
+                if let kind = readAll(&buffer) { onEvent(kind) }
             }
         }
 

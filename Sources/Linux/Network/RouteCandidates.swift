@@ -21,7 +21,7 @@ package enum RouteCandidates {
     /// - Parameter links: The interfaces to consider, in addition to the one that the kernel chooses.
     /// - Returns: First the kernel's own choice, which may be dead (``NetworkRoute/isDead``); then, by metric, the
     ///   equal ones that are not dead. Empty where the kernel has no route.
-    package static func ways(
+    package static func candidates(
         to address: IPAddress, port: UInt16? = nil, over links: [Int32]
     ) throws(SystemError) -> [Candidate] {
         let socket = try NetlinkSocket()
@@ -101,7 +101,7 @@ package enum RouteCandidates {
     package static func leads(_ interface: String, to address: IPAddress, port: UInt16) throws(SystemError) -> Bool {
         let link = interface.withCString { if_nametoindex($0) }
         guard link != 0 else { throw SystemError(call: "if_nametoindex", subject: interface, code: ENODEV) }
-        return try ways(to: address, port: port, over: [Int32(clamping: link)]).contains {
+        return try candidates(to: address, port: port, over: [Int32(clamping: link)]).contains {
             $0.route.link == link && !$0.route.isDead
         }
     }

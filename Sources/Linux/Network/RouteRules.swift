@@ -18,7 +18,7 @@ enum RouteRules {
         let family = UInt8(flow.question.address.isIPv6 ? AF_INET6 : AF_INET)
         let question = NetlinkRequest(
             Netlink.Kind.getRule, dump: true, header: [family, 0, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
-        let rules = try socket.ask(question, about: "rules").compactMap { RuleFacts($0) }
+        let rules = try socket.query(question, about: "rules").compactMap { RuleFacts($0) }
         let tables = Set(rules.filter { $0.family == family && $0.mayMatch(flow) }.map(\.table))
         if tables.isEmpty { return [] }
         // The route of each table that would be used: the one to the fewest addresses, and of those the one with the
@@ -26,7 +26,7 @@ enum RouteRules {
         var best: [UInt32: RouteFacts] = [:]
         let dump = NetlinkRequest(
             Netlink.Kind.getRoute, dump: true, header: [family, 0, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
-        for message in try socket.ask(dump, about: "routes") {
+        for message in try socket.query(dump, about: "routes") {
             guard let facts = RouteFacts(message), tables.contains(facts.table), facts.type == .unicast,
                 !facts.isCloned, facts.leads(to: flow.question.address), facts.hops.contains(where: { !$0.isDead })
             else { continue }

@@ -88,9 +88,9 @@ package enum Routes {
     ) throws(SystemError) -> RouteFacts? {
         let answer: [NetlinkMessage]
         do {
-            answer = try socket.ask(question.request(matching: matching), about: "route to \(question.address)")
+            answer = try socket.query(question.request(matching: matching), about: "route to \(question.address)")
         } catch {
-            if noWay.contains(error.code) { return nil }
+            if noRouteErrors.contains(error.code) { return nil }
             throw error
         }
         guard let message = answer.first(where: { $0.type == Netlink.Kind.newRoute }), let facts = RouteFacts(message),
@@ -105,7 +105,7 @@ package enum Routes {
     /// It sends one empty datagram to the gateway itself (UDP port 9, discard), which goes no further, and the question
     /// before it. On links without hardware addresses the datagram would be useless, so the caller must leave those
     /// out.
-    package static func askGateway(of route: NetworkRoute) throws(SystemError) {
+    package static func probeGateway(of route: NetworkRoute) throws(SystemError) {
         guard let gateway = route.gateway, route.gatewayHardware == nil else { return }
         try systemCall("sendto", on: "gateway \(gateway)") {
             gateway.bytes.withUnsafeBytes { sluice_touch(route.link, $0.baseAddress, $0.count) }
@@ -121,7 +121,7 @@ package enum Routes {
             Netlink.Kind.getNeighbour, header: [family, 0, 0, 0] + raw(neighbour.link) + raw(UInt16(0)) + [0, 0])
         question.add(1, neighbour.address.bytes)
         // For any error here (an unknown address, a kernel before 5.0), the address counts as unknown.
-        guard let answer = try? socket.ask(question, about: "neighbour \(neighbour.address)") else { return nil }
+        guard let answer = try? socket.query(question, about: "neighbour \(neighbour.address)") else { return nil }
         return answer.lazy.compactMap { hardwareAddress(in: $0) }.first
     }
 
@@ -149,13 +149,13 @@ package enum Routes {
             let header = [UInt8(family), 0, 0, 0, 0, 0, 0, 0] + raw(UInt32(0))
             let question = NetlinkRequest(Netlink.Kind.getRoute, dump: true, header: header)
             do {
-                for message in try socket.ask(question, about: "routes") {
+                for message in try socket.query(question, about: "routes") {
                     guard let facts = RouteFacts(message), facts.type == .unicast, !facts.isCloned else { continue }
                     for hop in facts.hops where hop.gateway != nil || facts.length == 0 { found.insert(hop.link) }
                 }
             } catch {
                 // A kernel without IPv6 has no such routes.
-                guard noWay.contains(error.code) else { throw error }
+                guard noRouteErrors.contains(error.code) else { throw error }
             }
         }
         return found
@@ -163,7 +163,7 @@ package enum Routes {
 
     /// The kernel's errors when there is no route, when a route refuses (`EINVAL` for a black hole), or when it does
     /// not support the protocol.
-    private static let noWay: Set<CInt> = [
+    private static let noRouteErrors: Set<CInt> = [
         ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, EOPNOTSUPP, EAFNOSUPPORT,
     ]
 

@@ -106,7 +106,7 @@ package enum TunnelRoutes {
         var peers: [Peer] = []
         let answer: [NetlinkMessage]
         do {
-            answer = try socket.ask(
+            answer = try socket.query(
                 NetlinkRequest(Netlink.Kind.getNeighbour, dump: true, header: header), about: "forwarding of \(index)")
         } catch {
             // If the kernel does not report it, none can be known.

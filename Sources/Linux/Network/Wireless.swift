@@ -13,7 +13,7 @@ enum Wireless {
     static func names() -> [Int32: Name] {
         // Only a rule about a name depends on it, and does not match then.
         guard let socket = try? NetlinkSocket(Netlink.generic), let family = family("nl80211", by: socket),
-            let answer = try? socket.ask(
+            let answer = try? socket.query(
                 NetlinkRequest(family, dump: true, header: header(Command.getInterface)), about: "Wi-Fi")
         else { return [:] }
         var names: [Int32: Name] = [:]
@@ -28,7 +28,7 @@ enum Wireless {
     static func family(_ name: String, by socket: borrowing NetlinkSocket) -> UInt16? {
         var question = NetlinkRequest(control, header: header(Command.getFamily))
         question.add(2, Array(name.utf8) + [0])
-        guard let answer = try? socket.ask(question, about: name) else { return nil }
+        guard let answer = try? socket.query(question, about: name) else { return nil }
         return answer.lazy.compactMap { $0.attributes(after: headerSize).number(1, as: UInt16.self) }.first
     }
 

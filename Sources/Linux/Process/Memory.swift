@@ -11,16 +11,16 @@ package enum Memory {
     private static let quiet = Duration.seconds(10)
 
     private struct State {
-        var isStirred = false
+        var isPostponed = false
         var isWaiting = false
     }
 
     private static let state = Mutex(State())
 
     /// Records activity: a request, a transfer, a start. Cheap; at most one alarm is set, and none once all is quiet.
-    package static func stir() {
+    package static func scheduleTrim() {
         let isFirst = state.withLock { state in
-            state.isStirred = state.isWaiting
+            state.isPostponed = state.isWaiting
             defer { state.isWaiting = true }
             return !state.isWaiting
         }
@@ -31,8 +31,8 @@ package enum Memory {
 
     private static func check() {
         let isQuiet = state.withLock { state in
-            state.isWaiting = state.isStirred
-            state.isStirred = false
+            state.isWaiting = state.isPostponed
+            state.isPostponed = false
             return !state.isWaiting
         }
         if isQuiet { inBackground { sluice_give_back_memory() } } else { checkLater() }

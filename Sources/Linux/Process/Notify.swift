@@ -14,7 +14,7 @@ package struct Notify: Sendable {
     }
 
     /// Whether there is a socket.
-    package var isHeard: Bool { socket != nil }
+    package var isEnabled: Bool { socket != nil }
 
     /// Start-up is complete.
     package func ready(_ status: String) { send(["READY=1", "STATUS=\(line(status))"]) }

@@ -2,11 +2,11 @@ extension Program {
     /// Like ``answer(atMost:within:isStopped:)``, for a task: the program is killed when the task is cancelled.
     ///
     /// - Throws: ``Problem``; `CancellationError`.
-    package func awaitAnswer(atMost most: Int, within limit: Duration) async throws -> [UInt8] {
+    package func awaitOutput(atMost most: Int, within limit: Duration) async throws -> [UInt8] {
         let stop = StopFlag()
         do {
             return try await withTaskCancellationHandler {
-                try await blocking { try answer(atMost: most, within: limit, isStopped: { stop.isSet }) }
+                try await blocking { try collectOutput(atMost: most, within: limit, isStopped: { stop.isSet }) }
             } onCancel: {
                 stop.set()
             }

@@ -18,7 +18,7 @@ package struct Program: Sendable {
     package struct Result: Sendable {
         package var ending: Ending
         /// The end of its standard error, at most 4 KiB; invalid text is replaced.
-        package var complaint: String
+        package var errorOutput: String
     }
 
     /// The program and its arguments, as bytes. A program without a slash is looked up in `PATH`.
@@ -68,7 +68,7 @@ package struct Program: Sendable {
             within: limit, output: { printed.feed($0) { line($0, false) } },
             errors: { complained.feed($0) { line($0, true) } }, isStopped: isStopped)
         complained.finish { line($0, true) }
-        return Result(ending: ending, complaint: String(decoding: complained.last, as: UTF8.self))
+        return Result(ending: ending, errorOutput: String(decoding: complained.last, as: UTF8.self))
     }
 
     /// Why a program's answer cannot be used, as a text that follows its name.
@@ -83,7 +83,7 @@ package struct Program: Sendable {
     ///   - most: Maximum size of the output in bytes.
     ///   - limit: Time limit.
     ///   - isStopped: Called several times a second; when it returns true, the program is killed.
-    package func answer(
+    package func collectOutput(
         atMost most: Int, within limit: Duration, isStopped: () -> Bool = { false }
     ) throws(Problem) -> [UInt8] {
         guard words.first?.isEmpty == false else { throw Problem(description: "no program is named") }

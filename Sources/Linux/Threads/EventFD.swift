@@ -22,7 +22,7 @@ package final class EventFD: Sendable {
     ///   early.
     /// - Returns: Whether mounts changed since the last wait.
     @discardableResult
-    package func wait(orNewsOf inotify: Inotify?, mounts: MountEvents? = nil, longest: Duration?) -> Bool {
+    package func wait(orEventsOf inotify: Inotify?, mounts: MountEvents? = nil, longest: Duration?) -> Bool {
         let readable = pollfd(fd: inotify?.withNumber { $0 } ?? -1, events: Int16(POLLIN), revents: 0)
         let table = pollfd(fd: mounts?.withNumber { $0 } ?? -1, events: Int16(POLLPRI), revents: 0)
         return wait(or: [readable, table], longest: longest)[1].revents != 0

@@ -51,7 +51,7 @@ package final class SlowDisk: Sendable {
             pulse.count
         } onSilence: {
             pulse.end()
-            answer.give(.failure(Silent(patience: self.patience))) { self.out.wrappingAdd(1, ordering: .relaxed) }
+            answer.resolve(.failure(Silent(patience: self.patience))) { self.out.wrappingAdd(1, ordering: .relaxed) }
         }
         defer { watch.end() }
         return try await withTaskCancellationHandler {
@@ -62,12 +62,12 @@ package final class SlowDisk: Sendable {
                         try pulse.beat()
                         return try body(pulse)
                     }
-                    if answer.give(result) == .silent { self.out.wrappingSubtract(1, ordering: .relaxed) }
+                    if answer.resolve(result) == .silent { self.out.wrappingSubtract(1, ordering: .relaxed) }
                 }
             }
         } onCancel: {
             pulse.end()
-            _ = Alarms.shared.set(after: Self.grace) { answer.give(.failure(CancellationError())) }
+            _ = Alarms.shared.set(after: Self.grace) { answer.resolve(.failure(CancellationError())) }
         }
     }
 
@@ -133,7 +133,7 @@ package final class SlowDisk: Sendable {
         /// - Parameter onSilence: Called when the answer is ``Silent``, before the waiting task gets it.
         /// - Returns: The earlier answer, if there is one; then this answer is dropped.
         @discardableResult
-        func give(_ result: Result<R, any Error>, onSilence: (() -> Void)? = nil) -> Earlier {
+        func resolve(_ result: Result<R, any Error>, onSilence: (() -> Void)? = nil) -> Earlier {
             let (waiting, earlier): (CheckedContinuation<R, any Error>?, Earlier) = state.withLock { state in
                 switch state {
                 case .silent: return (nil, .silent)

@@ -4,7 +4,7 @@
 /// idle machine should sleep.
 package final class Workers<Piece>: Sendable {
     private struct State {
-        var waiting = Line<Piece>()
+        var waiting = FIFO<Piece>()
         /// Threads that wait for a piece.
         var idle = 0
         var threads = 0
@@ -64,12 +64,12 @@ package final class Workers<Piece>: Sendable {
         }
         guard needsThread else { return }
         do { try startThread(name) { self.work() } } catch {
-            while let orphan = takeForMissingThread() { run(orphan) }
+            while let orphan = dequeueForMissingThread() { run(orphan) }
         }
     }
 
     /// A piece for a caller that replaces a missing thread; `nil` when other threads will do the rest.
-    private func takeForMissingThread() -> Piece? {
+    private func dequeueForMissingThread() -> Piece? {
         state.withLock { state in
             let orphan = state.threads == 1 ? state.waiting.next() : nil
             if orphan == nil { state.threads -= 1 }
@@ -116,7 +116,7 @@ package final class Workers<Piece>: Sendable {
 }
 
 /// First in, first out.
-struct Line<Element> {
+struct FIFO<Element> {
     private var elements: [Element?] = []
     private var first = 0
 

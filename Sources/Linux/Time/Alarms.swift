@@ -46,7 +46,7 @@ package final class Alarms: Sendable {
             var count: UInt64 = 0
             // Returns when the timer has expired; an interrupted wait checks and waits again.
             _ = read(timer, &count, 8)
-            goOff()
+            fire()
         }
     }
 
@@ -77,7 +77,7 @@ package final class Alarms: Sendable {
         }
     }
 
-    private func goOff() {
+    private func fire() {
         let now = sluice_boot_time()
         let due = state.withLock { state in
             var due: [@Sendable () -> Void] = []
@@ -114,7 +114,7 @@ struct DeadlineHeap {
 
     mutating func add(_ number: UInt64, at deadline: Int64) {
         heap.append((deadline, number))
-        rise(from: heap.count - 1)
+        siftUp(from: heap.count - 1)
     }
 
     mutating func next(dueAt now: Int64) -> UInt64? {
@@ -126,15 +126,15 @@ struct DeadlineHeap {
     mutating func removeFirst() {
         guard let last = heap.popLast(), !heap.isEmpty else { return }
         heap[0] = last
-        sink(from: 0)
+        siftDown(from: 0)
     }
 
     mutating func keep(_ isWanted: (UInt64) -> Bool) {
         heap.removeAll { !isWanted($0.number) }
-        for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(from: index) }
+        for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(from: index) }
     }
 
-    private mutating func rise(from start: Int) {
+    private mutating func siftUp(from start: Int) {
         var index = start
         while index > 0, heap[index].at < heap[(index - 1) / 2].at {
             heap.swapAt(index, (index - 1) / 2)
@@ -142,7 +142,7 @@ struct DeadlineHeap {
         }
     }
 
-    private mutating func sink(from start: Int) {
+    private mutating func siftDown(from start: Int) {
         var index = start
         while true {
             var least = index

@@ -13,7 +13,7 @@ package final class FileEvents: Sendable {
             var paths: Set<FilePath> = []
             var isNew = false
             var isOver = false
-            var unheard: [FilePath: String] = [:]
+            var unwatched: [FilePath: String] = [:]
         }
 
         let signal: EventFD
@@ -27,7 +27,7 @@ package final class FileEvents: Sendable {
         }
     }
 
-    private let wish: WatchedPath
+    private let watchedPath: WatchedPath
 
     /// - Parameters:
     ///   - limit: The most watches to take; one more is refused as if the kernel's own limit were reached.
@@ -35,7 +35,7 @@ package final class FileEvents: Sendable {
     ///     have to be checked again. It must not wait.
     package init(limit: Int = .max, _ tell: @escaping @Sendable () -> Void) throws(SystemError) {
         let wish = try WatchedPath()
-        self.wish = wish
+        self.watchedPath = wish
         try startThread("file-events") {
             let listener = PathListener(limit: limit)
             while true {
@@ -46,14 +46,14 @@ package final class FileEvents: Sendable {
                 if isOver { return }
                 if let paths { listener.paths = paths }
                 if paths != nil || listener.hasEvents || listener.mountsChanged {
-                    let before = (listener.awaited, wish.state.withLock { $0.unheard })
+                    let before = (listener.watchedNames, wish.state.withLock { $0.unwatched })
                     // Most mount changes are not about these paths: then the same folders are watched as before.
-                    let isTold = paths != nil || listener.hasEvents
-                    let unheard = listener.watch()
-                    wish.state.withLock { $0.unheard = unheard }
-                    if isTold || before != (listener.awaited, unheard) { tell() }
+                    let isChanged = paths != nil || listener.hasEvents
+                    let unwatched = listener.watch()
+                    wish.state.withLock { $0.unwatched = unwatched }
+                    if isChanged || before != (listener.watchedNames, unwatched) { tell() }
                 }
-                listener.handle(wish.signal.wait(or: listener.waited, longest: nil).prefix(2))
+                listener.handle(wish.signal.wait(or: listener.pollDescriptors, longest: nil).prefix(2))
             }
         }
     }
@@ -61,12 +61,12 @@ package final class FileEvents: Sendable {
     deinit { stop() }
 
     /// Replaces the watched paths. They must be absolute, without `..`.
-    package func watch(_ paths: Set<FilePath>) { wish.change { ($0.paths, $0.isNew) = (paths, true) } }
+    package func watch(_ paths: Set<FilePath>) { watchedPath.change { ($0.paths, $0.isNew) = (paths, true) } }
 
     /// The paths without events, each with the reason: a file system that reports no events or may not answer, a limit,
     /// missing rights.
-    package var unheard: [FilePath: String] { wish.state.withLock { $0.unheard } }
+    package var unwatched: [FilePath: String] { watchedPath.state.withLock { $0.unwatched } }
 
     /// Ends the thread. A running call is completed.
-    package func stop() { wish.change { $0.isOver = true } }
+    package func stop() { watchedPath.change { $0.isOver = true } }
 }

@@ -55,7 +55,7 @@ package final class FolderGate {
     }
 
     private static func isOn(_ place: FilePath, _ point: MountPoint) throws(SystemError) -> Bool {
-        try point.holds(OpenFolder(following: place))
+        try point.contains(OpenFolder(following: place))
     }
 
     private func mount(
@@ -65,7 +65,7 @@ package final class FolderGate {
         guard let point = requirement.mount ?? expected, point != "/" else { return nil }
         let mount = points[point] ?? MountPoint(point)
         points[point] = mount
-        if try mount.holds(folder) { return nil }
+        if try mount.contains(folder) { return nil }
         return "nothing is mounted at \(point.display) "
             + (expected == nil
                 ? "(require.mount)"

@@ -7,7 +7,7 @@ internal import Glibc
 ///
 /// A status call mostly waits for memory or for a disk, and two of them can wait at the same time.
 package struct FolderStatusReader {
-    private let line = StatusBatchQueue()
+    private let queue = StatusBatchQueue()
     /// Full pieces, in the order in which they were filled; ``StatusBatchQueue`` refers to them.
     private var full: [StatusBatch] = []
     private var last = StatusBatch()
@@ -30,7 +30,7 @@ package struct FolderStatusReader {
     private mutating func handOver(_ stream: FolderStream) {
         last.folder = stream.number
         full.append(last)
-        line.add(last)
+        queue.add(last)
         last = spare.popLast() ?? StatusBatch()
     }
 
@@ -43,14 +43,14 @@ package struct FolderStatusReader {
         _ body: (_ name: UnsafeBufferPointer<UInt8>, _ tag: Int, _ status: Result<FileStatus?, SystemError>) -> Void
     ) {
         for piece in full {
-            line.finish(piece)
-            piece.tell(in: stream, body)
+            queue.finish(piece)
+            piece.reportStatuses(in: stream, body)
             spare.append(piece)
         }
         full.removeAll(keepingCapacity: true)
         last.folder = stream.number
         last.read()
-        last.tell(in: stream, body)
+        last.reportStatuses(in: stream, body)
     }
 }
 
@@ -108,7 +108,7 @@ private final class StatusBatch: @unchecked Sendable {
     }
 
     /// Reports the status of each name and forgets the names.
-    func tell(
+    func reportStatuses(
         in stream: FolderStream,
         _ body: (_ name: UnsafeBufferPointer<UInt8>, _ tag: Int, _ status: Result<FileStatus?, SystemError>) -> Void
     ) {

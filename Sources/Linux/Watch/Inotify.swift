@@ -42,7 +42,7 @@ package final class Inotify {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: 64 << 10, alignment: MemoryLayout<inotify_event>.alignment)
     private let limit: Int
-    private var taken = 0
+    private var watchCount = 0
 
     /// - Parameter limit: The most watches to take; one more is refused as if the kernel's own limit were reached.
     /// - Throws: `EMFILE` when the user has too many instances (`fs.inotify.max_user_instances`).
@@ -70,7 +70,9 @@ package final class Inotify {
     package func watch(
         _ folder: borrowing FolderStream, named path: FilePath, for kinds: Kind = [.names, .closeWrite]
     ) throws(SystemError) -> Int32 {
-        guard taken < limit else { throw SystemError(call: "inotify_add_watch", subject: path.display, code: ENOSPC) }
+        guard watchCount < limit else {
+            throw SystemError(call: "inotify_add_watch", subject: path.display, code: ENOSPC)
+        }
         let mask = kinds.rawValue | UInt32(IN_ONLYDIR)
         // By the open folder and not by its path: a name that changes between the two calls cannot separate them.
         let link = FilePath("/proc/self/fd/\(folder.number)")
@@ -89,8 +91,8 @@ package final class Inotify {
     }
 
     /// The caller counts its watches, since only it knows which numbers it had before.
-    package func began() { taken += 1 }
-    package func ended() { taken -= 1 }
+    package func countWatch() { watchCount += 1 }
+    package func uncountWatch() { watchCount -= 1 }
 
     /// Reads once and passes on the events, in order.
     ///

@@ -16,7 +16,7 @@ final class PathListener {
     /// Where the table cannot be read, no mount can be noticed.
     private let mounts = try? MountEvents()
     /// The relevant names in each watched folder.
-    private(set) var awaited: [Int32: Set<FilePath>] = [:]
+    private(set) var watchedNames: [Int32: Set<FilePath>] = [:]
 
     init(limit: Int = .max) { self.limit = limit }
 
@@ -26,20 +26,20 @@ final class PathListener {
     func watch() -> [FilePath: String] {
         (hasEvents, mountsChanged) = (false, false)
         if paths.isEmpty {
-            (inotify, awaited) = (nil, [:])
+            (inotify, watchedNames) = (nil, [:])
             return [:]
         }
         do {
             let inotify = try self.inotify ?? Inotify(limit: limit)
             self.inotify = inotify
-            let before = Set(awaited.keys)
-            awaited = [:]
+            let before = Set(watchedNames.keys)
+            watchedNames = [:]
             let table = MountTable()
             var unheard: [FilePath: String] = [:]
             for path in paths { unheard[path] = watch(path, inotify, before, table) }
-            for watch in before where awaited[watch] == nil {
+            for watch in before where watchedNames[watch] == nil {
                 inotify.unwatch(watch)
-                inotify.ended()
+                inotify.uncountWatch()
             }
             return unheard
         } catch {
@@ -63,8 +63,8 @@ final class PathListener {
                     trouble = "the file system of \(folder.display) does not report changes"
                 }
                 let watch = try inotify.watch(stream, named: folder, for: .names)
-                if awaited[watch] == nil, !before.contains(watch) { inotify.began() }
-                awaited[watch, default: []].insert(name)
+                if watchedNames[watch] == nil, !before.contains(watch) { inotify.countWatch() }
+                watchedNames[watch, default: []].insert(name)
             } catch {
                 // When the missing name appears, the folder above reports it.
                 if error.isMissing { break }
@@ -76,7 +76,7 @@ final class PathListener {
     }
 
     /// Descriptors for poll(2).
-    var waited: [pollfd] {
+    var pollDescriptors: [pollfd] {
         [
             pollfd(fd: inotify?.withNumber { $0 } ?? -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: paths.isEmpty ? -1 : mounts?.withNumber { $0 } ?? -1, events: Int16(POLLPRI), revents: 0),
@@ -90,16 +90,16 @@ final class PathListener {
         if ready.last.map({ $0.revents != 0 }) == true { mountsChanged = true }
         guard let inotify, ready.first.map({ $0.revents != 0 }) == true else { return }
         do {
-            while try inotify.read({ if self.matters($0) { self.hasEvents = true } }) {}
+            while try inotify.read({ if self.isRelevant($0) { self.hasEvents = true } }) {}
         } catch {
             // For every kind of event, a check finds the present state.
             hasEvents = true
         }
     }
 
-    private func matters(_ event: Inotify.Event) -> Bool {
+    private func isRelevant(_ event: Inotify.Event) -> Bool {
         if event.kind.contains(.overflow) { return true }
-        guard let names = awaited[event.watch] else { return false }
+        guard let names = watchedNames[event.watch] else { return false }
         // An event without a name is about the folder itself.
         return event.name.isEmpty || names.contains(event.name)
     }

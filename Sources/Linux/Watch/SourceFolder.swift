@@ -28,13 +28,13 @@ package final class SourceFolder: Sendable {
     }
 
     private let state: Mutex<State>
-    private let tell: @Sendable (SourceFolders.Change) -> Void
+    private let onChange: @Sendable (SourceFolders.Change) -> Void
 
     fileprivate init(
         _ path: FilePath, _ remembered: FolderIdentity?, tell: @escaping @Sendable (SourceFolders.Change) -> Void
     ) {
         self.path = path
-        self.tell = tell
+        self.onChange = tell
         state = Mutex(State(remembered: remembered))
     }
 
@@ -73,7 +73,7 @@ package final class SourceFolder: Sendable {
             state.seen = seen
             return change
         }
-        if let change { tell(change) }
+        if let change { onChange(change) }
         return top.intoFolder()
     }
 
@@ -95,7 +95,7 @@ package final class SourceFolder: Sendable {
     private func isExempt(_ folder: borrowing OpenFolder) -> Bool {
         if FileSystemKind.hasNoOwners(folder) { return true }
         guard let real = folder.realPath else { return false }
-        return RemovableDisk().holds(real)
+        return RemovableDisk().contains(real)
     }
 
     fileprivate func set(name: String, hasRequirement: Bool) {
@@ -124,7 +124,7 @@ package final class SourceFolders: Sendable {
     }
 
     private let folders: Mutex<[FilePath: SourceFolder]>
-    private let tell: @Sendable (Change) -> Void
+    private let onChange: @Sendable (Change) -> Void
 
     /// - Parameters:
     ///   - remembered: The directories that earlier runs knew.
@@ -132,7 +132,7 @@ package final class SourceFolders: Sendable {
     package init(
         remembered: [FilePath: FolderIdentity] = [:], tell: @escaping @Sendable (Change) -> Void = { _ in }
     ) {
-        self.tell = tell
+        self.onChange = tell
         folders = Mutex(
             Dictionary(uniqueKeysWithValues: remembered.map { ($0.key, SourceFolder($0.key, $0.value, tell: tell)) }))
     }
@@ -141,7 +141,7 @@ package final class SourceFolders: Sendable {
     package subscript(path: FilePath) -> SourceFolder {
         folders.withLock { folders in
             if let folder = folders[path] { return folder }
-            let folder = SourceFolder(path, nil, tell: tell)
+            let folder = SourceFolder(path, nil, tell: onChange)
             folders[path] = folder
             return folder
         }
@@ -153,7 +153,7 @@ package final class SourceFolders: Sendable {
 
     /// Sets which of them have a requirement that checks for the right disk.
     package func apply(_ rules: [WatchRule]) {
-        let required = Set(rules.filter(\.requirement.tellsDisk).map(\.path))
+        let required = Set(rules.filter(\.requirement.identifiesDisk).map(\.path))
         // Of several folders with one path the first gives its name.
         for rule in rules.reversed() {
             self[rule.path].set(name: rule.name, hasRequirement: required.contains(rule.path))

@@ -61,7 +61,7 @@ extension Verb {
                     let reply = try await client.add(request)
                     let file = try? FileStatus(at: FilePath(bytes: bytes(hexadecimal: request.path) ?? []))
                     if file?.isDirectory == true {
-                        if try !told(reply, of: path, call), status == .ok { status = .conflict }
+                        if try !printAdded(reply, of: path, call), status == .ok { status = .conflict }
                     } else {
                         try report("added", reply, call)
                     }
@@ -130,7 +130,7 @@ extension ControlError {
 /// Prints the result for a folder: numbers, since there may be very many files.
 ///
 /// - Returns: Whether anything was added.
-private func told(_ reply: UploadsReply, of path: FilePath, _ call: Invocation) throws -> Bool {
+private func printAdded(_ reply: UploadsReply, of path: FilePath, _ call: Invocation) throws -> Bool {
     if call.json {
         try call.printJSON(reply)
     } else {

@@ -44,7 +44,7 @@ extension Verb {
         let whom =
             request.folder.map { "folder \(printable($0))" }
             ?? request.ids.map { printable($0) }.joined(separator: ", ")
-        return try tell(
+        return try printOverrides(
             try await call.withClient { try await $0.allow(request) }, call,
             nothing: "there is no such exemption for \(whom)")
     }
@@ -78,7 +78,7 @@ extension Verb {
             guard let duration else { throw Arguments.usage("name a length of time, like --for 2h", .limit) }
             request = LimitRequest(rate: rate, duration: duration)
         }
-        return try tell(
+        return try printOverrides(
             try await call.withClient { try await $0.limit(request) }, call,
             nothing: "`sluice limit` has set no limit; the limits of the configuration stay as they are")
     }
@@ -93,7 +93,7 @@ private func seconds(_ arguments: Arguments, _ verb: Verb) throws -> Int64? {
 }
 
 /// - Parameter nothing: The message when there was no exception to remove.
-private func tell(_ reply: OverridesReply, _ call: Invocation, nothing: String) throws -> ExitCode {
+private func printOverrides(_ reply: OverridesReply, _ call: Invocation, nothing: String) throws -> ExitCode {
     if call.json {
         try call.printJSON(reply)
         return .ok

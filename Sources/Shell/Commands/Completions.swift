@@ -50,7 +50,7 @@ func candidates(_ question: [String], _ call: Invocation, within limit: Duration
     await withTaskGroup(of: [String]?.self) { group in
         group.addTask {
             // Any error is dropped: the person who pressed a key did not ask for it.
-            if let asked = try? await askDaemon(question, call) { return asked }
+            if let asked = try? await queryDaemon(question, call) { return asked }
             return (try? await readNames(question[0], call)) ?? []
         }
         group.addTask {
@@ -63,7 +63,7 @@ func candidates(_ question: [String], _ call: Invocation, within limit: Duration
     }
 }
 
-private func askDaemon(_ question: [String], _ call: Invocation) async throws -> [String] {
+private func queryDaemon(_ question: [String], _ call: Invocation) async throws -> [String] {
     try await call.withClient { client in
         switch question[0] {
         case "folders": return try await client.status().folders.map(\.name)

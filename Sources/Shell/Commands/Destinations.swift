@@ -35,7 +35,7 @@ extension Verb {
         try call.console.line("\(type.name): \(type.summary)")
         for (title, rows) in [
             ("Presets", type.presets.map { ($0.name, $0.summary) }),
-            ("Keys", type.keys.flatMap(\.flat).map { ($0.name, $0.told) }),
+            ("Keys", type.keys.flatMap(\.flat).map { ($0.name, $0.summaryText) }),
         ] where !rows.isEmpty {
             try call.console.line("")
             try call.console.line(call.console.styled("\(title):", .bold))
@@ -90,5 +90,5 @@ extension SettingKey {
         }
     }
 
-    fileprivate var told: String { "\(summary) (\(takes)\(isRequired ? "; required" : ""))" }
+    fileprivate var summaryText: String { "\(summary) (\(takes)\(isRequired ? "; required" : ""))" }
 }

@@ -26,7 +26,7 @@ extension Verb {
                 .notFound, "no hook is called `\(printable(name))`",
                 remedy: names.isEmpty ? "There is none under `hooks`." : "There are: \(names.joined(separator: ", ")).")
         }
-        let trial = try await told(hook, settings, call)
+        let trial = try await runTrial(hook, settings, call)
         if call.json {
             try call.printJSON(trial)
         } else {
@@ -39,7 +39,7 @@ extension Verb {
 }
 
 /// Runs the trial in the daemon, or here when no daemon runs.
-private func told(_ hook: Hook, _ settings: Settings, _ call: Invocation) async throws -> HookTrial {
+private func runTrial(_ hook: Hook, _ settings: Settings, _ call: Invocation) async throws -> HookTrial {
     do { return try await call.withClient { try await $0.tryHook(hook.name) } } catch let error as ControlError {
         guard case .notRunning = error, !call.arguments.has("socket") else { throw error }
     } catch let refusal as Refusal where refusal.code == .notFound {

@@ -62,7 +62,7 @@ extension Verb {
                 "fewer connections than usual: this process may have few open files",
                 ["connections": "\(limits.connections)", "open_files": "\(openFiles)"])
         }
-        Memory.stir()
+        Memory.scheduleTrim()
         // The program that reads the output may have closed it; that is no reason to stop.
         try? call.console.line("listening on http://\(host):\(receiver.port)/files/")
         await untilStopped(call, log)

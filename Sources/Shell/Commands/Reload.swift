@@ -19,7 +19,7 @@ extension Verb {
             ("sluice reload --json", "For a script: `applied`, `changes`, `errors`, `warnings`."),
         ]
     ) { call in
-        try await asking(call) { client in
+        try await withReloadErrors(call) { client in
             let view = try await client.reload()
             if call.json {
                 try call.printJSON(view)
@@ -40,7 +40,9 @@ extension Verb {
 }
 
 /// Without `--socket` the file itself names the socket, so a file with a mistake may fail before the daemon is asked.
-private func asking(_ call: Invocation, _ body: (ControlClient) async throws -> ExitCode) async throws -> ExitCode {
+private func withReloadErrors(_ call: Invocation, _ body: (ControlClient) async throws -> ExitCode) async throws
+    -> ExitCode
+{
     do { return try await call.withClient(body) } catch var error as CommandError where error.status == .config {
         error.remedy = "Nothing was reloaded: the old configuration stays in force."
         throw error

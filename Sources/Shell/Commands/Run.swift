@@ -67,7 +67,7 @@ extension Verb {
             log.warning("this run cannot open its control socket", ["reason": "\(error)"])
             server = nil
         }
-        Memory.stir()
+        Memory.scheduleTrim()
         if once == nil { notify.ready("watching \(loaded.settings.folders.count) folders") }
         let left: OnceView?
         do {
@@ -184,7 +184,7 @@ private func serve(
             }
         }
     }
-    let telling = notify.isHeard ? Task { await tell(daemon, notify) } : nil
+    let telling = notify.isEnabled ? Task { await updateStatusLine(daemon, notify) } : nil
     defer {
         listening.cancel()
         reloading.cancel()
@@ -210,7 +210,7 @@ func leaveInTime(_ signals: Signals, within limit: Duration, _ status: ExitCode,
 }
 
 /// Keeps the line in `systemctl status` current: after an event, at most every 2 s. While idle, it does not wake.
-private func tell(_ daemon: Daemon, _ notify: Notify) async {
+private func updateStatusLine(_ daemon: Daemon, _ notify: Notify) async {
     // If the stream fails or ends, the last line stays, which is no reason to stop working.
     guard let events = try? await daemon.events(since: nil) else { return }
     let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -247,12 +247,12 @@ func startError(_ error: any Error, _ settings: Settings? = nil) -> any Error {
     case let locked as StateLocked: return CommandError(.notNow, "\(locked)")
     case let state as StateUnusable:
         return CommandError(
-            state.error.isPassing ? .failed : .config, redacted(printable("\(state)")), remedy: state.remedy)
+            state.error.isTransient ? .failed : .config, redacted(printable("\(state)")), remedy: state.remedy)
     case let error as SystemError:
         let isForAPerson =
             error.isDenied || error.isReadOnly || error.isMissing || error.code == ENAMETOOLONG || error.code == EINVAL
         return CommandError(isForAPerson ? .config : .failed, "\(error)", remedy: startRemedy(error, settings))
-    case let error as StoreError where error.isPassing:
+    case let error as StoreError where error.isTransient:
         return CommandError(
             .failed, redacted(printable("\(error)")), remedy: "The cause may be temporary: try again later.")
     default: return CommandError(.config, redacted(printable("\(error)")))

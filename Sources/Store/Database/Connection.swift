@@ -13,7 +13,7 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     var systemCode: Int32 = 0
 
     /// Whether the kernel reported that there is no space.
-    var isOfRoom: Bool { SystemError(call: "", subject: "", code: systemCode).isFull }
+    var isKernelOutOfSpace: Bool { SystemError(call: "", subject: "", code: systemCode).isFull }
 
     /// The low byte groups the extended codes.
     package var isFull: Bool { code & 0xFF == SQLITE_FULL }
@@ -26,7 +26,7 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the cause (the disk or another process) may go away after a while.
-    package var isPassing: Bool { isFull || [SQLITE_BUSY, SQLITE_NOMEM, SQLITE_IOERR].contains(code & 0xFF) }
+    package var isTransient: Bool { isFull || [SQLITE_BUSY, SQLITE_NOMEM, SQLITE_IOERR].contains(code & 0xFF) }
 
     /// The file or its folder cannot be written.
     package var isReadOnly: Bool { [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(code & 0xFF) }
@@ -218,7 +218,7 @@ final class Connection {
         let reason = code & 0xFF == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0
         if reason != 0 { message += ": " + SystemError(call: "", subject: "", code: reason).reason }
         let error = StoreError(code: code, message: message, sql: sql, systemCode: reason)
-        if error.isCorrupt { damage?.found(error) }
+        if error.isCorrupt { damage?.report(error) }
         throw error
     }
 }

@@ -13,7 +13,7 @@ package final class Damage: Sendable {
     }
     private let state = Mutex(State())
 
-    func found(_ error: StoreError) {
+    func report(_ error: StoreError) {
         let waiting = state.withLock { state in
             if state.first == nil { state.first = error }
             defer { state.waiting = [:] }

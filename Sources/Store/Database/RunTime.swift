@@ -14,7 +14,7 @@ final class RunTime: Sendable {
 
     var now: Int64 { atZero.load(ordering: .relaxed) + Self.milliseconds(clocks.monotonic()) }
     /// Whether more than a minute of it is in memory only.
-    var isToBeStored: Bool { now - stored.load(ordering: .relaxed) >= 60_000 }
+    var shouldStore: Bool { now - stored.load(ordering: .relaxed) >= 60_000 }
 
     /// Continues the time of earlier runs.
     func begin(after earlier: Int64, at start: MonotonicTime) {

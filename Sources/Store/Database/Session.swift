@@ -40,7 +40,7 @@ final class Session {
     }
 
     /// See ``RunTime/now``.
-    var ran: Int64 { runTime.now }
+    var currentRunTime: Int64 { runTime.now }
 
     /// The next id, in time order even when the clock steps back.
     func newUploadID() -> String {

@@ -65,14 +65,14 @@ extension Store {
     /// Whether these versions are known already: recorded, done, or there before the folder was watched.
     ///
     /// Renews the tombstones of known ones, at most once a week each, so that a scan over known files writes nothing.
-    package func known(_ identities: Identities) async throws -> [Bool] {
-        let (answers, old) = try read { tx in try tx.tombstones.known(identities) }
+    package func areKnown(_ identities: Identities) async throws -> [Bool] {
+        let (answers, old) = try read { tx in try tx.tombstones.areKnown(identities) }
         if !old.isEmpty { try await write { tx in try tx.tombstones.renew(old.map { identities[$0] }) } }
         return answers
     }
 
-    package func known(_ identities: [StoredIdentity]) async throws -> [Bool] {
-        try await known(Identities(identities))
+    package func areKnown(_ identities: [StoredIdentity]) async throws -> [Bool] {
+        try await areKnown(Identities(identities))
     }
 
     /// The time for which the release of an asset has waited for it to stay the same, in ms. Its clock counts only
@@ -82,15 +82,15 @@ extension Store {
     /// - Parameters:
     ///   - verified: ``ran`` at the time when the last of its uploads was verified.
     ///   - boot: ``Linux/Machine/boot``.
-    package func waited(_ asset: Int64, since verified: Int64, boot: String) async throws -> Int64 {
-        let waited = try read { tx in try tx.releases.waited(asset, since: verified, boot: boot) }
+    package func waitedTime(_ asset: Int64, since verified: Int64, boot: String) async throws -> Int64 {
+        let waited = try read { tx in try tx.releases.waitedTime(asset, since: verified, boot: boot) }
         if let waited { return waited }
         try await write { tx in try tx.releases.beginWait(asset, since: verified, boot: boot) }
         return 0
     }
 
     /// Puts kept sources on the release's list again.
-    package func judgeAgain(_ assets: [Int64]) async throws {
+    package func requeueKept(_ assets: [Int64]) async throws {
         for start in stride(from: 0, to: assets.count, by: 200) {
             let piece = assets[start..<min(start + 200, assets.count)]
             try await write { tx in for asset in piece { try tx.releases.queueAgain(asset) } }
@@ -99,7 +99,7 @@ extension Store {
 
     /// Forgets receptions of an earlier run, whose files were swept.
     package func forgetReceptions() async throws {
-        guard try read({ tx in try tx.receptions.areThereAny() }) else { return }
+        guard try read({ tx in try tx.receptions.hasRows() }) else { return }
         try await write { tx in try tx.receptions.endAll() }
     }
 
@@ -109,7 +109,7 @@ extension Store {
     /// nothing.
     ///
     /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
-    package func name(_ remoteID: String, at url: String? = nil, for id: String) async throws {
+    package func recordRemoteName(_ remoteID: String, at url: String? = nil, for id: String) async throws {
         let isStored = try read { tx in try tx.remoteNames.isStored(remoteID, at: url, of: id) }
         if isStored { return }
         try await writeHeld { tx in try tx.remoteNames.set(remoteID, at: url, of: id) }
@@ -138,7 +138,7 @@ extension Store {
         after time: Duration, from after: (ran: Int64, id: String)?, keepingSourcesOf folders: Set<String> = [],
         most: Int
     ) async throws -> (last: (ran: Int64, id: String)?, next: Duration?) {
-        let limit = ran - time.inMilliseconds
+        let limit = currentRunTime - time.inMilliseconds
         let found = try read { tx in try tx.retention.removed(after: after, most: most) }
         let old = found.filter { $0.ran <= limit }
         if !old.isEmpty {

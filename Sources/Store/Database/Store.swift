@@ -33,9 +33,9 @@ package actor Store {
     private var wasFull = false
     /// With less free space on its disk, the log is emptied before each change, so that it stays small. An empty log
     /// needs no space to be emptied; a log that has taken the last space of a disk could never be emptied.
-    package static let scarceRoom: Int64 = 16 << 20
+    package static let scarceSpace: Int64 = 16 << 20
     /// Free space that is required after the disk was full: room for a batch of files, and not just for one change.
-    package static let neededRoom: Int64 = 1 << 20
+    package static let neededSpace: Int64 = 1 << 20
     /// The size that one of its files reaches at work: the log between two checkpoints, and some ten thousand uploads.
     package static let neededFileSize: UInt64 = 64 << 20
     private var listeners: [Int: @Sendable () -> Void] = [:]
@@ -165,7 +165,7 @@ package actor Store {
         runTime.begin(after: earlier, at: session.openedAt)
         if hasLeftSteps { try await awaitQuietLinks() }
         try begin()
-        try piece { tx in
+        try withSavepoint { tx in
             try tx.waits.endAll()
             try tx.attempts.endAllOfEarlierRuns()
             try tx.leftSteps.close()
@@ -201,7 +201,7 @@ package actor Store {
             // Runs after the pieces of work that are queued on this actor by now: they join this transaction.
             Task { self.commit() }
         }
-        let result = try piece(body)
+        let result = try withSavepoint(body)
         try await withCheckedThrowingContinuation { waiting.append($0) }
         return result
     }
@@ -218,34 +218,34 @@ package actor Store {
         // A failed rollback has left the last transaction open.
         if !writer.isIdle { try writer.execute("ROLLBACK") }
         do {
-            try makeRoom()
+            try emptyLogIfScarce()
             try writer.execute("BEGIN IMMEDIATE")
         } catch {
             wasFull = wasFull || error.isFull
             throw error
         }
         isOpen = true
-        if runTime.isToBeStored { try WriteTransaction(connection: writer, session: session).settings.storeRunTime() }
+        if runTime.shouldStore { try WriteTransaction(connection: writer, session: session).settings.storeRunTime() }
     }
 
     /// The total time that daemons have run over this state, this run included, in ms. See ``RunTime``.
-    package nonisolated var ran: Int64 { runTime.now }
+    package nonisolated var currentRunTime: Int64 { runTime.now }
 
     /// When space is scarce, moves the contents of the log into the database, while that still fits.
-    private func makeRoom() throws(StoreError) {
+    private func emptyLogIfScarce() throws(StoreError) {
         // If a file system does not report its free space, writes continue until one is refused.
-        guard let free = try? Space(at: folder).free, free < Self.scarceRoom else { return }
-        if wasFull, free < Self.neededRoom { throw .full(sql: "begin") }
+        guard let free = try? Space(at: folder).free, free < Self.scarceSpace else { return }
+        if wasFull, free < Self.neededSpace { throw .full(sql: "begin") }
         try writer.execute("PRAGMA wal_checkpoint(RESTART)")
     }
 
     /// Writes a little, to find out whether the state can be written. Durable when it returns.
-    package func prove() async throws {
+    package func testWrite() async throws {
         try await write { tx in try tx.settings.set("proved", "\(tx.clocks.wall().milliseconds)") }
     }
 
     /// One piece of work in the open transaction: all of it, or nothing of it.
-    private func piece<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
+    private func withSavepoint<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
         let before = (session.outcomes.pending, session.changes)
         do {
             try writer.execute("SAVEPOINT piece")
@@ -275,7 +275,7 @@ package actor Store {
         }
         isOpen = false
         wasFull = false
-        session.outcomes.settle()
+        session.outcomes.commit()
         let changes = session.changes
         session.changes = []
         if !changes.isEmpty { onChange(changes) }
@@ -352,5 +352,5 @@ package actor Store {
     package func endingCounts() -> [EndingCount] { Array(session.outcomes.sums.values) }
 
     /// Bytes that the links have sent and received so far; `nil` where they are not known.
-    package nonisolated func linksNow() -> LinkBytes? { linkBytes(.now) }
+    package nonisolated func currentLinkBytes() -> LinkBytes? { linkBytes(.now) }
 }

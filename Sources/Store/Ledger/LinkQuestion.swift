@@ -12,7 +12,7 @@ package enum LinkQuestion: Sendable {
     package static let unanswered: @Sendable (LinkQuestion) -> LinkBytes? = { _ in nil }
 
     /// Reads the kernel's counters.
-    package static func askKernel(_ clocks: any Clocks) -> @Sendable (LinkQuestion) -> LinkBytes? {
+    package static func kernelReader(_ clocks: any Clocks) -> @Sendable (LinkQuestion) -> LinkBytes? {
         { question in
             if question == .whenQuiet, LinkBytes.isStillSending { return nil }
             return LinkBytes(at: clocks.monotonic())

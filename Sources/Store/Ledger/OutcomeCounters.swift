@@ -40,7 +40,7 @@ struct OutcomeCounters {
     }
 
     /// Counts the pending endings, since they are committed.
-    mutating func settle() {
+    mutating func commit() {
         for one in pending {
             var sum =
                 sums[one.key] ?? EndingCount(destination: one.key.destination, end: one.key.end, lastAt: one.at)

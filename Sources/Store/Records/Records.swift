@@ -311,7 +311,7 @@ package enum AttemptOutcome: Sendable, Hashable {
     /// - Parameter isFault: Whether something failed; `false` where it is only too early.
     case held(Failure, until: MonotonicTime, knowing: [Companion]? = nil, isFault: Bool = true)
     /// This upload waits until then and tries again. Uses an attempt.
-    case again(Failure, until: MonotonicTime)
+    case retry(Failure, until: MonotonicTime)
     case refused(Failure)
     /// The staged copy differs from the record.
     case copyLost(Failure)

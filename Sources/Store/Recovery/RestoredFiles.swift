@@ -29,7 +29,7 @@ package struct Restored: Sendable {
     package struct Upload: Sendable {
         /// Its former id, if that is known.
         package var id: String?
-        package var standing: Knowledge
+        package var knowledge: Knowledge
         /// Its progress, as the old database has it.
         package var checkpoint: Checkpoint?
         package var generation = 1
@@ -37,7 +37,7 @@ package struct Restored: Sendable {
 
         package init(id: String?, standing: Knowledge) {
             self.id = id
-            self.standing = standing
+            self.knowledge = standing
         }
     }
 
@@ -83,7 +83,7 @@ extension RestoredFiles where Access == Writing {
 
     private func restore(_ file: Restored) throws -> Int64 {
         let asset = try tx.assets.insert(file.arrival, numbered: file.copy)
-        let isToSend = file.uploads.contains { $0.standing == .toSend }
+        let isToSend = file.uploads.contains { $0.knowledge == .toSend }
         // Without a copy it is staged when one of its uploads must be sent; otherwise nothing is necessary.
         let state: AssetState = file.copy != nil ? .staged : isToSend ? .arrived : .dropped
         try tx.connection.run(
@@ -109,13 +109,13 @@ extension RestoredFiles where Access == Writing {
     private func restore(
         _ order: NewAsset.Order, _ known: Restored.Upload, of asset: Int64, _ file: Restored
     ) throws {
-        let (old, standing) = (known.id, known.standing)
+        let (old, knowledge) = (known.id, known.knowledge)
         var order = order
         if let key = order.key, try isTaken(key, order.destination) { order.key = nil }
         let isFree = try old.map { try tx.uploads.find($0) == nil } ?? false
         let id = try tx.uploads.insert(order, of: asset, file.arrival, numbered: isFree ? old : nil)
         let (state, over): (UploadState, Bool) =
-            switch standing {
+            switch knowledge {
             case .toSend: (file.copy == nil ? .staging : .queued, false)
             case .done: (.completed, true)
             case .undecided: (.failed, true)
@@ -132,7 +132,7 @@ extension RestoredFiles where Access == Writing {
                 [.text(id), .text(try StoredJSON.encode(checkpoint.fields))])
         }
         guard over, let upload = try tx.uploads.find(id) else { return }
-        switch standing {
+        switch knowledge {
         case .toSend: break
         case .done(let remote):
             try tx.connection.run(

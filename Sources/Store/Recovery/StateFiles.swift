@@ -71,7 +71,7 @@ package enum StateFiles {
         } catch let error as StateUnusable {
             return error.error.message
         } catch let error as StoreError {
-            if error.isPassing && error.code & 0xFF != SQLITE_IOERR {
+            if error.isTransient && error.code & 0xFF != SQLITE_IOERR {
                 throw StateUnusable(database: path, error: error)
             }
             return error.message
@@ -79,7 +79,7 @@ package enum StateFiles {
     }
 
     /// Whether the log of the database in `folder` exists with all its frames: no committed data is missing.
-    package static func hasWholeLog(in folder: FilePath) throws -> Bool {
+    package static func hasCompleteLog(in folder: FilePath) throws -> Bool {
         let log = files(of: database, in: folder)[1]
         guard let size = try FileStatus.ifPresent(at: log)?.size, size > 0 else { return false }
         return try WriteAheadLog.problem(of: log) == nil

@@ -17,7 +17,7 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
     }
 
     /// Whether the only cause is missing space on its disk.
-    package var isForRoom: Bool { error.isForRoom(on: database.parent) }
+    package var isShortOfSpace: Bool { error.isShortOfSpace(on: database.parent) }
 
     /// Advice for a person.
     package var remedy: String? {
@@ -28,7 +28,7 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
                 + "rebuild`: it makes a new database from the folders, the staging folder and what the destinations "
                 + "hold, and sends nothing again that they can name. `sluice rebuild --dry-run` shows what it would do."
         }
-        if isForRoom {
+        if isShortOfSpace {
             return "Make room on the disk of \(database.parent.display)."
         }
         if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }
@@ -43,12 +43,12 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
 
 extension StoreError {
     /// Whether the only cause is missing space on the disk of the state.
-    package func isForRoom(on folder: FilePath) -> Bool {
-        if isFull || isOfRoom { return true }
+    package func isShortOfSpace(on folder: FilePath) -> Bool {
+        if isFull || isKernelOutOfSpace { return true }
         // A disk that does not report its space may be the cause itself.
         guard let space = try? Space(at: folder) else { return false }
         // SQLite reports an I/O error when its log files do not fit, and cannot open a file when no name (inode) is
         // left.
-        return isPassing && space.free < Store.neededRoom || isReadOnly && space.filesFree == 0
+        return isTransient && space.free < Store.neededSpace || isReadOnly && space.filesFree == 0
     }
 }

@@ -26,7 +26,7 @@ package struct KeptSources<Access> {
     }
 
     /// The number and bytes of a folder's sources that are being removed.
-    package func leaving(_ folder: String) throws -> (files: Int, bytes: Int64) {
+    package func countLeaving(_ folder: String) throws -> (files: Int, bytes: Int64) {
         try tx.connection.first(
             """
             SELECT count(*), coalesce(sum(size), 0) FROM asset INDEXED BY asset_due

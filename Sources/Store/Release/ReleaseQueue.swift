@@ -13,7 +13,7 @@ package struct ReleaseQueue<Access> {
     /// The time for which the release of an asset has waited, in ms. See ``Store/waited(_:since:boot:)``.
     ///
     /// - Returns: `nil` when the wait is to begin.
-    func waited(_ asset: Int64, since verified: Int64, boot: String) throws -> Int64? {
+    func waitedTime(_ asset: Int64, since verified: Int64, boot: String) throws -> Int64? {
         let now = tx.clocks.monotonic().nanoseconds / 1_000_000
         let words = try tx.settings.value(Self.waitName(asset))?.split(separator: " ") ?? []
         guard words.count == 3, words[0] == boot, let ran = Int64(words[1]), ran >= verified, let at = Int64(words[2])
@@ -51,14 +51,14 @@ package struct ReleaseQueue<Access> {
         let dismissed = uploads.contains { $0.state == .removed && $0.ended == .failed }
         let own = ReleaseVerdict(
             uploads: uploads.map { $0.state == .removed && $0.ended != .failed ? $0.ended ?? .removed : $0.state },
-            keepsSource: try dismissed || uploads.contains { try isUnasked($0) })
+            keepsSource: try dismissed || uploads.contains { try endedAutomatically($0) })
         guard own != .keepBoth, let unit = try unit(of: asset) else { return own }
         let isOver = try tx.connection.first(unitIsOver, [.integer(unit)]) { _ in true } == nil
         return isOver ? own : .keepBoth
     }
 
     /// Whether it ended because of its age, or because `before_upload` rejected it: no person asked for that by name.
-    func isUnasked(_ upload: UploadRecord) throws -> Bool {
+    func endedAutomatically(_ upload: UploadRecord) throws -> Bool {
         guard upload.ending == .cancelled, let row = try tx.uploads.row(upload.id) else { return false }
         return row.isExpired || row.isSkipped
     }
@@ -128,7 +128,7 @@ extension ReleaseQueue where Access == Writing {
 
     func beginWait(_ asset: Int64, since verified: Int64, boot: String) throws {
         let now = tx.clocks.monotonic().nanoseconds / 1_000_000
-        try tx.settings.set(Self.waitName(asset), "\(boot) \(max(tx.session.ran, verified)) \(now)")
+        try tx.settings.set(Self.waitName(asset), "\(boot) \(max(tx.session.currentRunTime, verified)) \(now)")
     }
 
     /// Puts a kept source on the release's list again.
@@ -210,7 +210,7 @@ extension ReleaseQueue where Access == Writing {
     }
 
     /// Takes the asset off the list, as it has new uploads: the release is notified when they have ended.
-    package func notDue(_ asset: Int64) throws {
+    package func clearDue(_ asset: Int64) throws {
         try tx.connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
         try updateDue(asset)
     }

@@ -52,7 +52,7 @@ package struct AssetTable<Access> {
     }
 
     /// Those of these assets that exist.
-    package func recorded(_ assets: [Int64]) throws -> Set<Int64> {
+    package func existing(_ assets: [Int64]) throws -> Set<Int64> {
         var recorded: Set<Int64> = []
         for asset in assets {
             let isThere = try tx.connection.first(
@@ -126,7 +126,7 @@ extension AssetTable where Access == Writing {
     }
 
     /// Records that the source of an asset that is uploaded in place has another ctime, and the same content.
-    package func proven(_ asset: Int64, changed: Int64) throws {
+    package func recordVerified(_ asset: Int64, changed: Int64) throws {
         try tx.connection.run(
             "UPDATE asset SET changed = ?2 WHERE id = ?1 AND keeping = 'in-place'",
             [.integer(asset), .integer(changed)])

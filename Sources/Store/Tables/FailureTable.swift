@@ -90,7 +90,11 @@ extension FailureTable where Access == Writing {
             """
             UPDATE upload SET trouble = ?2, troubled_at = ?3, tried_again = 0,
             failing_since = coalesce(failing_since, ?4) WHERE id = ?1
-            """, [.text(id), .text(failure.code), .integer(tx.clocks.wall().milliseconds), .integer(tx.session.ran)])
+            """,
+            [
+                .text(id), .text(failure.code), .integer(tx.clocks.wall().milliseconds),
+                .integer(tx.session.currentRunTime),
+            ])
     }
 
     /// Called before its attempts are counted from zero. Announces that the upload has recovered, if it

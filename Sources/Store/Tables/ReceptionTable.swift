@@ -4,7 +4,7 @@ package import Core
 package struct ReceptionTable<Access> {
     let tx: Transaction<Access>
 
-    func areThereAny() throws -> Bool {
+    func hasRows() throws -> Bool {
         try tx.connection.first("SELECT 1 FROM reception LIMIT 1") { _ in true } ?? false
     }
 }

@@ -60,7 +60,7 @@ extension SettingTable where Access == Writing {
 
     /// Stores how long daemons have run. Otherwise up to a minute would not count.
     package func storeRunTime() throws(StoreError) {
-        let ran = tx.session.ran
+        let ran = tx.session.currentRunTime
         try set("ran", "\(ran)")
         tx.session.runTime.recordStored(ran)
     }

@@ -74,7 +74,7 @@ package struct TombstoneTable<Access> {
         ) { FilePath(bytes: $0.blob(0)) }
     }
 
-    package func known(_ folder: String, _ relative: FilePath) throws -> KnownFile? {
+    package func knownFile(_ folder: String, _ relative: FilePath) throws -> KnownFile? {
         try find(folder, relative).map {
             KnownFile(size: $0.identity.size, modified: $0.identity.modified, wasTaken: $0.wasRecorded)
         }
@@ -83,11 +83,11 @@ package struct TombstoneTable<Access> {
     /// Whether these versions are known: recorded, done, or there before the folder was watched.
     ///
     /// - Returns: Also the indices of known ones whose tombstones were renewed more than a week ago.
-    func known(_ identities: Identities) throws -> (answers: [Bool], old: [Int]) {
+    func areKnown(_ identities: Identities) throws -> (answers: [Bool], old: [Int]) {
         let now = tx.clocks.wall().milliseconds
         var answers = [Bool](repeating: false, count: identities.count)
         var old: [Int] = []
-        let order = identities.inOrder()
+        let order = identities.sortedIndices()
         var next = order.startIndex
         while next < order.endIndex {
             next = try walk(order, from: next, of: identities) { index, seenAt in
@@ -121,14 +121,14 @@ package struct TombstoneTable<Access> {
                     }
                     passed = 0
                     next += 1
-                    if next == order.endIndex || !identities.haveOneFolder(order[next], order[start]) { return next }
+                    if next == order.endIndex || !identities.areInSameFolder(order[next], order[start]) { return next }
                 }
                 // The first stone is never before the first requested file, so this is further than the start.
                 passed += 1
                 if passed > stride { return next }
             }
             // No further stone exists in this folder.
-            while next < order.endIndex, identities.haveOneFolder(order[next], order[start]) { next += 1 }
+            while next < order.endIndex, identities.areInSameFolder(order[next], order[start]) { next += 1 }
             return next
         }
     }

@@ -143,7 +143,7 @@ package struct UploadTable<Access> {
 
     /// Another upload of the same content to the same destination that this one waits for, where duplicates are
     /// skipped.
-    package func twin(_ upload: UploadRecord, sha256: [UInt8]) throws -> UploadRecord? {
+    package func duplicate(_ upload: UploadRecord, sha256: [UInt8]) throws -> UploadRecord? {
         guard upload.state == .queued, upload.size >= smallestDuplicate else { return nil }
         let sending = try tx.connection.first(
             """

@@ -21,7 +21,9 @@ package struct AttemptEnding: Sendable {
 package struct AttemptEndings<Access> {
     let tx: Transaction<Access>
 
-    private static func over(_ companions: [Companion]) -> [Companion] { companions.filter(\.state.isTerminal) }
+    private static func endedCompanions(_ companions: [Companion]) -> [Companion] {
+        companions.filter(\.state.isTerminal)
+    }
 }
 
 extension AttemptEndings where Access == Writing {
@@ -86,12 +88,14 @@ extension AttemptEndings where Access == Writing {
                 try tx.failures.recordWait(failure, upload)
             }
             // A companion that ended during the attempt could not end a wait that had not begun yet.
-            let hasNews = try known.map { try Self.over($0) != Self.over(tx.uploads.companions(of: id)) } ?? false
+            let hasNews =
+                try known.map { try Self.endedCompanions($0) != Self.endedCompanions(tx.uploads.companions(of: id)) }
+                ?? false
             try tx.connection.run(
                 "UPDATE upload SET backoff_until = ?2 WHERE id = ?1",
                 [.text(id), .integer(hasNews ? 0 : until.nanoseconds)])
             try tx.transitions.move(upload, by: .yielded)
-        case .again(let failure, let until):
+        case .retry(let failure, let until):
             try tx.failures.record(failure, upload)
             try tx.failures.recordTrouble(failure, of: id)
             try tx.connection.run(

@@ -39,7 +39,7 @@ struct QueueOffers {
         left.map { candidate.checkpoint != nil || candidate.missing <= $0 } ?? true
     }
 
-    mutating func took(_ candidate: Candidate) { left = left.map { max(min($0, 0), $0 - candidate.missing) } }
+    mutating func recordClaim(_ candidate: Candidate) { left = left.map { max(min($0, 0), $0 - candidate.missing) } }
 }
 
 /// An upload with the data that its claim needs.
@@ -62,7 +62,7 @@ package struct ClaimQueue<Access> {
     ///   - begunOnly: Folders of which only begun uploads may be claimed.
     ///   - left: Free bytes at the destination; `nil` when unknown.
     ///   - alike: Folders that skip duplicates.
-    func line(
+    func offers(
         to destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String> = [], within left: Int64?,
         alike: [String]
     ) throws -> QueueOffers {
@@ -78,8 +78,8 @@ package struct ClaimQueue<Access> {
 
     /// The upload whose turn it is. A folder that fills a bundle continues as long as its next file fits into it.
     func next(in line: QueueOffers, _ turns: FolderTurns, _ room: BatchLimits) throws -> Candidate? {
-        if let same = turns.again(line.offers.values), let candidate = try candidate(same.id),
-            room.joins(
+        if let same = turns.nextOfSameFolder(line.offers.values), let candidate = try candidate(same.id),
+            room.joinsBundle(
                 size: candidate.asset.stagedSize, isBegun: candidate.goesAlone, of: candidate.upload.folder)
         {
             return candidate
@@ -88,7 +88,7 @@ package struct ClaimQueue<Access> {
     }
 
     /// Removes the first of `folder` from the line. Other uploads that skip duplicates may have to wait for it now.
-    func leave(_ line: inout QueueOffers, _ folder: String) throws {
+    func advance(_ line: inout QueueOffers, _ folder: String) throws {
         for other in line.offers.keys where other == folder || line.alike.contains(other) {
             line.offers[other] = try offer(of: other, in: line)
         }
@@ -123,7 +123,7 @@ package struct ClaimQueue<Access> {
     package func first(
         waitingFor destination: String, lacking left: Int64, from isOpen: @Sendable (String) -> Bool
     ) throws -> (upload: UploadRecord, asset: AssetRecord)? {
-        let line = try line(
+        let line = try offers(
             to: destination, from: isOpen, within: nil, alike: [])
         for offer in line.offers.values.sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
             guard let next = try candidate(offer.id), next.checkpoint == nil, next.missing > left else { continue }
@@ -154,26 +154,26 @@ extension ClaimQueue where Access == Writing {
     ) throws -> (claims: [Claim], repeats: [AssetRecord]) {
         let before = try tx.turns.of(.transfers(destination))
         var (room, turns) = (limits, before)
-        var line = try line(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike)
+        var line = try offers(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike)
         var claims: [Claim] = []
         var repeats: [AssetRecord] = []
         while let next = try next(in: line, turns, room) {
             let (upload, asset) = (next.upload, next.asset)
             // The uploads claimed before it have left less space.
             guard line.hasRoom(for: next) else {
-                try leave(&line, upload.folder)
+                try advance(&line, upload.folder)
                 continue
             }
-            if alike.contains(upload.folder), try isRepeat(upload, asset) {
+            if alike.contains(upload.folder), try completeIfDuplicate(upload, asset) {
                 repeats.append(asset)
-                try leave(&line, upload.folder)
+                try advance(&line, upload.folder)
                 continue
             }
-            guard room.takes(size: asset.stagedSize, isBegun: next.goesAlone, of: upload.folder) else { break }
+            guard room.accept(size: asset.stagedSize, isBegun: next.goesAlone, of: upload.folder) else { break }
             claims.append(try lease(next, reserving))
-            turns.took(upload.folder)
-            line.took(next)
-            try leave(&line, upload.folder)
+            turns.recordTurn(upload.folder)
+            line.recordClaim(next)
+            try advance(&line, upload.folder)
         }
         try tx.turns.store(turns, of: .transfers(destination), since: before)
         return (claims, repeats)
@@ -199,7 +199,7 @@ extension ClaimQueue where Access == Writing {
     }
 
     /// Whether the content has arrived since this copy was staged; if so, the upload is completed.
-    func isRepeat(_ upload: UploadRecord, _ asset: AssetRecord) throws -> Bool {
+    func completeIfDuplicate(_ upload: UploadRecord, _ asset: AssetRecord) throws -> Bool {
         // A begun upload continues: its bytes at the remote may be the very object that it would count as.
         guard let sha256 = asset.sha256, try tx.checkpoints.find(upload.id) == nil else { return false }
         _ = try tx.staging.completeDuplicates(asset, StagedCopy(asset: asset.id, sha256: sha256, skipsDuplicates: true))

@@ -71,7 +71,7 @@ package struct StagingQueue<Access> {
         var found: [AssetRecord] = []
         while found.count < limit, let next = turns.next(lines.values.compactMap(\.first)) {
             lines[next.folder]?.removeFirst()
-            turns.took(next.folder)
+            turns.recordTurn(next.folder)
             if let asset = try tx.assets.find(next.id) { found.append(asset) }
         }
         return found
@@ -117,7 +117,7 @@ package struct StagingQueue<Access> {
     }
 
     /// A completed upload of this content to `destination`.
-    private func earlier(
+    private func findCompleted(
         _ sha256: [UInt8], _ destination: String, _ condition: String = "", _ values: [Connection.Value] = []
     ) throws -> Earlier? {
         try tx.connection.first(
@@ -159,7 +159,7 @@ extension StagingQueue where Access == Writing {
                     .init(copy.releaseToken?.description),
                 ])
             guard tx.connection.changes > 0, let asset = try tx.assets.find(copy.asset) else { continue }
-            turns.took(asset.folder)
+            turns.recordTurn(asset.folder)
             try tx.partDigests.set(copy.parts, of: copy.asset)
             if let facts = facts[copy.asset] { try tx.media.set(facts, of: copy.asset) }
             if let export = copy.export {
@@ -182,11 +182,11 @@ extension StagingQueue where Access == Writing {
         guard !uploads.isEmpty, asset.settledBy != .added else { return false }
         var isRepeat = true
         for upload in uploads {
-            let samePath = try earlier(
+            let samePath = try findCompleted(
                 copy.sha256, upload.destination, "AND folder = ?3 AND relative = ?4 ORDER BY id DESC",
                 [.text(asset.folder), .blob(asset.identity.relative.bytes)])
             // Without an order: all matches hold the same content.
-            let found = anywhere && samePath == nil ? try earlier(copy.sha256, upload.destination) : samePath
+            let found = anywhere && samePath == nil ? try findCompleted(copy.sha256, upload.destination) : samePath
             guard let before = found else {
                 isRepeat = false
                 continue

@@ -39,7 +39,8 @@ extension Store {
     ) async throws -> [Claim] {
         // Checked outside a write first, so that an idle scheduler writes nothing.
         let isAny = try read { tx in
-            try !tx.queue.line(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike).isEmpty
+            try !tx.queue.offers(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike)
+                .isEmpty
         }
         guard isAny else { return [] }
         let (claims, repeats) = try await write { tx in

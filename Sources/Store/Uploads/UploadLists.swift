@@ -26,18 +26,18 @@ package struct UploadFilter: Sendable, Hashable {
 
     package init() {}
 
-    fileprivate func takes(_ upload: UploadClass) -> Bool {
+    fileprivate func matches(_ upload: UploadClass) -> Bool {
         (destination.map { $0 == upload.destination } ?? true) && (folder.map { $0 == upload.folder } ?? true)
             && (classes?.contains(upload) ?? true)
     }
 
-    fileprivate func takes(_ upload: UploadRecord) -> Bool {
-        takes(UploadClass(folder: upload.folder, destination: upload.destination))
-            && takesState(of: upload) && upload.id < above && upload.id >= floor
+    fileprivate func matches(_ upload: UploadRecord) -> Bool {
+        matches(UploadClass(folder: upload.folder, destination: upload.destination))
+            && matchesState(of: upload) && upload.id < above && upload.id >= floor
             && context.allSatisfy { upload.context[$0.key] == $0.value }
     }
 
-    private func takesState(of upload: UploadRecord) -> Bool {
+    private func matchesState(of upload: UploadRecord) -> Bool {
         if states.isEmpty { return true }
         return upload.unknown.state == nil ? states.contains(upload.state) : includesUnknownStates
     }
@@ -72,7 +72,7 @@ package struct UploadLists<Access> {
             found = try unsettled(filter)
         } else if filter.namesClasses {
             // Each class in each state has its own range of the index, in the order of the ids.
-            for (upload, state) in try classesByState() where filter.takes(upload) {
+            for (upload, state) in try classesByState() where filter.matches(upload) {
                 guard states.isEmpty || states.contains(state) else { continue }
                 found += try ids(
                     """
@@ -122,7 +122,7 @@ package struct UploadLists<Access> {
             }
         var found: [UploadRow] = []
         for asset in assets where found.count < most {
-            for upload in try tx.uploads.of(asset).reversed() where filter.takes(upload) {
+            for upload in try tx.uploads.of(asset).reversed() where filter.matches(upload) {
                 if let row = try tx.uploads.row(upload.id) { found.append(row) }
             }
         }
@@ -140,7 +140,7 @@ package struct UploadLists<Access> {
             var found: [String] = []
             while found.count < filter.limit, try row.next() {
                 let upload = UploadRecord(row, 0)
-                if filter.takes(upload) { found.append(upload.id) }
+                if filter.matches(upload) { found.append(upload.id) }
             }
             return found
         }
@@ -150,7 +150,7 @@ package struct UploadLists<Access> {
         ) { $0.text(0) }
         var found = Set(paused)
         for id in waiting.sorted(by: >).prefix(filter.limit) {
-            if let upload = try tx.uploads.find(id), filter.takes(upload) { found.insert(id) }
+            if let upload = try tx.uploads.find(id), filter.matches(upload) { found.insert(id) }
         }
         return Array(found)
     }
@@ -161,7 +161,7 @@ package struct UploadLists<Access> {
         ) { $0.integer(0) }
         var found: [String] = []
         for asset in assets where found.count < filter.limit {
-            found += try tx.uploads.of(asset).filter { filter.takes($0) }.map(\.id).reversed()
+            found += try tx.uploads.of(asset).filter { filter.matches($0) }.map(\.id).reversed()
         }
         return found
     }
@@ -279,7 +279,7 @@ package struct UploadLists<Access> {
     package func retired(
         _ list: UploadState, by limits: ListRetention.Limits, most: Int
     ) throws -> (ids: [(id: String, reason: RemovalReason)], next: Duration?) {
-        let ran = tx.session.ran
+        let ran = tx.session.currentRunTime
         let surplus = try count(list) - (limits.most ?? .max)
         guard surplus > 0 || limits.time != nil else { return ([], nil) }
         var ids: [(id: String, reason: RemovalReason)] = []

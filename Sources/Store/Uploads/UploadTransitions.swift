@@ -57,7 +57,7 @@ extension UploadTransitions where Access == Writing {
             """,
             [
                 .text(upload.id), .text(next.rawValue), isOver ? .integer(tx.clocks.wall().milliseconds) : .null,
-                isOver ? .integer(tx.session.ran) : .null,
+                isOver ? .integer(tx.session.currentRunTime) : .null,
             ])
         if isOver { try tx.overrides.end(of: upload.id) }
         // Not when an attempt gives its upload back: the one who ends the attempt knows what may go instead.

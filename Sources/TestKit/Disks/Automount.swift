@@ -33,7 +33,7 @@ package final class Automount {
 
     /// The number of mounts so far.
     package var times: Int {
-        let printed = try? child.printed()  // nothing before its first line
+        let printed = try? child.standardOutput()  // nothing before its first line
         return printed?.split(separator: "\n").count { $0 == "mounted" } ?? 0
     }
 

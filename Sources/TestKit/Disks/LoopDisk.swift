@@ -139,6 +139,6 @@ package final class LoopDisk: Sendable {
         let command = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", program] + arguments
         let child = try Child("/usr/bin/env", command, output: folder.path.appending("output"), errors: errors)
         let ending = try await child.end(within: .seconds(60))
-        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
     }
 }

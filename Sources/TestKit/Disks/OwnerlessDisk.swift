@@ -52,6 +52,6 @@ package final class OwnerlessDisk {
             ],
             output: folder.path.appending("output"), errors: folder.path.appending("errors"))
         let ending = try await child.end(within: .seconds(60))
-        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
     }
 }

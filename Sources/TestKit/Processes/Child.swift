@@ -76,13 +76,16 @@ package final class Child: Sendable {
         do {
             return try await eventually("process \(pid) ends", within: limit) { self.ended }
         } catch let overdue as Overdue {
-            throw Overdue(what: "\(overdue.what), which said: …\(try complained().suffix(3000))", limit: overdue.limit)
+            throw Overdue(
+                what: "\(overdue.what), which said: …\(try standardError().suffix(3000))", limit: overdue.limit)
         }
     }
 
     /// Its output so far.
-    package func printed() throws -> String { String(decoding: try Files.read(output, limit: 64 << 20), as: UTF8.self) }
-    package func complained() throws -> String {
+    package func standardOutput() throws -> String {
+        String(decoding: try Files.read(output, limit: 64 << 20), as: UTF8.self)
+    }
+    package func standardError() throws -> String {
         String(decoding: try Files.read(errors, limit: 64 << 20), as: UTF8.self)
     }
 
@@ -90,16 +93,16 @@ package final class Child: Sendable {
     package func line(after start: String, within limit: Duration = .seconds(20)) async throws -> String {
         try await eventually("process \(pid) prints “\(start)”", within: limit) {
             // The last piece has no line feed yet, so it may be half of a line.
-            let lines = try self.printed().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            let lines = try self.standardOutput().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             if let line = lines.last(where: { $0.hasPrefix(start) }) { return String(line.dropFirst(start.count)) }
-            try self.mustRun()
+            try self.requireRunning()
             return nil
         }
     }
 
     /// - Throws: ``Ended`` when it has ended: for waits that make sense only while it runs.
-    package func mustRun() throws {
-        if let over = ended { throw Ended(how: over, errors: try complained()) }
+    package func requireRunning() throws {
+        if let over = ended { throw Ended(how: over, errors: try standardError()) }
     }
 
     /// Thrown when the process ended during a wait for something else.

@@ -148,7 +148,7 @@ package final class DaemonFixture {
     /// Runs another verb with this configuration, and returns its output.
     ///
     /// - Returns: `nil` when its exit status was not 0, as when the daemon does not answer yet.
-    package func ask(_ verb: String, _ arguments: [String] = []) async throws -> String? {
+    package func runVerb(_ verb: String, _ arguments: [String] = []) async throws -> String? {
         let unique = FilePath("\(verb)-\(hexadecimal(Random.bytes(6)))")
         let output = logs.appending(unique)
         let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
@@ -161,7 +161,7 @@ package final class DaemonFixture {
             binary, [verb, "--config", config.display] + arguments, output: output, errors: errors)
         do {
             guard try await child.end(within: .seconds(20)) == .status(0) else { return nil }
-            return try child.printed()
+            return try child.standardOutput()
         } catch let overdue as Overdue {
             throw Silent(words: [verb] + arguments, overdue: overdue, lastWords: lastWords())
         }
@@ -179,7 +179,7 @@ package final class DaemonFixture {
         [daemon, receiver].compactMap { child in
             guard let child else { return nil }
             // A log that cannot be read must not hide the failure that it would explain.
-            let text = (try? child.complained()) ?? ""
+            let text = (try? child.standardError()) ?? ""
             return "\(child.errors.name): …\(text.suffix(3000))"
         }.joined(separator: "\n")
     }

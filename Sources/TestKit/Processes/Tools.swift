@@ -44,10 +44,10 @@ package enum Tools {
         let ending = child.wait()
         let found: Result<FilePath, Unreachable>
         switch ending {
-        case .status(0): found = .success(FilePath(String(try child.printed().dropLast())))
+        case .status(0): found = .success(FilePath(String(try child.standardOutput().dropLast())))
         // sysexits(3), EX_TEMPFAIL: the script says so of an index that does not answer.
-        case .status(75): found = .failure(Unreachable(description: try child.complained()))
-        default: throw Child.Ended(how: ending, errors: try child.complained())
+        case .status(75): found = .failure(Unreachable(description: try child.standardError()))
+        default: throw Child.Ended(how: ending, errors: try child.standardError())
         }
         known.withLock { $0[name] = found }
         return try found.get()

@@ -99,7 +99,7 @@ package final class TwoRoads: Sendable {
             ["qdisc", "add", "dev", "wan1", "root", "tbf", "rate", "1mbit", "burst", "2k", "latency", "400ms"],
             output: folder.path.appending("tc"), errors: folder.path.appending("tc.err"))
         let ending = child.wait()
-        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
     }
 
     /// Makes `wan` as slow as a modem, with a queue that holds a few packets and drops the rest.
@@ -109,7 +109,7 @@ package final class TwoRoads: Sendable {
             ["qdisc", "add", "dev", "wan0", "root", "tbf", "rate", "4mbit", "burst", "2k", "limit", "2k"],
             output: folder.path.appending("tc"), errors: folder.path.appending("tc.err"))
         let ending = child.wait()
-        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
     }
 
     /// Bytes of all packets that `wan` got from its queue, IP headers included, of any protocol (proc_net(5)).
@@ -118,7 +118,7 @@ package final class TwoRoads: Sendable {
         let child = try box.start(
             "/bin/cat", ["/proc/net/dev"], output: output, errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
         let ending = child.wait()
-        let text = try child.printed()
+        let text = try child.standardOutput()
         let line = text.split(separator: "\n").first { $0.contains("wan0:") } ?? ""
         let fields = line.split(separator: " ").dropFirst().compactMap { Int64($0) }
         guard ending == .status(0), fields.count > 9 else { throw Unread(text: text) }
@@ -146,7 +146,7 @@ package final class TwoRoads: Sendable {
             environment: ["LD_LIBRARY_PATH": Tools.libraries(of: tools).map(\.display).joined(separator: ":")],
             output: output, errors: errors)
         let ending = child.wait()
-        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
-        return try child.printed()
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
+        return try child.standardOutput()
     }
 }

@@ -171,7 +171,7 @@ package final class Ceph: Sendable {
         let child = try launch(
             "radosgw", ["-f", "-n", name, "--rgw-frontends=beast endpoint=127.0.0.1:\(port)"] + settings, more)
         try await eventually("a gateway listens", within: .seconds(60), every: .milliseconds(50)) {
-            try child.mustRun()
+            try child.requireRunning()
             return Loopback.answers(port)
         }
         return Gateway(port: port, child: child, clock: clock)
@@ -207,8 +207,8 @@ package final class Ceph: Sendable {
         try await blocking {
             let child = try self.launch(name, words)
             let ending = child.wait()
-            guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
-            return try child.printed()
+            guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
+            return try child.standardOutput()
         }
     }
 

@@ -82,23 +82,25 @@ extension FormServer {
             }
             block.id = preset == "blueimp" ? block.name.display : "single \(number)"
         }
-        let (outcome, id) = try take(bytes, block)
+        let (outcome, id) = try storeBlock(bytes, block)
         switch outcome {
         case .lost: exchange.cut()
         case .reset: exchange.reply(200, [], #"{"success":false,"reset":true}"#)
-        case .taken(let url): answer(exchange, url, id, bytes)
+        case .stored(let url): answer(exchange, url, id, bytes)
         }
     }
 
     private enum Outcome {
         case lost, reset
-        case taken(url: String?)
+        case stored(url: String?)
     }
 
-    private func take(_ bytes: [UInt8], _ block: FormBlock) throws -> (Outcome, String) {
+    private func storeBlock(_ bytes: [UInt8], _ block: FormBlock) throws -> (Outcome, String) {
         try state.withLock { state in
             state.requests.append("block \(block.index + 1)")
-            if let forget = state.faults.forgets, forget.times > 0, state.uploads[block.id]?.taken == forget.after {
+            if let forget = state.faults.forgets, forget.times > 0,
+                state.uploads[block.id]?.acceptedBlocks == forget.after
+            {
                 state.faults.forgets?.times -= 1
                 state.uploads[block.id] = nil
                 try Files.removeIfPresent(marker(block.id))
@@ -142,7 +144,7 @@ extension FormServer {
                 try Files.removeIfPresent(marker(block.id))
                 return (.reset, block.id)
             }
-            upload.taken += 1
+            upload.acceptedBlocks += 1
             if rules.appends { upload.appended += bytes } else { upload.blocks[block.index] = bytes }
             var url: String?
             if let known = upload.url {
@@ -159,7 +161,7 @@ extension FormServer {
             if state.faults.omitsURL { url = nil }
             state.uploads[block.id] = upload
             if state.faults.lostAnswers.remove(number) != nil { return (.lost, block.id) }
-            return (.taken(url: url), block.id)
+            return (.stored(url: url), block.id)
         }
     }
 

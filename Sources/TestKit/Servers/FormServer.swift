@@ -48,7 +48,7 @@ package final class FormServer: Sendable {
         var url: String?
         /// For a server that appends.
         var appended: [UInt8] = []
-        var taken = 0
+        var acceptedBlocks = 0
         var suffix = ""
         /// The size of a block according to the first request.
         var nominal: Int64?
@@ -144,7 +144,7 @@ package final class FormServer: Sendable {
             switch (exchange.method, String(target.first ?? "")) {
             case ("OPTIONS", _): exchange.reply(204)
             case ("GET", "/upload") where rules.isProbed: try probe(exchange, query)
-            case ("POST", "/upload"): try take(exchange, query)
+            case ("POST", "/upload"): try receiveBlock(exchange, query)
             case ("POST", "/finish"): try finish(exchange)
             case ("POST", "/abort"): try abort(exchange)
             default: throw FormRefusal(status: 404, reason: "\(exchange.method) \(exchange.target)")
@@ -170,7 +170,7 @@ package final class FormServer: Sendable {
         exchange.reply(isHere ? 200 : 204)
     }
 
-    private func take(_ exchange: Exchange, _ query: String) throws {
+    private func receiveBlock(_ exchange: Exchange, _ query: String) throws {
         guard let length = exchange.header("content-length").flatMap({ Int($0) }) else {
             throw FormRefusal(status: 411, reason: "no length")
         }

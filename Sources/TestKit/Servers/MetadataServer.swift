@@ -54,7 +54,7 @@ package final class MetadataServer: Sendable {
     package func script(_ kind: Kind, _ faults: Fault...) { state.withLock { $0.faults[kind, default: []] += faults } }
     package func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
     /// The requests since the last call.
-    package func takeRequests() -> [Kind] {
+    package func drainRequests() -> [Kind] {
         state.withLock { state in
             defer { state.requests = [] }
             return state.requests

@@ -45,7 +45,7 @@ package final class OSSServer: Sendable {
     /// Runs the emulator's own tests: each rule and fault, the vectors, and the vendor's clients.
     ///
     /// - Returns: How it ended, and its output.
-    package static func prove() async throws -> (ending: Child.Ending, words: String) {
+    package static func runOwnTests() async throws -> (ending: Child.Ending, words: String) {
         try await blocking {
             let folder = TemporaryFolder()
             let child = try Child(
@@ -53,7 +53,7 @@ package final class OSSServer: Sendable {
                 ["-B", scripts.appending("test_oss_emulator.py").display],
                 output: folder.path.appending("out"), errors: folder.path.appending("err"))
             let ending = child.wait()
-            return (ending, try child.complained())
+            return (ending, try child.standardError())
         }
     }
 

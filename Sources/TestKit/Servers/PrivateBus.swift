@@ -112,7 +112,7 @@ package final class MockService {
 
     private let child: Child
     private let pipe: FilePath
-    private var told = 0
+    private var lineCount = 0
 
     fileprivate init(child: Child, pipe: FilePath) {
         self.child = child
@@ -120,18 +120,18 @@ package final class MockService {
     }
 
     /// Makes it run a line of Python, with the functions of `network_mock.py`, and returns when that is done.
-    package func tell(_ line: String) async throws {
-        told += 1
-        let order = Array("\(told) \(line)\n".utf8)
+    package func runLine(_ line: String) async throws {
+        lineCount += 1
+        let order = Array("\(lineCount) \(line)\n".utf8)
         let file = try Descriptor.open(pipe, for: .updating)
         try file.write(order, named: pipe)
         let answer = try await eventually("the mock has run “\(line)”") { () -> String? in
-            try child.mustRun()
-            return try child.printed().split(separator: "\n").last {
-                $0 == "done \(told)" || $0.hasPrefix("failed \(told) ")
+            try child.requireRunning()
+            return try child.standardOutput().split(separator: "\n").last {
+                $0 == "done \(lineCount)" || $0.hasPrefix("failed \(lineCount) ")
             }.map(String.init)
         }
-        guard answer == "done \(told)" else { throw Refused(description: answer) }
+        guard answer == "done \(lineCount)" else { throw Refused(description: answer) }
     }
 
     /// Kills it, as in a crash.

@@ -57,7 +57,7 @@ package final class RemoteFolder {
         self.child = child
         let outside = try FileStatus(at: folder.path).device
         try await eventually("the remote folder is mounted") {
-            try child.mustRun()
+            try child.requireRunning()
             return try FileStatus(at: path).device != outside
         }
     }

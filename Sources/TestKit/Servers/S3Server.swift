@@ -19,17 +19,17 @@ package enum S3Maker: String, CaseIterable, Sendable {
     /// The servers of this run.
     package static let here = allCases.filter { $0 != .ceph || Ceph.isWanted }
 
-    package var judgesKeys: Bool { self == .rclone || self == .nanio || self == .ceph }
-    package var judgesClocks: Bool { judgesKeys }
+    package var checksKeys: Bool { self == .rclone || self == .nanio || self == .ceph }
+    package var checksClocks: Bool { checksKeys }
     /// Whether it checks `If-None-Match` of the single request.
     package var hasConditions: Bool { self == .moto || self == .localbucket || self == .ceph }
     package var hasUploadList: Bool { self != .localbucket }
     /// rclone begins at most a thousand.
     package var listsManyUploads: Bool { hasUploadList && self != .rclone }
     /// Whether parts of a few bytes are accepted; Ceph is configured so.
-    package var takesSmallParts: Bool { self == .rclone || self == .nanio || self == .ceph }
+    package var acceptsSmallParts: Bool { self == .rclone || self == .nanio || self == .ceph }
     /// moto's uploads all began in 2010.
-    package var tellsTimes: Bool { self != .moto }
+    package var reportsTimes: Bool { self != .moto }
     /// rclone forwards each part, and accepts no other in its place.
     package var replacesParts: Bool { self != .rclone }
     package var makesBuckets: Bool { self != .rclone }
@@ -160,7 +160,7 @@ package final class S3Server: Sendable {
                 program, words, at: port, environment: environment, output: output, errors: errors)
         }
         try await eventually("\(maker.rawValue) listens", within: .seconds(30), every: .milliseconds(10)) { [child] in
-            try child?.mustRun()
+            try child?.requireRunning()
             return Loopback.answers(port)
         }
     }
@@ -174,7 +174,7 @@ package final class S3Server: Sendable {
 
     /// Makes a key in moto's own service for users, with a policy of only these actions. From then on moto checks each
     /// key.
-    package func lend(_ actions: [String]) async throws -> (id: String, secret: String) {
+    package func makeKey(_ actions: [String]) async throws -> (id: String, secret: String) {
         let list = actions.map { "\"\($0)\"" }.joined(separator: ",")
         let policy =
             #"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[\#(list)],"Resource":"arn:aws:s3:::bucket/*"}]}"#
@@ -192,7 +192,7 @@ package final class S3Server: Sendable {
     }
 
     /// Makes moto accept any key again.
-    package func judgeNobody() async throws { try await judge(fromRequest: 1_000_000_000) }
+    package func acceptAnyKey() async throws { try await judge(fromRequest: 1_000_000_000) }
 
     private func judge(fromRequest number: Int) async throws {
         _ = try await post("/moto-api/reset-auth", "text/plain", "\(number)")
@@ -233,8 +233,8 @@ package final class S3Server: Sendable {
                 environment: Dictionary(uniqueKeysWithValues: named), output: folder.path.appending("out"),
                 errors: folder.path.appending("err"))
             let ending = child.wait()
-            guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
-            return try child.printed()
+            guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
+            return try child.standardOutput()
         }
     }
 

@@ -65,14 +65,14 @@ package final class ScriptedRelay: Sendable {
     /// Runs its own tests.
     ///
     /// - Returns: How it ended, and its output.
-    package static func prove() async throws -> (ending: Child.Ending, words: String) {
+    package static func runOwnTests() async throws -> (ending: Child.Ending, words: String) {
         try await blocking {
             let folder = TemporaryFolder()
             let child = try Child(
                 "/usr/bin/env", ["python3", "-B", script.parent.appending("test_relay.py").display],
                 output: folder.path.appending("out"), errors: folder.path.appending("err"))
             let ending = child.wait()
-            return (ending, try child.complained())
+            return (ending, try child.standardError())
         }
     }
 

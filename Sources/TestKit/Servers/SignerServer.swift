@@ -84,7 +84,7 @@ package final class SignerServer: Sendable {
     package func script(_ faults: Fault...) { state.withLock { $0.faults += faults } }
     package var questions: [Question] { state.withLock { $0.questions } }
     /// The first operation of each request, with the number of others: `part+2`.
-    package var asked: [String] {
+    package var requestedOperations: [String] {
         questions.map { question in
             let more = question.requests.count - 1
             return (question.requests.first?.operation ?? "") + (more > 0 ? "+\(more)" : "")

@@ -102,7 +102,7 @@ package final class Wire: Sendable {
     package func read(through mark: String) async throws -> String {
         let mark = Array(mark.utf8)
         while true {
-            if let found = unread.withLock({ taken(from: &$0, through: mark) }) {
+            if let found = unread.withLock({ removePrefix(from: &$0, through: mark) }) {
                 return String(decoding: found, as: UTF8.self)
             }
             guard try await readMore() else { throw Broken(description: "closed before \(mark)") }
@@ -167,7 +167,7 @@ package final class Wire: Sendable {
     }
 }
 
-private func taken(from bytes: inout [UInt8], through mark: [UInt8]) -> [UInt8]? {
+private func removePrefix(from bytes: inout [UInt8], through mark: [UInt8]) -> [UInt8]? {
     guard bytes.count >= mark.count else { return nil }
     for start in 0...(bytes.count - mark.count) where bytes[start..<(start + mark.count)].elementsEqual(mark) {
         defer { bytes.removeFirst(start + mark.count) }

@@ -116,7 +116,7 @@ package struct Fuzz: Sendable {
 }
 
 /// Whether `part` occurs in `text`, byte for byte: by `Character` an accent after it would hide it.
-package func stands(_ part: String, in text: String) -> Bool { text.utf8.firstRange(of: part.utf8) != nil }
+package func occurs(_ part: String, in text: String) -> Bool { text.utf8.firstRange(of: part.utf8) != nil }
 
 /// Bytes in the form of a Swift string literal: printable ASCII unchanged, all else as `\xHH`.
 package func escaped(_ bytes: [UInt8], limit: Int = 4096) -> String {

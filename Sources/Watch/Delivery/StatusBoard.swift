@@ -175,7 +175,7 @@ struct StatusBoard {
                     settling: summaries[index].count, young: summaries[index].young, oldest: summaries[index].oldest,
                     unwatched: polled[id]?.unwatched ?? 0, polled: polled[id]?.polled ?? 0,
                     troubles: problems[id]?.texts ?? [], moreTroubles: problems[id]?.more ?? 0,
-                    settled: deliveries.settledCount(of: name), lookedSince: rootScans[id]?.lastFinished,
+                    settled: deliveries.settledCount(of: name), scannedSince: rootScans[id]?.lastFinished,
                     found: lastCounts[name]?.files ?? 0, fresh: lastCounts[name]?.new ?? 0,
                     isQuiet: isQuiet(root) && summaries[index].count == 0, mounts: mountChanges,
                     device: root.top.device))

@@ -66,7 +66,7 @@ extension WatchLoop {
             tracker.forget(Place(directory: directory, name: event.name))
         } else {
             let isClosed = !event.kind.isDisjoint(with: [.closeWrite, .movedTo])
-            noteFile(event.name, in: directory, isClosed ? .closed : .heard)
+            noteFile(event.name, in: directory, isClosed ? .closed : .event)
         }
     }
 
@@ -85,7 +85,7 @@ extension WatchLoop {
         } else if event.kind.contains(.movedFrom) {
             tree.detach(event.name, from: parent, cookie: event.cookie, at: now)
         } else if event.kind.contains(.movedTo) || event.kind.contains(.create) {
-            let moved = event.kind.contains(.movedTo) ? tree.detached(event.cookie, in: root) : nil
+            let moved = event.kind.contains(.movedTo) ? tree.removeDetached(event.cookie, in: root) : nil
             guard root.isRecursive, !TemporaryNames.contains(event.name),
                 !parent.ignored.ignores(event.name, isFolder: true)
             else {
@@ -132,7 +132,7 @@ extension WatchLoop {
             else { continue }
             if let file = marker.file(of: name) {
                 if !tracker.contains(Place(directory: directory, name: file)) {
-                    noteFile(file, in: directory, .heard)
+                    noteFile(file, in: directory, .event)
                 }
             } else {
                 scanner.enqueue(directory, .reconcile)

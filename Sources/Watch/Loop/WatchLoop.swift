@@ -103,7 +103,7 @@ final class WatchLoop {
             if !canScan && !found.hasSkipped {
                 let longest = nextDeadline.map { $0.since(clocks.monotonic()) }
                 mailbox.watchdog?.endTurn()
-                hasMountEvent = signal.wait(orNewsOf: tree.inotify, mounts: mounts, longest: longest)
+                hasMountEvent = signal.wait(orEventsOf: tree.inotify, mounts: mounts, longest: longest)
             }
         }
         mailbox.watchdog?.endTurn()
@@ -135,7 +135,7 @@ final class WatchLoop {
             case .change(let rules, let skipping, let ours):
                 change(to: rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: ours)
             case .reconsider(let folder, let relative): reconsider(folder, relative)
-            case .answered(let known): applyAnswer(known)
+            case .known(let known): applyAnswer(known)
             case .checked(let number, let verdict): tracker.finishCheck(number, verdict, at: now)
             case .delivered: deliveries.confirm()
             }
@@ -155,7 +155,7 @@ final class WatchLoop {
     private func reconsider(_ folder: String, _ relative: FilePath) {
         guard let root = roots.root(ofFolder: folder) else { return }
         if let directory = tree.directory(relative.parent, in: root) {
-            noteFile(relative.name, in: directory, .heard)
+            noteFile(relative.name, in: directory, .event)
         } else {
             // Not seen yet, or moved: a scan finds it in its current place.
             root.nextCheck = now

@@ -95,7 +95,7 @@ final class Contender {
         self.folder = folder
     }
 
-    fileprivate func takes(_ name: UnsafeBufferPointer<UInt8>) -> Bool { names.takes(name, in: folder) }
+    fileprivate func matches(_ name: UnsafeBufferPointer<UInt8>) -> Bool { names.matches(name, in: folder) }
 }
 
 extension [Contender] {
@@ -103,8 +103,8 @@ extension [Contender] {
     /// If no rule takes such a size, the first that takes the name is returned: it explains why the file is left alone.
     func winner(for name: UnsafeBufferPointer<UInt8>, size: Int64? = nil) -> Int? {
         var byName: Contender?
-        for contender in self where contender.takes(name) {
-            guard let size, !contender.limits.takes(size: size) else { return contender.isOwn ? contender.rule : nil }
+        for contender in self where contender.matches(name) {
+            guard let size, !contender.limits.allows(size: size) else { return contender.isOwn ? contender.rule : nil }
             byName = byName ?? contender
         }
         return byName.flatMap { $0.isOwn ? $0.rule : nil }
@@ -112,7 +112,7 @@ extension [Contender] {
 
     /// Whether any rule takes the name: the rule may depend on the size.
     func hasWinner(for name: UnsafeBufferPointer<UInt8>) -> Bool {
-        contains { $0.isOwn && $0.takes(name) }
+        contains { $0.isOwn && $0.matches(name) }
     }
 }
 

@@ -50,7 +50,7 @@ struct ScanBatch {
     private var visits: [Visit] = []
     private var files: [File] = []
     private var last: Key?
-    private var home = 0
+    private var location = 0
     private var keepsInodes = false
 
     var isEmpty: Bool { files.isEmpty }
@@ -98,14 +98,14 @@ struct ScanBatch {
             last = key
             let (folder, fileSystem) = place()
             keepsInodes = fileSystem?.keepsInodes == true
-            home = identities.add(
-                Identities.Home(folder: folder, directory: scan.relative, fileSystem: fileSystem?.name))
+            location = identities.add(
+                Identities.Location(folder: folder, directory: scan.relative, fileSystem: fileSystem?.name))
             visits.append(
                 Visit(
                     directory: scan.directory, device: status.device,
-                    evidence: scan.reason == .event ? .heard : .found))
+                    evidence: scan.reason == .event ? .event : .found))
         }
-        identities.append(name, FileVersion(status, keepsInodes: keepsInodes), in: home)
+        identities.append(name, FileVersion(status, keepsInodes: keepsInodes), in: location)
         files.append(
             File(
                 inode: status.inode, changed: status.changed, at: now, mode: status.mode,

@@ -41,7 +41,7 @@ struct ContainerChecks {
             // The result wakes it.
             return .start(number: lastNumber, until: now.advanced(by: Self.interval.most))
         }
-        guard case .notWhole? = result.verdict else { return .passed }
+        guard case .incomplete? = result.verdict else { return .passed }
         var wait = min(max(unchanged / 2, Self.interval.least), Self.interval.most)
         if rule.broken == .upload {
             if unchanged >= rule.brokenAfter { return .passed }
@@ -73,7 +73,7 @@ struct ContainerChecks {
 
     /// The missing part of a file, in words that follow its name.
     func flaw(of place: Place) -> String? {
-        if case .notWhole(_, let reason)? = results[place]?.verdict { reason } else { nil }
+        if case .incomplete(_, let reason)? = results[place]?.verdict { reason } else { nil }
     }
 
     /// Forgets the results of a root. Checks under way count until they end.

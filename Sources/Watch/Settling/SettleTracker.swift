@@ -198,7 +198,7 @@ final class SettleTracker {
             index = other
         }
         let rule = rules[index].settings
-        settling.give(place, to: index, quietFor: rule.quietFor)
+        settling.assign(place, to: index, quietFor: rule.quietFor)
         if !unreadable.isEmpty { unreadable.remove(place) }
         let isMarked = rule.marker.map { self.isMarked(place, $0, folder) }
         let now = clocks.monotonic()
@@ -277,8 +277,8 @@ final class SettleTracker {
     private func rung(_ place: Place, _ path: SourcePath, _ otherwise: SettledBy, _ rule: WatchRule) -> SettledBy {
         guard let verdict = checks.removeResult(of: place), rule.container == .check else { return otherwise }
         switch verdict {
-        case .whole: return .container
-        case .notWhole(_, let reason):
+        case .complete: return .container
+        case .incomplete(_, let reason):
             log.warning(
                 "\(path.display) has not changed for \(words(rule.brokenAfter)) and is incomplete: it \(reason). It is "
                     + "uploaded as it is; `settle: {broken: wait}` would make it wait")
@@ -293,7 +293,7 @@ final class SettleTracker {
     private func reportWait(
         of place: Place, _ path: SourcePath, _ rules: [Rule], _ limit: Duration, _ now: MonotonicTime
     ) {
-        guard settling.isToBeReported(place, after: limit, at: now), let candidate = settling[place],
+        guard settling.shouldReport(place, after: limit, at: now), let candidate = settling[place],
             candidate.waiting != .age, candidate.waiting != .checking
         else { return }
         let file = explainer(rules, at: now).waitingFile(place, candidate, path, flaw: checks.flaw(of: place))

@@ -235,7 +235,7 @@ struct WatchTree {
     }
 
     /// The directory of the first half of a rename within a tree. It must be attached or removed now.
-    mutating func detached(_ cookie: UInt32, in root: Root) -> Directory? {
+    mutating func removeDetached(_ cookie: UInt32, in root: Root) -> Directory? {
         guard let index = renames.firstIndex(where: { $0.cookie == cookie && $0.directory.root === root }) else {
             return nil
         }
@@ -276,7 +276,7 @@ struct WatchTree {
     /// Records that the kernel has ended a watch.
     mutating func endWatch(_ watch: Int32) {
         for directory in watches.removeValue(forKey: watch) ?? [] { directory.watch = nil }
-        inotify?.ended()
+        inotify?.uncountWatch()
     }
 
     /// Gives up all events.
@@ -317,7 +317,7 @@ struct WatchTree {
         do {
             let watch = try inotify.watch(stream, named: path)
             directory.watch = watch
-            if watches[watch] == nil { inotify.began() }
+            if watches[watch] == nil { inotify.countWatch() }
             watches[watch, default: []].append(directory)
             return .added
         } catch {
@@ -337,6 +337,6 @@ struct WatchTree {
         guard watches[watch]?.isEmpty == true else { return }
         watches[watch] = nil
         inotify?.unwatch(watch)
-        inotify?.ended()
+        inotify?.uncountWatch()
     }
 }

@@ -23,7 +23,7 @@ struct GroupingTests {
         }
         #expect(grouping.all.count == 4)
         #expect(grouping.count == 5)
-        let taken = grouping.take(Grouping.Key(file("a/c.srt")))
+        let taken = grouping.remove(Grouping.Key(file("a/c.srt")))
         #expect(taken.map(\.relative.display) == ["a/c.mp4", "a/c.xml"])
     }
 
@@ -83,7 +83,7 @@ struct GroupingTests {
         #expect(grouping.count == 1)
         grouping.drop(["c.xml"], of: key)
         #expect(grouping.all.isEmpty)
-        let taken = grouping.take(key)
+        let taken = grouping.remove(key)
         #expect(taken.isEmpty)
     }
 
@@ -103,12 +103,12 @@ struct GroupingTests {
         grouping.add(file("a/c.mp4"), wait: .seconds(5), at: at(2))
         let (from, to) = (Grouping.Key(file("a/c.mp4.json")), Grouping.Key(file("a/c.mp4")))
         #expect(from != to)
-        grouping.join(from, to: to)
+        grouping.move(from, to: to)
         #expect(grouping.all.count == 1)
         #expect(grouping.due(at: at(6)).isEmpty)
-        let taken = grouping.take(to)
+        let taken = grouping.remove(to)
         #expect(taken.map(\.relative.display) == ["a/c.mp4", "a/c.mp4.json"])
-        grouping.join(from, to: to)
+        grouping.move(from, to: to)
         #expect(grouping.all.isEmpty)
     }
 

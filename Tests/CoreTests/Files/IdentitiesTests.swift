@@ -29,7 +29,7 @@ struct IdentitiesTests {
         var again = Identities(all.prefix(100))
         again.removeAll()
         #expect(again.isEmpty)
-        let home = again.add(Identities.Home(folder: "cam", directory: "day/one", fileSystem: "uuid"))
+        let home = again.add(Identities.Location(folder: "cam", directory: "day/one", fileSystem: "uuid"))
         let version = FileVersion(size: 1, modified: 2, inode: 3, born: nil)
         Array("clip.mp4".utf8).withUnsafeBufferPointer { again.append($0, version, in: home) }
         #expect(
@@ -45,11 +45,11 @@ struct IdentitiesTests {
         var dice = Dice(seed: seed)
         let all = (0..<500).map { _ in Self.identity(&dice) }
         let identities = Identities(all)
-        let order = identities.inOrder()
+        let order = identities.sortedIndices()
         #expect(order.sorted() == Array(all.indices))
         var left: Set<String> = []
         for (a, b) in zip(order, order.dropFirst()) {
-            #expect(identities.haveOneFolder(a, b) == (all[a].folder == all[b].folder))
+            #expect(identities.areInSameFolder(a, b) == (all[a].folder == all[b].folder))
             if all[a].folder == all[b].folder {
                 #expect(!(all[b].relative < all[a].relative), "seed \(seed): \(all[a]), \(all[b])")
             } else {

@@ -14,20 +14,20 @@ struct NameRulesTests {
         ])
     func temporary(_ name: String) {
         #expect(TemporaryNames.contains(FilePath(name)))
-        #expect(!NameRules(include: [], exclude: []).takes(FilePath(name)))
+        #expect(!NameRules(include: [], exclude: []).matches(FilePath(name)))
     }
 
     @Test(
         "names that only resemble those are accepted",
         arguments: ["part", "a.parts", "tmp", "a.mp4", "-rf", "a~b", "thumbs.dbx", "x@eadir", "clip.lock.mp4", "ü"])
-    func ordinary(_ name: String) { #expect(NameRules(include: [], exclude: []).takes(FilePath(name))) }
+    func ordinary(_ name: String) { #expect(NameRules(include: [], exclude: []).matches(FilePath(name))) }
 
     @Test("hidden names are accepted if an include names them, but never Sluice's own")
     func hidden() {
         let rules = NameRules(include: ["*", ".*"], exclude: [])
-        #expect(rules.takes(".clip.mp4"))
-        #expect(!rules.takes(".sluice-release-1"))
-        #expect(!rules.takes(".clip.mp4.Xy12aB"))
+        #expect(rules.matches(".clip.mp4"))
+        #expect(!rules.matches(".sluice-release-1"))
+        #expect(!rules.matches(".clip.mp4.Xy12aB"))
     }
 
     struct Row: Sendable {
@@ -52,6 +52,6 @@ struct NameRulesTests {
             Row(include: ["*.tmp"], exclude: [], path: "a.tmp", takes: false),
         ])
     func globs(_ row: Row) {
-        #expect(NameRules(include: row.include, exclude: row.exclude).takes(FilePath(row.path)) == row.takes)
+        #expect(NameRules(include: row.include, exclude: row.exclude).matches(FilePath(row.path)) == row.takes)
     }
 }

@@ -39,7 +39,7 @@ struct SettlingHoldTests {
     @Test("other conditions are not checked before the file is quiet")
     func order() {
         var settling = Settling<String>()
-        settling.note("a", .heard, status: Self.status(), at: Self.at(0))
+        settling.note("a", .event, status: Self.status(), at: Self.at(0))
         let by = settling.evaluated(at: "a", Self.status(), writer: .unseen, at: Self.at(9)) { _ in
             Issue.record("the condition was checked too early")
             return nil
@@ -62,7 +62,7 @@ struct SettlingHoldTests {
         _ = settling.evaluated(at: "a", Self.status(1, size: 4_000), writer: .present, at: Self.at(2))
         #expect(settling["a"]?.rate == 2_000)
         // An event right after a check says nothing about the rate, and does not disturb its measurement.
-        settling.note("a", .heard, status: Self.status(2, size: 5_000), at: Self.at(2.1))
+        settling.note("a", .event, status: Self.status(2, size: 5_000), at: Self.at(2.1))
         #expect(settling["a"]?.rate == 2_000)
         _ = settling.evaluated(at: "a", Self.status(3, size: 8_000), writer: .present, at: Self.at(4))
         #expect(settling["a"]?.rate == 2_000)
@@ -86,7 +86,7 @@ struct SettlingHoldTests {
                 _ in
                 (.marker, Self.at(seconds + 10))
             }
-            return settling.isToBeReported("a", after: hour, at: Self.at(seconds))
+            return settling.shouldReport("a", after: hour, at: Self.at(seconds))
         }
         #expect(!status(.present, 10, changed: true))
         #expect(status(.present, 3600, changed: true))

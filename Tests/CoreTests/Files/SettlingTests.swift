@@ -25,13 +25,13 @@ struct SettlingTests {
     static let rungs = [
         Row(evidence: .closed, writer: .absent, quiet: 1, by: .lease),
         Row(evidence: .closed, writer: .unknown, quiet: 10, by: .closed),
-        Row(evidence: .heard, writer: .absent, quiet: 10, by: .quiet),
-        Row(evidence: .heard, writer: .unknown, quiet: 10, by: .quiet),
+        Row(evidence: .event, writer: .absent, quiet: 10, by: .quiet),
+        Row(evidence: .event, writer: .unknown, quiet: 10, by: .quiet),
         Row(evidence: .found, writer: .absent, quiet: 30, by: .quiet),
         Row(evidence: .found, writer: .unknown, quiet: 30, by: .quiet),
         Row(evidence: .closed, writer: .absent, quietFor: .seconds(5), quiet: 5, by: .lease),
         Row(evidence: .closed, writer: .unknown, quietFor: .seconds(5), quiet: 5, by: .closed),
-        Row(evidence: .heard, writer: .absent, quietFor: .seconds(5), quiet: 5, by: .quiet),
+        Row(evidence: .event, writer: .absent, quietFor: .seconds(5), quiet: 5, by: .quiet),
         Row(evidence: .found, writer: .unknown, quietFor: .seconds(5), quiet: 5, by: .quiet),
         Row(evidence: .closed, writer: .absent, quietFor: .zero, quiet: 0, by: .lease),
     ]
@@ -135,7 +135,7 @@ struct SettlingTests {
         settling.forget("a")
         #expect(settling.count == 0)
         #expect(settling.due(at: Self.at(1)).isEmpty)
-        settling.note("a", .heard, status: Self.status(), at: Self.at(2))
+        settling.note("a", .event, status: Self.status(), at: Self.at(2))
         #expect(settling.due(at: Self.at(11.9)).isEmpty)
         #expect(settling.due(at: Self.at(12)) == ["a"])
     }
@@ -174,7 +174,7 @@ struct SettlingTests {
             case 3:
                 settling.note(file, .found, status: Self.status(versions[file]), at: now)
             case 4:
-                settling.note(file, .heard, status: Self.status(versions[file]), at: now)
+                settling.note(file, .event, status: Self.status(versions[file]), at: now)
             case 5:
                 settling.forget(file)
                 isClosed[file] = false
@@ -197,7 +197,7 @@ struct SettlingTests {
         }
         #expect(accepted > 0)
         // Every remaining file becomes due again: none is lost.
-        for file in 0..<5 where settling.contains(file) { settling.note(file, .heard, status: Self.status(), at: now) }
+        for file in 0..<5 where settling.contains(file) { settling.note(file, .event, status: Self.status(), at: now) }
         #expect(Set(settling.due(at: now.advanced(by: .seconds(60)))) == Set(settling.all.keys))
     }
 

@@ -216,7 +216,7 @@ struct TunnelTests {
             let remote = Admission.DestinationState(
                 name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(),
                 reachability: .over([NetworkPath(link: 30)]))
-            return Admission(total: 1, rules: rules).way(to: remote, in: inputs)
+            return Admission(total: 1, rules: rules).routeDecision(to: remote, in: inputs)
         }
         guard case .closed(let holds, true) = way(PolicyRules(metered: .pause)) else {
             Issue.record("the way is open")

@@ -27,7 +27,8 @@ private func way(
     let inputs = Admission.PolicyInputs(
         now: since, monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil,
         network: Metering(links: [loop, wire, wifi, modem]))
-    return admission.way(to: remote, from: folder.map { Admission.FolderState(name: "door", rules: $0) }, in: inputs)
+    return admission.routeDecision(
+        to: remote, from: folder.map { Admission.FolderState(name: "door", rules: $0) }, in: inputs)
 }
 
 extension Admission.RouteDecision {

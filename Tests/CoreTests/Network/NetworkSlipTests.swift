@@ -5,7 +5,7 @@ import Testing
 @Suite("Rules without a matching network")
 struct NetworkSlipTests {
     private func texts(_ rules: NetworkRule..., here names: NetworkNames) -> [String] {
-        names.misnamed(in: [(place: "policy", rules: rules)]).map { "\($0.number) \($0.text)" }
+        names.suspectedTypos(in: [(place: "policy", rules: rules)]).map { "\($0.number) \($0.text)" }
     }
 
     private func meant(_ interface: String, here names: String...) -> String? {

@@ -38,7 +38,8 @@ struct RouteChoiceTests {
         let origin = Admission.FolderState(name: "door", exempt: exempt)
         let choice = admission.choice(to: remote, from: origin, in: inputs)
         // The reported choice is the used one.
-        if case .open(let route) = admission.way(to: remote, from: origin, in: inputs), route.interface != nil {
+        if case .open(let route) = admission.routeDecision(to: remote, from: origin, in: inputs), route.interface != nil
+        {
             #expect(choice?.interface == route.interface)
         }
         return choice

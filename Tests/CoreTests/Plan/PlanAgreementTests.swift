@@ -12,7 +12,7 @@ struct PlanAgreementTests {
     /// A few folders, destinations, rules and files, on days around a change of the clocks.
     struct Case {
         let zone = TestZone.berlin
-        var question: Plan.Question
+        var question: Plan.Input
         let quota: Int64?
 
         init(seed: UInt64) {
@@ -47,7 +47,7 @@ struct PlanAgreementTests {
                     })
             }
             let pause = chance(3) ? Admission.Pause(since: now, until: now.advanced(by: .seconds(3600 * 5))) : nil
-            question = Plan.Question(
+            question = Plan.Input(
                 admission: Admission(total: Int.random(in: 1...4, using: &dice), rules: policy),
                 inputs: Admission.PolicyInputs(
                     now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil,
@@ -112,13 +112,14 @@ struct PlanAgreementTests {
             let windows = one.question.admission.rules.windows
             for step in plan.steps where !windows.isEmpty {
                 for moment in stride(from: step.from.milliseconds, to: step.to.milliseconds, by: 600_000) {
-                    let (day, time) = one.zone.reading(at: WallTime(milliseconds: moment))
-                    #expect(windows.contains { $0.holds(day, time) }, "seed \(seed)")
+                    let (day, time) = one.zone.localTime(at: WallTime(milliseconds: moment))
+                    #expect(windows.contains { $0.contains(day, time) }, "seed \(seed)")
                 }
             }
             if let quota = one.quota {
                 let all = plan.steps.filter { $0.destination == "nas" }
-                let days = Set(all.flatMap { [one.zone.reading(at: $0.from).day, one.zone.reading(at: $0.to).day] })
+                let days = Set(
+                    all.flatMap { [one.zone.localTime(at: $0.from).day, one.zone.localTime(at: $0.to).day] })
                 for day in days {
                     let (start, end) = (one.zone.start(of: day), one.zone.start(of: day + 1))
                     let sent = all.filter { $0.from >= start && $0.to <= end }.reduce(0) { $0 + $1.bytes }
@@ -149,7 +150,7 @@ struct LiveScheduler {
         var files: Int64
     }
 
-    private let question: Plan.Question
+    private let question: Plan.Input
     private var inputs: Admission.PolicyInputs
     private var remotes: [Admission.DestinationState]
     private var waiting: [[(place: Int, left: Int64, isBegun: Bool)]]
@@ -166,7 +167,7 @@ struct LiveScheduler {
     private static let round: Int64 = 1000
     private static let most: Int64 = 8 << 20
 
-    init(_ question: Plan.Question) {
+    init(_ question: Plan.Input) {
         self.question = question
         inputs = question.inputs
         remotes = question.remotes

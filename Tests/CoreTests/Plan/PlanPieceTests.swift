@@ -11,7 +11,7 @@ struct PlanPieceTests {
     private static func question(
         quotas: [Quota], sizes: [Int64], piece: Int64, rest: Spending = .none, rate: Int64? = mb, spent: Int64 = 0,
         windows: [Window] = [], trouble: Hold? = nil
-    ) -> Plan.Question {
+    ) -> Plan.Input {
         let rules = PolicyRules(windows: windows, quotas: quotas)
         var book = QuotaState(
             policy: rules, destinations: [("s3", PolicyRules())], folders: [("door", PolicyRules())],
@@ -24,7 +24,7 @@ struct PlanPieceTests {
             uploads: sizes.map { Plan.Upload(left: $0, piece: UncutPiece(bytes: min($0, piece), keys: ["part_size"])) },
             rest: rest)
         queue.piece = UncutPiece(bytes: piece, keys: ["part_size"])
-        return Plan.Question(
+        return Plan.Input(
             admission: Admission(total: 3, rules: rules),
             inputs: Admission.PolicyInputs(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), clockTrouble: trouble, running: 0, everything: nil,

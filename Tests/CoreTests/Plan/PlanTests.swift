@@ -14,7 +14,7 @@ struct PlanTests {
         total: Int = 3, slots: Int = 2, reachability: Reachability = .unseen(""), _ queues: [Plan.Queue],
         rate: Int64? = 1_000_000, until: WallTime? = nil,
         at now: WallTime = now, zone: Zone = .utc
-    ) -> Plan.Question {
+    ) -> Plan.Input {
         var book = QuotaState(
             policy: policy, destinations: [("nas", nas), ("cloud", PolicyRules())],
             folders: [("door", door), ("yard", PolicyRules())])
@@ -24,7 +24,7 @@ struct PlanTests {
                 name: name, slots: slots, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
                 reachability: reachability)
         }
-        return Plan.Question(
+        return Plan.Input(
             admission: Admission(total: total, rules: policy),
             inputs: Admission.PolicyInputs(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil,

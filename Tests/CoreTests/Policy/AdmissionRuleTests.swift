@@ -97,12 +97,12 @@ struct AdmissionRuleTests {
     func strictest() {
         for seed in 1...500 {
             let one = Case(seed: UInt64(seed))
-            let (day, time) = one.zone.zone.reading(at: one.now)
+            let (day, time) = one.zone.zone.localTime(at: one.now)
             let places = [
                 ("policy", one.admission.rules), ("destinations.nas", one.remote.rules),
                 ("folder door", one.folder.rules),
             ]
-            let closed = places.filter { !$1.windows.isEmpty && !$1.windows.contains { $0.holds(day, time) } }
+            let closed = places.filter { !$1.windows.isEmpty && !$1.windows.contains { $0.contains(day, time) } }
             let texts = one.hardBlockers(at: one.now).filter { $0.kind == .schedule }.map(\.text)
             #expect(
                 texts == closed.map { "outside the windows of \($0.0): `windows: \(Window.yaml($0.1.windows))`" },

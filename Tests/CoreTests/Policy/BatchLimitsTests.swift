@@ -24,8 +24,8 @@ struct BatchLimitsTests {
                 isBegun: Int.random(in: 0..<6, using: &dice) == 0)
         }
         var room = BatchLimits(slots: slots, bundling: bundling)
-        let taken = Array(files.prefix { room.takes(size: $0.size, isBegun: $0.isBegun, of: "f") })
-        let lists = room.shared(taken) { room.isBundled(size: $0.size, isBegun: $0.isBegun, of: "f") }
+        let taken = Array(files.prefix { room.accept(size: $0.size, isBegun: $0.isBegun, of: "f") })
+        let lists = room.groupedByTransfer(taken) { room.isBundled(size: $0.size, isBegun: $0.isBegun, of: "f") }
         #expect(taken.count >= min(slots, files.count), "a free slot stays free")
         #expect(lists.count <= slots)
         #expect(!lists.contains { $0.isEmpty })
@@ -42,7 +42,7 @@ struct BatchLimitsTests {
         func taken(_ folders: [String]) -> [Bool] {
             var room = BatchLimits(slots: 4, bundling: Self.bundling, counted: ["slow"])
             var taken: [Bool] = []
-            for folder in folders { taken.append(room.takes(size: 1, isBegun: false, of: folder)) }
+            for folder in folders { taken.append(room.accept(size: 1, isBegun: false, of: folder)) }
             return taken
         }
         let room = BatchLimits(slots: 4, bundling: Self.bundling, counted: ["slow"])
@@ -55,8 +55,8 @@ struct BatchLimitsTests {
     func even() {
         func lists(_ count: Int) -> [Int] {
             var room = BatchLimits(slots: 4, bundling: Self.bundling)
-            let taken = (0..<count).prefix { _ in room.takes(size: 10, isBegun: false, of: "f") }
-            return room.shared(Array(taken)) { _ in true }.map(\.count)
+            let taken = (0..<count).prefix { _ in room.accept(size: 10, isBegun: false, of: "f") }
+            return room.groupedByTransfer(Array(taken)) { _ in true }.map(\.count)
         }
         #expect(lists(0) == [])
         #expect(lists(3) == [1, 1, 1])

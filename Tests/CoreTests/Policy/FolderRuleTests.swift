@@ -90,9 +90,9 @@ struct FolderRuleTests {
     @Test("markers are never taken, whatever include contains")
     func markersAreNoFiles() {
         let rules = NameRules(include: ["*.done", "*.mp4"], exclude: [], marker: MarkerName("{name}.done"))
-        #expect(rules.takes("a.mp4"))
-        #expect(!rules.takes("a.mp4.done"))
-        #expect(!NameRules(include: [".*"], exclude: []).takes(".sluiceignore"))
+        #expect(rules.matches("a.mp4"))
+        #expect(!rules.matches("a.mp4.done"))
+        #expect(!NameRules(include: [".*"], exclude: []).matches(".sluiceignore"))
     }
 
     static let day = Duration.seconds(86_400)

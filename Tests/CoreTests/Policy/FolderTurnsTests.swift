@@ -40,7 +40,7 @@ struct FolderTurnsTests {
                 #expect(seen[folder]?[next.folder] == 1, "\(folder) waits, and \(next.folder) ran twice")
             }
             seen[next.folder] = [:]
-            turns.took(next.folder)
+            turns.recordTurn(next.folder)
             #expect(queues[next.folder]?.removeFirst().id == next.id)
         }
     }
@@ -51,11 +51,11 @@ struct FolderTurnsTests {
         let (a, b) = (
             FolderTurns.Offer(folder: "a", rank: 0, id: "1"), FolderTurns.Offer(folder: "b", rank: 0, id: "2")
         )
-        #expect(turns.again([a, b]) == nil, "no folder had a turn")
-        turns.took("a")
-        #expect(turns.again([a, b]) == a)
-        #expect(turns.again([b]) == nil)
-        #expect(turns.again([a, FolderTurns.Offer(folder: "b", rank: -1, id: "2")]) == nil)
+        #expect(turns.nextOfSameFolder([a, b]) == nil, "no folder had a turn")
+        turns.recordTurn("a")
+        #expect(turns.nextOfSameFolder([a, b]) == a)
+        #expect(turns.nextOfSameFolder([b]) == nil)
+        #expect(turns.nextOfSameFolder([a, FolderTurns.Offer(folder: "b", rank: -1, id: "2")]) == nil)
         #expect(turns.next([a, b]) == b)
     }
 
@@ -64,7 +64,7 @@ struct FolderTurnsTests {
         arguments: [Int.max, Int.min, -1])
     func damaged(_ number: Int) {
         var turns = FolderTurns(last: ["a": 7, "b": number, "c": 9])
-        turns.took("d")
+        turns.recordTurn("d")
         let offers = ["a", "b", "c", "d"].map { FolderTurns.Offer(folder: $0, rank: 0, id: $0) }
         #expect(turns.next(offers)?.folder == (number > 0 ? "a" : "b"))
         #expect(turns.next(offers.dropFirst(2))?.folder == "c")

@@ -14,7 +14,7 @@ struct RemoteCapacityTests {
 
     private func waiting(_ missing: Int64, in room: RemoteCapacity) -> RemoteCapacity {
         var room = room
-        room.waits(RemoteCapacity.Waiting(id: "1", name: "long.mp4", missing: missing, since: Self.now))
+        room.setWaiting(RemoteCapacity.Waiting(id: "1", name: "long.mp4", missing: missing, since: Self.now))
         return room
     }
 
@@ -31,21 +31,21 @@ struct RemoteCapacityTests {
     @Test("free space is described in words")
     func words() {
         #expect(
-            RemoteSpace(free: 1_200_000_000, used: 8_800_000_000, limit: 10_000_000_000).words
+            RemoteSpace(free: 1_200_000_000, used: 8_800_000_000, limit: 10_000_000_000).text
                 == "1.2 GB free, 8.8 GB of 10.0 GB used")
-        #expect(RemoteSpace(.files, used: 1).words == "1 file used")
-        #expect(RemoteSpace(.files, used: 24, limit: 25).words == "1 file free, 24 files of 25 files used")
-        #expect(RemoteSpace(limit: 1000).words == "1.0 kB in all")
-        #expect(RemoteSpace().words == "")
+        #expect(RemoteSpace(.files, used: 1).text == "1 file used")
+        #expect(RemoteSpace(.files, used: 24, limit: 25).text == "1 file free, 24 files of 25 files used")
+        #expect(RemoteSpace(limit: 1000).text == "1.0 kB in all")
+        #expect(RemoteSpace().text == "")
     }
 
     @Test("running and starting uploads have their space first")
     func promised() {
         var room = room(RemoteSpace(free: 1000), underWay: [300, 200, -5])
         #expect(room.left == 500)
-        room.begun(missing: [400])
+        room.reserve(missing: [400])
         #expect(room.left == 100)
-        room.begun(missing: [400])
+        room.reserve(missing: [400])
         #expect(room.left == 0)
         #expect(self.room(nil, underWay: [300]).left == nil)
         #expect(self.room(RemoteSpace(used: 3)).left == nil)
@@ -56,7 +56,7 @@ struct RemoteCapacityTests {
     func files() {
         var room = room(RemoteSpace(.files, free: 2), underWay: [100])
         #expect(room.left == nil)
-        room.begun(missing: [1])
+        room.reserve(missing: [1])
         #expect(room.left == -1)
         room = waiting(0, in: room)
         #expect(
@@ -70,7 +70,7 @@ struct RemoteCapacityTests {
         var room = room(RemoteSpace(free: 5))
         #expect(!room.isDue(at: Self.clock.advanced(by: .seconds(299))))
         #expect(room.isDue(at: Self.clock.advanced(by: .seconds(300))))
-        room.changed()
+        room.markStale()
         #expect(room.isDue(at: Self.clock))
     }
 
@@ -100,7 +100,7 @@ struct RemoteCapacityTests {
     func hold() {
         var room = waiting(900, in: room(RemoteSpace(free: 500)))
         let later = Self.now.advanced(by: .seconds(60))
-        room.waits(RemoteCapacity.Waiting(id: "2", name: "other.mp4", missing: 800, since: later))
+        room.setWaiting(RemoteCapacity.Waiting(id: "2", name: "other.mp4", missing: 800, since: later))
         #expect(
             room.hold(at: "nas", missing: 800, name: "other.mp4")
                 == Hold(
@@ -112,7 +112,7 @@ struct RemoteCapacityTests {
             room.hold(at: "nas", missing: 900, name: "a")?.text
                 == "1.0 kB free at nas, 500 B of that for running uploads, and a needs 900 B; uploads that fit continue"
         )
-        room.waits(nil)
+        room.setWaiting(nil)
         #expect(room.hold(at: "nas", missing: 900, name: "a") == nil)
     }
 

@@ -81,7 +81,8 @@ struct QuotaDirectionTests {
                 let book = Self.book([Quota(period: .day, bytes: limit, direction: direction)])
                 let room = direction.sendable(of: limit)
                 for bytes in max(1, room - 20)...room + 20 {
-                    #expect((book.neverLeaves(bytes, for: Self.nas) == nil) == (bytes <= room), "\(direction) \(bytes)")
+                    #expect(
+                        (book.lineTooSmall(bytes, for: Self.nas) == nil) == (bytes <= room), "\(direction) \(bytes)")
                 }
             }
         }
@@ -94,8 +95,8 @@ struct QuotaDirectionTests {
             Quota(period: .month(startsOn: 1), bytes: 400_000, direction: .received),
             Quota(period: .week(startsOn: .mon), bytes: 100_000_000),
         ])
-        let lines = book.allNeverLeaving(8_000_000, for: Self.nas)
+        let lines = book.linesTooSmall(8_000_000, for: Self.nas)
         #expect(lines.map(\.quota.direction) == [.sent, .received])
-        #expect(book.neverLeaves(8_000_000, for: Self.nas) == lines.first)
+        #expect(book.lineTooSmall(8_000_000, for: Self.nas) == lines.first)
     }
 }

@@ -23,7 +23,7 @@ struct TokenBucketTests {
         var now = Self.start
         var sent: Int64 = 0
         while now.since(Self.start) < Self.minute {
-            let (count, again) = bucket.take(upTo: Int.random(in: 1000...(64 << 10), using: &dice), at: now)
+            let (count, again) = bucket.acquire(upTo: Int.random(in: 1000...(64 << 10), using: &dice), at: now)
             sent += Int64(count)
             guard count == 0 else { continue }
             guard let again, again > now else {
@@ -46,7 +46,7 @@ struct TokenBucketTests {
         var taken: [(at: MonotonicTime, sum: Int64)] = [(now, 0)]
         for _ in 0..<2000 {
             now = now.advanced(by: .microseconds(Int64.random(in: 0...200_000, using: &dice)))
-            let count = bucket.take(upTo: Int.random(in: 1...100_000, using: &dice), at: now).count
+            let count = bucket.acquire(upTo: Int.random(in: 1...100_000, using: &dice), at: now).count
             taken.append((now, (taken.last?.sum ?? 0) + Int64(count)))
         }
         for _ in 0..<2000 {
@@ -69,7 +69,7 @@ struct TokenBucketTests {
         var sent: Int64 = 0
         var nextChange = now
         while now.since(Self.start) < Self.minute {
-            let (count, again) = bucket.take(upTo: 64 << 10, at: now)
+            let (count, again) = bucket.acquire(upTo: 64 << 10, at: now)
             sent += Int64(count)
             #expect(Double(sent) <= ideal + most + 1)
             if count > 0 { continue }
@@ -94,27 +94,28 @@ struct TokenBucketTests {
         var dice = Dice(seed: seed)
         var bucket = TokenBucket(rate: Self.anyRate(&dice), at: Self.start)
         let wanted = Int.random(in: 1000...(64 << 10), using: &dice)
-        while bucket.take(upTo: wanted, at: Self.start).count > 0 {}
-        guard let again = bucket.take(upTo: wanted, at: Self.start).again else {
+        while bucket.acquire(upTo: wanted, at: Self.start).count > 0 {}
+        guard let again = bucket.acquire(upTo: wanted, at: Self.start).again else {
             Issue.record("the bucket named no time")
             return
         }
         let tooEarly = MonotonicTime(nanoseconds: again.nanoseconds - 1)
-        #expect(bucket.take(upTo: wanted, at: tooEarly).count == 0)
-        #expect(bucket.take(upTo: wanted, at: again).count == min(wanted, bucket.piece))
+        #expect(bucket.acquire(upTo: wanted, at: tooEarly).count == 0)
+        #expect(bucket.acquire(upTo: wanted, at: again).count == min(wanted, bucket.piece))
     }
 
     @Test("without a limit everything passes, with 0 nothing, until that changes")
     func ends() {
         var bucket = TokenBucket(rate: nil, at: Self.start)
-        #expect(bucket.take(upTo: 1 << 30, at: Self.start) == (1 << 30, nil))
+        #expect(bucket.acquire(upTo: 1 << 30, at: Self.start) == (1 << 30, nil))
         bucket.set(rate: 0, at: Self.start)
         let muchLater = Self.start.advanced(by: .seconds(86_400 * 365))
-        #expect(bucket.take(upTo: 1, at: muchLater) == (0, nil))
+        #expect(bucket.acquire(upTo: 1, at: muchLater) == (0, nil))
         bucket.set(rate: 1000, at: muchLater)
         #expect(
-            bucket.take(upTo: 1000, at: muchLater).count == 0, "time without a limit, or with 0, accumulates no tokens")
-        #expect(bucket.take(upTo: 1000, at: muchLater.advanced(by: .seconds(1))).count == 1000)
+            bucket.acquire(upTo: 1000, at: muchLater).count == 0,
+            "time without a limit, or with 0, accumulates no tokens")
+        #expect(bucket.acquire(upTo: 1000, at: muchLater.advanced(by: .seconds(1))).count == 1000)
     }
 
     @Test("returned bytes are available again, and overdrawn ones are waited for")
@@ -130,10 +131,10 @@ struct TokenBucketTests {
     @Test("neither the end of time nor the largest rate traps")
     func extremes() {
         var bucket = TokenBucket(rate: .max, at: MonotonicTime(nanoseconds: .min))
-        #expect(bucket.take(upTo: .max, at: MonotonicTime(nanoseconds: .max)).count > 0)
+        #expect(bucket.acquire(upTo: .max, at: MonotonicTime(nanoseconds: .max)).count > 0)
         bucket.set(rate: .min, at: MonotonicTime(nanoseconds: .max))
         #expect(bucket.rate == 0)
         bucket.set(rate: 1, at: MonotonicTime(nanoseconds: 0))
-        #expect(bucket.take(upTo: 1, at: MonotonicTime(nanoseconds: 0)).count == 0)
+        #expect(bucket.acquire(upTo: 1, at: MonotonicTime(nanoseconds: 0)).count == 0)
     }
 }

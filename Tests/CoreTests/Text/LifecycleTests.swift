@@ -223,7 +223,7 @@ struct AdmissionTests {
         #expect(health.trouble?.since == Self.now)
         #expect(health.trouble?.failures == 2)
         health.succeeded()
-        #expect(health.standing == nil)
+        #expect(health.currentHold == nil)
     }
 
     @Test("a delay that the server asks for is kept; otherwise the wait is at most five minutes")
@@ -236,8 +236,8 @@ struct AdmissionTests {
         #expect(wait(.noRoom(after: .seconds(86_400))) == .seconds(86_400))
         #expect(wait(.rateLimit(after: .seconds(90))) == .seconds(90))
         #expect(wait(.authenticate) == .seconds(900))
-        #expect(wait(.giveUp) == nil)
-        #expect(wait(.again(after: nil)) == nil)
+        #expect(wait(.failUpload) == nil)
+        #expect(wait(.retry(after: nil)) == nil)
         #expect(wait(.refused(after: nil)) == nil)
     }
 
@@ -259,7 +259,8 @@ struct AdmissionTests {
         #expect(health.failures(isFull: false, at: due) == 2)
         #expect(health.failures(isFull: true, at: due) == 1)
         health.failed(.quota, text: "full", wait: .seconds(300), now: later, monotonic: due)
-        #expect(health.standing == Hold(.quota, since: later, until: later.advanced(by: .seconds(300)), text: "full"))
+        #expect(
+            health.currentHold == Hold(.quota, since: later, until: later.advanced(by: .seconds(300)), text: "full"))
         #expect(health.trouble?.failures == 1)
         #expect(health.failures(isFull: true, at: due.advanced(by: .seconds(300))) == 2)
         health.failed(.rateLimit, text: "slow", wait: .seconds(1), now: later, monotonic: due)

@@ -32,10 +32,10 @@ struct CalendarTests {
         var dice = Dice(seed: 1)
         for _ in 0..<3000 {
             let moment = Self.moment(zone, &dice)
-            let (day, time) = zone.zone.reading(at: moment)
+            let (day, time) = zone.zone.localTime(at: moment)
             let all = zone.zone.moments(day, time)
             #expect(all.contains(moment), "\(moment)")
-            for one in all { #expect(zone.zone.reading(at: one) == (day, time), "\(moment)") }
+            for one in all { #expect(zone.zone.localTime(at: one) == (day, time), "\(moment)") }
         }
         let changed = try zone.changes.map { try #require(Self.gapOrRepeat(zone.zone, at: $0)) }
         #expect(Set(changed) == [0, 2])
@@ -43,8 +43,8 @@ struct CalendarTests {
 
     /// How often a local time in the middle of the gap or the repeated hour occurs.
     private static func gapOrRepeat(_ zone: Zone, at change: WallTime) -> Int? {
-        let before = zone.reading(at: WallTime(milliseconds: change.milliseconds - 1))
-        let after = zone.reading(at: change)
+        let before = zone.localTime(at: WallTime(milliseconds: change.milliseconds - 1))
+        let after = zone.localTime(at: change)
         let a = Int64(before.day.number) * 86_400_000 + before.time + 1
         let b = Int64(after.day.number) * 86_400_000 + after.time
         let middle = (a + b) / 2
@@ -57,8 +57,8 @@ struct CalendarTests {
         let first = try #require(CivilDay(year: 2026, month: 1, day: 1))
         for ahead in 0..<365 {
             let start = zone.zone.start(of: first + ahead)
-            #expect(zone.zone.reading(at: start).day == first + ahead)
-            #expect(zone.zone.reading(at: WallTime(milliseconds: start.milliseconds - 1)).day == first + (ahead - 1))
+            #expect(zone.zone.localTime(at: start).day == first + ahead)
+            #expect(zone.zone.localTime(at: WallTime(milliseconds: start.milliseconds - 1)).day == first + (ahead - 1))
         }
     }
 

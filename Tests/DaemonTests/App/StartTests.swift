@@ -72,7 +72,7 @@ struct StartTests {
     @Test("a retry of a failed upload wakes the scheduler by its commit")
     func retry() async throws {
         let scene = try await DaemonScene()
-        scene.remote.set(.fail(.giveUp), for: "a.mp4")
+        scene.remote.set(.fail(.failUpload), for: "a.mp4")
         let id = try await scene.add("a.mp4")
         try await scene.reach(.failed, [id])
         try await eventually("the scheduler waits for a signal") {

@@ -36,7 +36,7 @@ struct NamedTests {
         try await scene.reach(.completed, [whole])
         let view = try await scene.daemon.show(whole).upload
         #expect(view.remote?.id == "media-7" && view.remote?.verifiedBy == "script")
-        scene.remote.standard = .failNamed(.giveUp)
+        scene.remote.standard = .failNamed(.failUpload)
         let refused = try await scene.add("b.mp4")
         try await scene.reach(.failed, [refused])
         let failed = try await scene.daemon.show(refused).upload

@@ -13,7 +13,7 @@ import Testing
 /// The result of a rebuild from folders, copies, answers and old rows.
 @Suite("Rebuild", .timeLimit(.minutes(Patience.minutes(2))))
 struct RebuildTests {
-    private static let held = Finding.held(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
+    private static let held = Finding.found(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
 
     private struct Scene {
         let folder = TemporaryFolder()
@@ -225,7 +225,7 @@ struct RebuildTests {
             ])
         origin.release = token
         let copy = try staging.copy(
-            Wanted(SourceFile(source), identity, changed: status.changed), as: "5", origin: origin)
+            CopyRequest(SourceFile(source), identity, changed: status.changed), as: "5", origin: origin)
         try staging.publish([copy])
         try Files.rename(source, to: source.parent.appending(token.name(of: 5)))
         scene.remote.find(.absent, except: ["other name": Self.held])
@@ -252,7 +252,7 @@ struct RebuildTests {
             command: try CommandWords(["sh", "-c", "head -c 20 \"$1\" > \"$2\"", "sh", "{input}", "{output}"]),
             output: "clip.mp4", timeout: .seconds(20), minSize: 1, folder: "cam", relative: "clip.mov")
         let made = try staging.export(
-            Wanted(SourceFile(source), identity, changed: status.changed), as: "5", export,
+            CopyRequest(SourceFile(source), identity, changed: status.changed), as: "5", export,
             origin: CopyOrigin(
                 identity, root: source.parent, changed: status.changed,
                 uploads: [

@@ -18,7 +18,7 @@ struct RetentionTests {
 
     /// An upload that failed, with its copy.
     private func fail(_ scene: DaemonScene, _ name: String) async throws -> String {
-        scene.remote.set(.fail(.giveUp), for: FilePath(name))
+        scene.remote.set(.fail(.failUpload), for: FilePath(name))
         let id = try await scene.add(name)
         try await scene.reach(.failed, [id])
         return id

@@ -116,7 +116,7 @@ struct ReleaserTests {
         guard case .recorded(let asset, _)? = try await parts.store.write({ try $0.arrivals.record([arrival]) }).first
         else { throw Unexpected() }
         let copied = try parts.staging.copy(
-            Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
+            CopyRequest(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
         try parts.staging.publish([copied])
         try await parts.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: copied.sha256)]) }
         guard let claim = try await parts.store.claim("nas", passingOver: []) else { throw Unexpected() }

@@ -135,9 +135,10 @@ struct StagerTests {
         for round in 0..<300 {
             scene.parts.signals.staging.signal()
             try await eventually("all workers are idle") {
-                let rings = scene.parts.signals.rest.rings
+                let rings = scene.parts.signals.rest.signalCount
                 let isAtRest = await stager.isAtRest
-                return isAtRest && scene.parts.signals.staging.isWaiting && scene.parts.signals.rest.rings == rings
+                return isAtRest && scene.parts.signals.staging.isWaiting
+                    && scene.parts.signals.rest.signalCount == rings
             }
             let text = try #require(scene.parts.troubles["staging"]?.text)
             try #require(text.contains("\(second.path.display), which is next"), "round \(round): \(text)")

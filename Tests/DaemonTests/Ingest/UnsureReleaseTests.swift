@@ -83,7 +83,7 @@ struct UnsureReleaseTests {
             }
             self.asset = asset
             let copied = try staging.copy(
-                Wanted(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
+                CopyRequest(SourceFile(path), identity, changed: status.changed), as: FilePath("\(asset)"))
             try staging.publish([copied])
             try await parts.store.write { try $0.staging.record([StagedCopy(asset: asset, sha256: copied.sha256)]) }
             guard let claim = try await parts.store.claim("nas", passingOver: []) else { throw Unexpected() }
@@ -120,7 +120,7 @@ struct UnsureReleaseTests {
         }
         var stands: Bool { get throws { try FileStatus.ifPresent(at: path) != nil } }
         var isKnown: Bool {
-            get async throws { try await parts.store.read { try $0.tombstones.known("cam", "a.mp4") } != nil }
+            get async throws { try await parts.store.read { try $0.tombstones.knownFile("cam", "a.mp4") } != nil }
         }
 
         /// Writes other bytes, and keeps the size and the time.
@@ -139,7 +139,7 @@ struct UnsureReleaseTests {
 
     @Test("a folder with kept sources is reported again at the next start while one of them exists")
     func keptIsSaidAgain() async throws {
-        let scene = try await Scene(.unknown(.notTold))
+        let scene = try await Scene(.unknown(.notReported))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
         _ = scene.parts.unsureReleases.clear("cam")
         try await scene.release(until: "it is said again") { !scene.parts.unsureReleases.all.isEmpty }
@@ -154,7 +154,7 @@ struct UnsureReleaseTests {
 
     @Test("a kept source is released when the kernel reports that no process has it open")
     func keptGoesWhenKnown() async throws {
-        let scene = try await Scene(.unknown(.notTold))
+        let scene = try await Scene(.unknown(.notReported))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
         scene.writers.answer.withLock { $0 = .absent }
         try await scene.release(until: "it is released") { try await scene.source().state == .released }
@@ -163,7 +163,7 @@ struct UnsureReleaseTests {
 
     @Test("a kept source is released when release_unsure of its folder permits it")
     func keptGoesWhenSet() async throws {
-        let scene = try await Scene(.unknown(.notTold))
+        let scene = try await Scene(.unknown(.notReported))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
         var setup = scene.parts.setup
         setup.settings.folders[0].releaseUnsure = .delete
@@ -176,7 +176,7 @@ struct UnsureReleaseTests {
 
     @Test("a source on a local disk stays for good with the reason, is not uploaded again, and status names the remedy")
     func keeps() async throws {
-        let scene = try await Scene(.unknown(.notTold))
+        let scene = try await Scene(.unknown(.notReported))
         try await scene.release(until: "it is judged") { try await scene.isOver() }
         let source = try await scene.source()
         #expect(source.state == .kept)
@@ -240,7 +240,7 @@ struct UnsureReleaseTests {
 
     @Test(
         "a folder may configure what happens to a source that may be open",
-        arguments: [WriterSearch.Doubt.elsewhere, .notTold])
+        arguments: [WriterSearch.Doubt.elsewhere, .notReported])
     func configured(_ doubt: WriterSearch.Doubt) async throws {
         let deleting = try await Scene(.unknown(doubt), .delete)
         try await deleting.release(until: "it is released") { try await deleting.source().state == .released }
@@ -261,7 +261,7 @@ struct UnsureReleaseTests {
         var setup = scene.parts.setup
         setup.settings.folders[0].releaseUnsure = .delete
         scene.parts.context.configuration.replace(setup)
-        try await releaser.judgeAnew(["cam"])
+        try await releaser.reevaluate(["cam"])
         scene.parts.signals.release.signal()
         try await eventually("the source has been released") { try await scene.source().state == .released }
         #expect(scene.parts.unsureReleases.all.isEmpty)
@@ -270,14 +270,14 @@ struct UnsureReleaseTests {
     @Test("move applies the same check as delete")
     func moves() async throws {
         let scene = try await Scene(
-            .unknown(.notTold), action: .move(to: try Template("/nowhere/that/is/{name}")))
+            .unknown(.notReported), action: .move(to: try Template("/nowhere/that/is/{name}")))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
         #expect(try scene.stands)
     }
 
     @Test("a source whose retention time ended gets the same check")
     func keptForAWhile() async throws {
-        let scene = try await Scene(.unknown(.notTold), action: .keep)
+        let scene = try await Scene(.unknown(.notReported), action: .keep)
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
         #expect(try await scene.parts.store.write { try $0.keptSources.expire([scene.asset]) } == [scene.asset])
         try await scene.release(until: "it is judged") { try await scene.isOver() }
@@ -312,11 +312,11 @@ struct UnsureReleaseTests {
         "a marker is certain, a container check only for a complete container with an end",
         arguments: [true, false])
     func vouched(_ isWhole: Bool) async throws {
-        let marked = try await Scene(.unknown(.notTold), settledBy: .marker)
+        let marked = try await Scene(.unknown(.notReported), settledBy: .marker)
         try await marked.release(until: "it is released") { try await marked.source().state == .released }
         let media = Repository.root.appending("Tests/Fixtures/media/whole")
         let recording = try Files.read(media.appending(isWhole ? "plain.mp4" : "fragmented.mp4"))
-        let scene = try await Scene(.unknown(.notTold), settledBy: .container, content: recording)
+        let scene = try await Scene(.unknown(.notReported), settledBy: .container, content: recording)
         try await scene.release(until: "it is judged") { try await scene.isOver() }
         #expect(try await scene.source().state == (isWhole ? .released : .kept))
         #expect(try scene.stands == !isWhole)

@@ -26,7 +26,7 @@ struct MetricsTests {
         #expect(view.numbers[.durations] == nil)
         let good = try await scene.add("good", size: 5000)
         try await scene.reach(.completed, [good])
-        scene.remote.set(.fail(.giveUp), for: "bad")
+        scene.remote.set(.fail(.failUpload), for: "bad")
         let bad = try await scene.add("bad", size: 70)
         try await scene.reach(.failed, [bad])
         scene.remote.standard = .waitUploading

@@ -113,7 +113,7 @@ struct PlanTests {
         #expect(live["a"]?.rate ?? 0 <= 1000)
         #expect(live["a"]?.sent == 50_001_000)
         live.end("a")
-        #expect(live.takeLeft("a") == 50_001_000)
-        #expect(live.takeLeft("a") == 0)
+        #expect(live.removeEndPosition("a") == 50_001_000)
+        #expect(live.removeEndPosition("a") == 0)
     }
 }

@@ -80,7 +80,7 @@ struct UploadViewBuilderTests {
         arguments: [
             (failure(.transient), "backoff"), (failure(.quota), "quota"),
             (failure(.transient, Failure.wastedOnMetered), "metered"),
-            (failure(.transient, BeforeUpload.waits), "busy"),
+            (failure(.transient, BeforeUpload.waitingCode), "busy"),
         ])
     func backoff(_ failure: Failure, _ kind: String) async throws {
         let clocks = ManualClocks()
@@ -150,10 +150,10 @@ struct UploadViewBuilderTests {
         var row = try await Self.row(.uploading)
         row.upload.pausedAt = Self.now
         var facts = UploadViewBuilder.Facts()
-        facts.isToPause = true
+        facts.shouldPause = true
         facts.ofClass = [Self.hold(.schedule), Self.hold(.global)]
         #expect(Self.builder().view(row, facts).holds.map(\.kind) == ["operator", "global"])
-        facts.isToPause = false
+        facts.shouldPause = false
         #expect(Self.builder().view(row, facts).holds.isEmpty)
     }
 

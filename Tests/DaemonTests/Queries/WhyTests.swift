@@ -83,7 +83,7 @@ struct WhyTests {
     func backoffBehindWindow() async throws {
         let clocks = try Times.clocks(23)
         let scene = try await DaemonScene(retry: .seconds(86_400), clocks: clocks) { $0.policy.rules = Times.night }
-        scene.remote.standard = .fail(.again(after: nil))
+        scene.remote.standard = .fail(.retry(after: nil))
         let id = try await scene.add("a.mp4")
         func holds() async throws -> [HoldView] { try await scene.daemon.why(id).answers.first?.holds ?? [] }
         let own = try await eventually("the upload has failed and waits for its next attempt") {

@@ -50,7 +50,7 @@ struct BundleTests {
     @Test("a file that its bundle leaves out is uploaded alone and judged by that result")
     func leftOut() async throws {
         let scene = try await scene()
-        scene.remote.set(.fail(.giveUp), for: "small 3")
+        scene.remote.set(.fail(.failUpload), for: "small 3")
         let ids = try await backlog(20, scene)
         try await release(scene)
         try await scene.reach(.completed, ids.filter { $0 != ids[3] })

@@ -28,18 +28,18 @@ struct BusyBookTests {
         #expect(book.due([], at: at(0)).isEmpty)
         #expect(book.nextCheck(at: at(0)) == nil)
         #expect(book.due([command], at: at(1)) == [command: .seconds(10)])
-        #expect(book.isAsking)
+        #expect(book.isQuerying)
         // The command hangs.
         #expect(book.due([command], at: at(40)).isEmpty)
         #expect(book.nextCheck(at: at(40)) == nil)
-        _ = book.heard(.busy, of: command, asked: at(1), at: wall)
-        #expect(book.words(at: at(5))[command]?.answer == .busy)
+        _ = book.record(.busy, of: command, asked: at(1), at: wall)
+        #expect(book.answers(at: at(5))[command]?.answer == .busy)
         #expect(book.due([command], at: at(5)).isEmpty)
         #expect(book.nextCheck(at: at(5)) == .seconds(26))
         #expect(book.due([command], at: at(31)) == [command: .seconds(10)])
         // The last answer counts until the next one arrives.
-        #expect(book.words(at: at(35))[command]?.answer == .busy)
-        _ = book.heard(.free, of: command, asked: at(31), at: wall)
+        #expect(book.answers(at: at(35))[command]?.answer == .busy)
+        _ = book.record(.free, of: command, asked: at(31), at: wall)
         #expect(book.due([], at: at(40)).isEmpty)
         #expect(book.nextCheck(at: at(40)) == nil)
     }
@@ -48,54 +48,54 @@ struct BusyBookTests {
     func old() {
         var book = book(command)
         _ = book.due([command], at: at(0))
-        _ = book.heard(.free, of: command, asked: at(0), at: wall)
+        _ = book.record(.free, of: command, asked: at(0), at: wall)
         _ = book.due([], at: at(10))
-        #expect(book.words(at: at(29))[command]?.isFree == true)
-        #expect(book.words(at: at(30))[command] == nil)
+        #expect(book.answers(at: at(29))[command]?.isFree == true)
+        #expect(book.answers(at: at(30))[command] == nil)
         #expect(book.due([command], at: at(45)) == [command: .seconds(10)])
         // The earlier answer no longer counts.
-        #expect(book.words(at: at(45))[command] == nil)
+        #expect(book.answers(at: at(45))[command] == nil)
         let later = wall.advanced(by: .seconds(45))
-        let (change, _) = book.heard(.free, of: command, asked: at(45), at: later)
+        let (change, _) = book.record(.free, of: command, asked: at(45), at: later)
         #expect(change == .none)
-        #expect(book.words(at: at(46))[command] == BusyAnswer(.free, since: later))
+        #expect(book.answers(at: at(46))[command] == BusyAnswer(.free, since: later))
     }
 
     @Test("a file with change events is checked once and then after each event, without a schedule")
     func files() {
         var book = book(file)
         #expect(!book.hasPolled)
-        #expect(book.words(at: at(0)).isEmpty)
+        #expect(book.answers(at: at(0)).isEmpty)
         #expect(book.due([], at: at(0)).keys.contains(file))
         // Something happens during the inspection: the file is inspected again.
-        #expect(book.filesChanged(unheard: [:]).ask.isEmpty)
-        #expect(book.heard(.free, of: file, asked: at(0), at: wall).again != nil)
+        #expect(book.filesChanged(unwatched: [:]).ask.isEmpty)
+        #expect(book.record(.free, of: file, asked: at(0), at: wall).again != nil)
         #expect(
-            book.heard(.busy, of: file, asked: at(0), at: wall) == (
+            book.record(.busy, of: file, asked: at(0), at: wall) == (
                 .another(before: BusyAnswer(.free, since: wall)), nil
             )
         )
         #expect(book.due([file], at: at(100_000)).isEmpty)
         #expect(book.nextCheck(at: at(100_000)) == nil)
-        #expect(book.words(at: at(100_000))[file]?.answer == .busy)
-        #expect(book.filesChanged(unheard: [:]).ask.keys.contains(file))
+        #expect(book.answers(at: at(100_000))[file]?.answer == .busy)
+        #expect(book.filesChanged(unwatched: [:]).ask.keys.contains(file))
     }
 
     @Test("a file without change events is checked like a command, and this is logged once")
     func silent() {
         var book = book(file)
         _ = book.due([], at: at(0))
-        _ = book.heard(.free, of: file, asked: at(0), at: wall)
+        _ = book.record(.free, of: file, asked: at(0), at: wall)
         #expect(
-            book.filesChanged(unheard: ["/run/recording": "no watches"]).failures == ["/run/recording": "no watches"])
-        _ = book.heard(.free, of: file, asked: at(1), at: wall)
-        #expect(book.filesChanged(unheard: ["/run/recording": "no watches"]).failures.isEmpty)
-        _ = book.heard(.free, of: file, asked: at(1), at: wall)
+            book.filesChanged(unwatched: ["/run/recording": "no watches"]).failures == ["/run/recording": "no watches"])
+        _ = book.record(.free, of: file, asked: at(1), at: wall)
+        #expect(book.filesChanged(unwatched: ["/run/recording": "no watches"]).failures.isEmpty)
+        _ = book.record(.free, of: file, asked: at(1), at: wall)
         #expect(book.hasPolled)
         #expect(book.due([], at: at(60)).isEmpty)
-        #expect(book.words(at: at(60))[file] == nil)
+        #expect(book.answers(at: at(60))[file] == nil)
         #expect(book.due([file], at: at(60)).keys.contains(file))
-        _ = book.heard(.free, of: file, asked: at(60), at: wall)
+        _ = book.record(.free, of: file, asked: at(60), at: wall)
         #expect(book.nextCheck(at: at(70)) == .seconds(20))
     }
 
@@ -103,13 +103,13 @@ struct BusyBookTests {
     func unreadable() {
         var book = book(file)
         _ = book.due([], at: at(0))
-        _ = book.heard(.unknown(problem: "is hidden", remedy: "show it"), of: file, asked: at(0), at: wall)
+        _ = book.record(.unknown(problem: "is hidden", remedy: "show it"), of: file, asked: at(0), at: wall)
         #expect(book.due([file], at: at(5)).isEmpty)
         #expect(book.nextCheck(at: at(5)) == .seconds(25))
         #expect(book.due([file], at: at(30)).keys.contains(file))
-        _ = book.heard(.free, of: file, asked: at(30), at: wall)
+        _ = book.record(.free, of: file, asked: at(30), at: wall)
         #expect(book.nextCheck(at: at(31)) == nil)
-        #expect(book.words(at: at(1_000))[file]?.isFree == true)
+        #expect(book.answers(at: at(1_000))[file]?.isFree == true)
     }
 
     @Test(
@@ -123,11 +123,11 @@ struct BusyBookTests {
         #expect(book.due([command], at: at(0)) == [command: .seconds(2)])
         book.keep([])
         // A running query is not started again.
-        #expect(book.isAsking)
-        _ = book.heard(.busy, of: command, asked: at(0), at: wall)
+        #expect(book.isQuerying)
+        _ = book.record(.busy, of: command, asked: at(0), at: wall)
         #expect(book.nextCheck(at: at(0)) == .seconds(5))
         book.keep([])
-        #expect(book.words(at: at(1)).isEmpty)
+        #expect(book.answers(at: at(1)).isEmpty)
         #expect(book.nextCheck(at: at(0)) == nil)
     }
 }
@@ -212,7 +212,7 @@ struct BusyDaemonTests {
         let sent = try await scene.add("b.mp4")
         try await scene.reach(.completed, [sent])
         try await eventually("the scheduler has scheduled nothing") {
-            let isAsking = await scheduler.facts.busy.states.isAsking
+            let isAsking = await scheduler.facts.busy.states.isQuerying
             return try await scheduler.nextDeadline() == nil && !isAsking
                 && scene.daemon.signals.scheduling.isWaiting
         }

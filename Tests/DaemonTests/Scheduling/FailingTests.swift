@@ -26,7 +26,7 @@ struct FailingTests {
     @Test(
         "failures of the network or the service use no attempt, however often they happen",
         arguments: Tier.sample(
-            [Remedy.again(after: nil), .holdDestination(after: .zero), .rateLimit(after: .zero), .misconfigured], 2))
+            [Remedy.retry(after: nil), .holdDestination(after: .zero), .rateLimit(after: .zero), .misconfigured], 2))
     func noAttempt(_ remedy: Remedy) async throws {
         let clocks = ManualClocks()
         let scene = try await scene(Self.quick, clocks: clocks)
@@ -69,7 +69,7 @@ struct FailingTests {
     @Test(
         "`give_up_after` ends an upload that fails that long, whatever the cause, and a retry starts it again",
         arguments: Tier.sample(
-            [Remedy.again(after: nil), .holdDestination(after: nil), .refused(after: nil), .authenticate], 2))
+            [Remedy.retry(after: nil), .holdDestination(after: nil), .refused(after: nil), .authenticate], 2))
     func givesUp(_ remedy: Remedy) async throws {
         let clocks = ManualClocks()
         let scene = try await scene(
@@ -94,7 +94,7 @@ struct FailingTests {
         let clocks = ManualClocks()
         let scene = try await scene(
             Backoff(first: .seconds(60), ceiling: .seconds(300), giveUpAfter: .seconds(3600)), clocks: clocks)
-        scene.remote.standard = .fail(.again(after: nil))
+        scene.remote.standard = .fail(.retry(after: nil))
         let id = try await scene.add("a.mp4")
         try await goOn(scene, clocks, by: .seconds(20)) { scene.remote.began.count > 1 }
         clocks.step(by: .seconds(400 * 86_400))
@@ -153,7 +153,7 @@ struct FailingTests {
     func wastes() async throws {
         let clocks = ManualClocks()
         let scene = try await scene(Backoff(first: .milliseconds(100), ceiling: .seconds(10)), clocks: clocks)
-        scene.remote.standard = .lose(.again(after: nil))
+        scene.remote.standard = .lose(.retry(after: nil))
         let id = try await scene.add("a.mp4", size: 3_000_000)
         var waits: [Duration] = []
         for number in 1...5 {

@@ -82,7 +82,7 @@ struct RestartTests {
             // settings.
             let isTaken = written.settings.folders.contains { folder in
                 path.relative(to: folder.watch.path).map {
-                    NameRules(include: folder.watch.include, exclude: folder.watch.exclude).takes($0)
+                    NameRules(include: folder.watch.include, exclude: folder.watch.exclude).matches($0)
                 } ?? false
             }
             guard isTaken, let daemon else { return }

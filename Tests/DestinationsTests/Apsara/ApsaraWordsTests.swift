@@ -84,7 +84,7 @@ struct ApsaraWordsTests {
                 let error = await #expect(throws: UploadError.self) {
                     _ = try await end.destination.upload(order, reporter: Logbook())
                 }
-                #expect(error?.failure.code == "metadata_refused" && error?.remedy == .giveUp)
+                #expect(error?.failure.code == "metadata_refused" && error?.remedy == .failUpload)
                 #expect(error?.failure.message.contains("`\(key)`") == true)
                 #expect(try await end.server.operations() == [])
             } else {
@@ -101,7 +101,7 @@ struct ApsaraWordsTests {
                 ("a.txt", 10, "not_media"), ("mp4", 10, "not_media"), ("a.mp4", 0, "empty_file"),
             ] {
                 let error = try await Parcel(size, name: FilePath(name)).failure(to: end)
-                #expect(error.failure.code == code && error.remedy == .giveUp)
+                #expect(error.failure.code == code && error.remedy == .failUpload)
             }
             #expect(try await end.server.operations() == [])
         }
@@ -164,7 +164,7 @@ struct ApsaraWordsTests {
             let error = await #expect(throws: UploadError.self) {
                 _ = try await bad.upload(parcel.order, reporter: Logbook())
             }
-            #expect(error?.remedy == .giveUp && error?.failure.code == "Quota", "\(String(describing: error))")
+            #expect(error?.remedy == .failUpload && error?.failure.code == "Quota", "\(String(describing: error))")
             #expect(error?.failure.message.contains("no more today") == true)
         }
     }
@@ -273,7 +273,7 @@ struct ApsaraWordsTests {
             case .authenticate: told = "auth"
             case .holdDestination, .misconfigured: told = "destination"
             case .rateLimit: told = "rate_limit"
-            case .giveUp: told = "giveUp"
+            case .failUpload: told = "giveUp"
             default: told = "\(error.remedy)"
             }
             #expect(told == given.meaning, "\(error)")

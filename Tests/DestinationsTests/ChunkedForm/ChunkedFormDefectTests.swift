@@ -32,7 +32,7 @@ struct ChunkedFormDefectTests {
         #expect(scene.server.requests.count == before)
         switch status {
         case 401: #expect(error.remedy == .authenticate)
-        case 413: #expect(error.remedy == .giveUp)
+        case 413: #expect(error.remedy == .failUpload)
         case 429: #expect(error.remedy == .rateLimit(after: .seconds(7)))
         case 503: #expect(error.remedy == .holdDestination(after: nil))
         default: #expect(error.remedy == .misconfigured)
@@ -76,7 +76,7 @@ struct ChunkedFormDefectTests {
         #expect(scene.server.refused == ["crc", "crc"])
         try delivered(scene, parcel)
         scene.server.set { $0.damaged = 3 }
-        #expect(try await parcel.failure(to: scene).remedy == .giveUp)
+        #expect(try await parcel.failure(to: scene).remedy == .failUpload)
     }
 
     @Test("D3: an old server gets an empty digest if configured, and other forms of it")
@@ -123,7 +123,7 @@ struct ChunkedFormDefectTests {
         scene.server.set { $0.omitsURL = true }
         let parcel = try Parcel(2 * Self.block)
         let error = try await parcel.failure(to: scene)
-        #expect(error.failure.code == "not_confirmed" && error.remedy == .giveUp)
+        #expect(error.failure.code == "not_confirmed" && error.remedy == .failUpload)
         #expect(error.failure.message.contains("did not confirm"))
         #expect(scene.server.requests == ["open", "block 1", "block 2", "block 2"])
         // When a person retries it, the server is asked again.

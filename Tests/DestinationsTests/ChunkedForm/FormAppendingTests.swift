@@ -104,7 +104,7 @@ struct FormAppendingTests {
                 as UploadError
             {
                 errors.append(error)
-                if error.remedy == .giveUp { break }
+                if error.remedy == .failUpload { break }
             }
         }
         return (nil, errors)
@@ -166,7 +166,7 @@ struct FormAppendingTests {
         let destination = try destination(server, "plupload")
         let (parcel, logbook) = (try Parcel(3000), Logbook())
         let (object, errors) = try await attempts(destination, parcel, logbook)
-        if errors.last?.remedy == .giveUp {
+        if errors.last?.remedy == .failUpload {
             // A person retries the upload.
             let again = try await attempts(destination, parcel, logbook, generation: 2)
             #expect(again.object != nil)
@@ -202,7 +202,7 @@ struct FormAppendingTests {
         let destination = try destination(server, "blueimp")
         let (parcel, logbook) = (try Parcel(3000), Logbook())
         let first = try await attempts(destination, parcel, logbook)
-        #expect(first.errors.map(\.remedy) == [.giveUp])
+        #expect(first.errors.map(\.remedy) == [.failUpload])
         let second = try await attempts(destination, parcel, logbook, generation: 2)
         #expect(
             second.object?.warnings.isEmpty == false && appender.files == [[1, 2], [1, 2, 3]], "\(appender.files)")

@@ -131,7 +131,7 @@ struct FormCountedEndTests {
                 as UploadError
             {
                 errors.append(error)
-                if error.remedy == .giveUp { break }
+                if error.remedy == .failUpload { break }
             }
         }
         return (nil, errors)

@@ -83,7 +83,7 @@ struct FormLastAnswerTests {
                 as UploadError
             {
                 errors.append(error)
-                if error.remedy == .giveUp { break }
+                if error.remedy == .failUpload { break }
             }
         }
         return (nil, errors)
@@ -98,7 +98,7 @@ struct FormLastAnswerTests {
         let (object, errors) = try await attempts(try destination(server.url), parcel, logbook)
         #expect(object == nil)
         let http = status == 299 ? 200 : status
-        #expect(errors.last?.remedy == .giveUp && errors.last?.failure.http == http)
+        #expect(errors.last?.remedy == .failUpload && errors.last?.failure.http == http)
         #expect(errors.last?.failure.code == "refused_at_end")
         #expect(errors.last?.failure.message.contains("virus found") == true)
         #expect(logbook.last?["refused_status"] == "\(http)")

@@ -38,7 +38,7 @@ struct FormLiesTests {
             try await destination.upload(parcel.order, reporter: Logbook())
         }
         #expect(
-            error.map { if case .giveUp = $0.remedy { false } else { true } } == true,
+            error.map { if case .failUpload = $0.remedy { false } else { true } } == true,
             "the upload waits: \(String(describing: error))")
     }
 
@@ -136,7 +136,7 @@ struct FormLiesTests {
             origin: server.url, caFile: nil, clocks: SystemClocks(), name: "archive")
         let answer = try await client.ask(Request("GET", server.url + "/"))
         for number in 0..<100 { client.rememberForNow(String(repeating: "t", count: 60) + "\(number)") }
-        let error = client.refused("a question", answer.response, .giveUp)
+        let error = client.refused("a question", answer.response, .failUpload)
         #expect(error.failure.message.contains("bad key *** here"), "\(error.failure.message)")
     }
 
@@ -157,7 +157,7 @@ struct FormLiesTests {
             caFile: nil, clocks: SystemClocks(), name: "archive")
         client.remember([secret])
         let answer = try await client.ask(Request("GET", server.url + "/"))
-        let message = client.refused("a question", answer.response, .giveUp).failure.message
+        let message = client.refused("a question", answer.response, .failUpload).failure.message
         // Base64 in lower case is not the secret: a redaction of everything would hide this too.
         let expected = told == told.lowercased() ? told : "***"
         #expect(message.contains("{\"sent\": \"\(expected)\"} &amp; 5%"), "\(message)")

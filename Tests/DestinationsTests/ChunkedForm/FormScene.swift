@@ -98,7 +98,7 @@ final class FormScene: OtherEnd {
         for _ in 0..<attempts {
             do { return (try await parcel.send(to: self, logbook), errors) } catch let error as UploadError {
                 errors.append(error)
-                if error.remedy == .giveUp { break }
+                if error.remedy == .failUpload { break }
             }
         }
         return (nil, errors)

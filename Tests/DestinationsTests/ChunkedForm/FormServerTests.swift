@@ -17,7 +17,7 @@ struct FormServerTests {
             output: folder.path.appending(FilePath("\(name).out")),
             errors: folder.path.appending(FilePath("\(name).err")))
         _ = try await child.end(within: .seconds(20))
-        let lines = try child.printed().split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = try child.standardOutput().split(separator: "\n", omittingEmptySubsequences: false)
         return (Int(lines.last ?? "") ?? 0, lines.dropLast().joined(separator: "\n"))
     }
 

@@ -26,14 +26,14 @@ struct FormVerdictTests {
         Row(preset: "breakpoint", status: 410, verdict: .gone),
         Row(preset: "breakpoint", status: 404, question: .open, verdict: .stop(.misconfigured)),
         Row(preset: "breakpoint", status: 422, verdict: .damaged),
-        Row(preset: "breakpoint", status: 400, verdict: .stop(.giveUp)),
-        Row(preset: "breakpoint", status: 409, verdict: .stop(.giveUp)),
-        Row(preset: "breakpoint", status: 413, verdict: .stop(.giveUp)),
+        Row(preset: "breakpoint", status: 400, verdict: .stop(.failUpload)),
+        Row(preset: "breakpoint", status: 409, verdict: .stop(.failUpload)),
+        Row(preset: "breakpoint", status: 413, verdict: .stop(.failUpload)),
         Row(preset: "breakpoint", status: 401, verdict: .stop(.authenticate)),
         Row(preset: "breakpoint", status: 403, verdict: .stop(.authenticate)),
         Row(preset: "breakpoint", status: 302, verdict: .stop(.misconfigured)),
-        Row(preset: "breakpoint", status: 408, verdict: .stop(.again(after: .seconds(1)))),
-        Row(preset: "breakpoint", status: 425, verdict: .stop(.again(after: .seconds(1)))),
+        Row(preset: "breakpoint", status: 408, verdict: .stop(.retry(after: .seconds(1)))),
+        Row(preset: "breakpoint", status: 425, verdict: .stop(.retry(after: .seconds(1)))),
         Row(preset: "breakpoint", status: 429, verdict: .stop(.rateLimit(after: nil))),
         Row(preset: "breakpoint", status: 503, verdict: .stop(.holdDestination(after: nil))),
         Row(preset: "breakpoint", status: 507, verdict: .stop(.noRoom(after: nil))),
@@ -49,11 +49,11 @@ struct FormVerdictTests {
         Row(preset: "fineuploader", status: 200, body: #"{"success":"true"}"#, verdict: .stop(.refused(after: nil))),
         Row(
             preset: "fineuploader", status: 200, body: #"{"success":false,"preventRetry":true}"#,
-            verdict: .stop(.giveUp)),
+            verdict: .stop(.failUpload)),
         Row(preset: "fineuploader", status: 200, body: #"{"success":false,"reset":true}"#, verdict: .startOver),
         Row(preset: "plupload", status: 200, body: #"{"jsonrpc":"2.0","result":null,"id":"id"}"#, verdict: .success),
         Row(preset: "plupload", status: 200, body: #"{"error":{"code":101}}"#, verdict: .stop(.refused(after: nil))),
-        Row(preset: "plupload", status: 422, verdict: .stop(.giveUp)),
+        Row(preset: "plupload", status: 422, verdict: .stop(.failUpload)),
     ]
 
     @Test("an answer is evaluated by the preset's rules, and then by its status")

@@ -51,7 +51,7 @@ struct DirectoryTests {
         try Files.makeFolders(end.folder.appending("folder.mp4"))
         let error = try await Parcel(10, name: "folder.mp4").failure(to: end)
         #expect(error.failure.code == "name_taken")
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
     }
 
     @Test("`fail` fails before any byte is written")
@@ -61,13 +61,13 @@ struct DirectoryTests {
         let logbook = Logbook()
         let error = try await Parcel(10, name: "clip.mp4").failure(to: end, logbook)
         #expect(error.failure.code == "name_taken")
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(logbook.last == nil)
         #expect(try end.objects == ["clip.mp4": [1, 2, 3]])
     }
 
-    @Test("a link under the name is neither written through nor replaced", arguments: TakenRule.allCases)
-    func linkAsName(_ taken: TakenRule) async throws {
+    @Test("a link under the name is neither written through nor replaced", arguments: NameConflictRule.allCases)
+    func linkAsName(_ taken: NameConflictRule) async throws {
         let end = try DirectoryEnd(taken: taken)
         let outside = TemporaryFolder()
         let precious = try outside.write("precious", [1, 2, 3])
@@ -106,7 +106,7 @@ struct DirectoryTests {
         let end = try DirectoryEnd()
         let error = try await Parcel(10, name: name).failure(to: end)
         #expect(error.failure.code == "name_refused")
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(try end.objects.isEmpty)
         #expect(try Files.names(in: end.folder.parent) == ["in"])
     }
@@ -264,7 +264,7 @@ struct DirectoryTests {
         try put(noise(10, seed: 5), end, "front/clip.mp4")
         #expect(try await end.destination.find(parcel.order) == .absent)
         _ = try await parcel.send(to: end, Logbook())
-        guard case .held(let object) = try await end.destination.find(parcel.order) else {
+        guard case .found(let object) = try await end.destination.find(parcel.order) else {
             Issue.record("the file was not found")
             return
         }
@@ -288,7 +288,7 @@ struct DirectoryTests {
         let file = try Descriptor.open(disk.path.appending("clip.mp4"), for: .creating)
         try file.write(parcel.content, named: "clip.mp4")
         try file.close(named: "clip.mp4")
-        guard case .held = try await Directory(target, taken: .suffix).find(parcel.order) else {
+        guard case .found = try await Directory(target, taken: .suffix).find(parcel.order) else {
             Issue.record("the file was not found")
             return
         }
@@ -316,16 +316,16 @@ private final class SwappingNotes: UploadReporter {
     }
     func companions() async throws -> [Companion] { try await logbook.companions() }
     func parts() async throws -> [AcknowledgedPart] { try await logbook.parts() }
-    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
-        try await logbook.took(parts, lost: lost, acked: acked)
+    func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
+        try await logbook.recordParts(parts, lost: lost, acked: acked)
     }
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         try await logbook.renewed(checkpoint, leaving: old)
     }
-    func named(_ id: String, at url: String?) async throws { try await logbook.named(id, at: url) }
+    func recordName(_ id: String, at url: String?) async throws { try await logbook.recordName(id, at: url) }
     func credential(_ renewal: CredentialRenewal) async throws { try await logbook.credential(renewal) }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) {}
     func entered(_ phase: UploadPhase) {}
-    var isToPause: Bool { logbook.isToPause }
+    var shouldPause: Bool { logbook.shouldPause }
 }

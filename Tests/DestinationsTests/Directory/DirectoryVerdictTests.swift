@@ -22,12 +22,13 @@ struct DirectoryVerdictTests {
         ([EIO, EREMOTEIO, EUCLEAN], "target_broken", hold), ([ENOSPC], "target_full", .noRoom(after: nil)),
         ([EDQUOT], "target_quota", .noRoom(after: nil)), ([EROFS], "target_read_only", .misconfigured),
         ([EACCES, EPERM], "target_denied", .misconfigured),
-        ([ENOLCK, EOPNOTSUPP, ENOSYS, EXDEV], "target_unable", .misconfigured), ([EFBIG], "file_too_large", .giveUp),
-        ([EBUSY, EAGAIN, ETXTBSY, EEXIST, EINTR], "target_busy", .again(after: nil)),
+        ([ENOLCK, EOPNOTSUPP, ENOSYS, EXDEV], "target_unable", .misconfigured),
+        ([EFBIG], "file_too_large", .failUpload),
+        ([EBUSY, EAGAIN, ETXTBSY, EEXIST, EINTR], "target_busy", .retry(after: nil)),
         ([ENOMEM, EMFILE, ENFILE, EPROTO, EINVAL], "target_failed", hold),
     ]
     static let name: [(errors: [CInt], code: String, remedy: Remedy)] = [
-        ([ENAMETOOLONG, EINVAL, EILSEQ], "name_refused", .giveUp),
+        ([ENAMETOOLONG, EINVAL, EILSEQ], "name_refused", .failUpload),
         ([ELOOP, ENOTDIR, EISDIR], "folder_in_the_way", .refused(after: nil)),
     ]
 
@@ -75,7 +76,7 @@ struct DirectoryVerdictTests {
     func neverFinal() {
         let final: Set<CInt> = [EFBIG]
         for error in CInt(1)..<134 where !final.contains(error) {
-            #expect(DirectoryVerdict(error, about: .target).remedy != .giveUp, "\(error)")
+            #expect(DirectoryVerdict(error, about: .target).remedy != .failUpload, "\(error)")
         }
     }
 

@@ -50,7 +50,7 @@ struct RoomTests {
                 exchange.answer(
                     Array("HTTP/1.1 413 X\r\n\(header)Content-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
             }
-            #expect(try await Journey(server.url + "/files").failedAttempt().remedy == .giveUp)
+            #expect(try await Journey(server.url + "/files").failedAttempt().remedy == .failUpload)
         }
     }
 
@@ -83,7 +83,7 @@ struct RoomTests {
         arguments: TestedRemote.all)
     func tells(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            guard end.destination.tellsSpace else {
+            guard end.destination.reportsSpace else {
                 // A form has no request for it, and a bucket no limit; an intermediary does not answer either.
                 #expect(["chunked-form", "s3", "oss", "apsara-vod"].contains { remote.testDescription.hasPrefix($0) })
                 return try await #expect(end.destination.space() == nil)

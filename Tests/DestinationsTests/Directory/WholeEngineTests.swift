@@ -41,7 +41,7 @@ private final class DamagingPlace: WholeDialect, WholePlace {
         state.withLock { $0.names.append(name) }
         return true
     }
-    func bring(
+    func sendBundle(
         _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
         _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String> { [] }

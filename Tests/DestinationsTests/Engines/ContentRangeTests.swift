@@ -32,7 +32,7 @@ private struct GoogleDialect: OffsetDialect {
                 "POST", "\(base)/upload/storage/v1/b/bucket/o?uploadType=resumable&name=\(name)",
                 headers: [("Content-Type", "application/json")], body: .bytes(Array("{\"name\": \"\(name)\"}".utf8))))
         guard let location = answer.response.headers["Location"] else {
-            throw client.refused("creation", answer.response, .giveUp)
+            throw client.refused("creation", answer.response, .failUpload)
         }
         checkpoint.url = location
         return false
@@ -253,7 +253,7 @@ struct ContentRangeTests {
         let server = try sessions.server(1_000_000, refused: status, claim: nil)
         let (parcel, logbook) = (try Parcel(1_000_000), Logbook())
         var error: UploadError?
-        for _ in 0..<3 where error?.remedy != .giveUp {
+        for _ in 0..<3 where error?.remedy != .failUpload {
             var order = parcel.order
             order.checkpoint = logbook.last
             error = await #expect(throws: UploadError.self) { try await engine(server).upload(order, logbook) }

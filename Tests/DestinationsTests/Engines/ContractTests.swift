@@ -16,7 +16,7 @@ struct ContractTests {
     func startsEmpty(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let finding = try await end.destination.find(try Parcel(10).order)
-            if case .held(let object) = finding { Issue.record("the destination reports \(object) before its upload") }
+            if case .found(let object) = finding { Issue.record("the destination reports \(object) before its upload") }
             #expect(try await end.objects.isEmpty)
             #expect(try await end.remains.isEmpty)
         }
@@ -29,7 +29,7 @@ struct ContractTests {
         try await remote.open { end in
             let parcel = try Parcel(size)
             guard size > 0 || end.keepsEmpty else {
-                #expect(try await parcel.failure(to: end).remedy == .giveUp)
+                #expect(try await parcel.failure(to: end).remedy == .failUpload)
                 return
             }
             let object = try await parcel.send(to: end, Logbook())

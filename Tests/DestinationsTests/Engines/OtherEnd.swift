@@ -156,7 +156,9 @@ final class DirectoryEnd: OtherEnd {
 
     var folder: FilePath { target.path }
 
-    init(taken: TakenRule = .suffix, marker: FilePath? = nil, mount: MountPoint? = nil, mode: UInt32? = nil) throws {
+    init(taken: NameConflictRule = .suffix, marker: FilePath? = nil, mount: MountPoint? = nil, mode: UInt32? = nil)
+        throws
+    {
         var target = DirectoryTarget(
             name: "archive", path: temporary.path.appending("in"), mount: mount, marker: marker, mode: mode,
             clocks: SystemClocks(), disk: SlowDisk(patience: .seconds(60)))

@@ -159,7 +159,7 @@ final class Logbook: UploadReporter {
 
     /// Requests a pause after the requests in flight, while the state matches.
     func pause(when isToPause: @escaping @Sendable (Pages) -> Bool) { pages.withLock { $0.isToPause = isToPause } }
-    var isToPause: Bool { pages.withLock { $0.isToPause($0) } }
+    var shouldPause: Bool { pages.withLock { $0.isToPause($0) } }
 
     func record(_ checkpoint: Checkpoint) async throws {
         try take {
@@ -189,7 +189,7 @@ final class Logbook: UploadReporter {
         pages.withLock { $0.parts.values.sorted { $0.index < $1.index } }
     }
 
-    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
+    func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         try take {
             for index in lost { $0.parts[index] = nil }
             for part in parts { $0.parts[part.index] = part }
@@ -208,7 +208,7 @@ final class Logbook: UploadReporter {
         try Task.checkCancellation()
     }
 
-    func named(_ id: String, at url: String?) async throws {
+    func recordName(_ id: String, at url: String?) async throws {
         try take {
             $0.names.append(id)
             $0.addresses.append(url)

@@ -294,7 +294,7 @@ final class PartsRemote: PartsDialect {
             failure(.transient, "connection_lost", "cut", retryable: true), remedy: .holdDestination(after: nil))
     }
     private var unknown: UploadError {
-        UploadError(failure(.transient, "http_404", "unknown", retryable: true), remedy: .again(after: nil))
+        UploadError(failure(.transient, "http_404", "unknown", retryable: true), remedy: .retry(after: nil))
     }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {

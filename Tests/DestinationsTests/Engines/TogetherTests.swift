@@ -247,7 +247,7 @@ private final class Notebook: BundleReporter {
         }
     }
     func received(_ id: String, _ bytes: Int64) { pages.withLock { $0.received[id, default: 0] += bytes } }
-    func isToPause(_ id: String) -> Bool { pausing.contains(id) && !spent.isEmpty }
+    func shouldPause(_ id: String) -> Bool { pausing.contains(id) && !spent.isEmpty }
     func entered(_ phase: UploadPhase) {
         guard stops, phase == .uploading else { return }
         pages.withLock { $0.wasStopped = true }

@@ -282,7 +282,7 @@ struct CephTests {
             if !isMeanwhile { try await clean() }
             let reporter = isMeanwhile ? Intrusion(logbook, clean) : nil
             do { _ = try await attempt(parcel, end.destination, logbook, reporter) } catch let error as UploadError {
-                guard case .again = error.remedy else { throw error }
+                guard case .retry = error.remedy else { throw error }
                 _ = try await attempt(parcel, end.destination, logbook)
             }
             let isWhole = try await end.content("front/clip.mp4") == parcel.content

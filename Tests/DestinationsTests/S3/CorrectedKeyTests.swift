@@ -48,7 +48,7 @@ struct CorrectedKeyTests {
         }
     }
 
-    @Test("S3 servers accept the corrected key as well", arguments: S3Maker.here.filter(\.judgesKeys))
+    @Test("S3 servers accept the corrected key as well", arguments: S3Maker.here.filter(\.checksKeys))
     func s3(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
             let file = try put(Self.mistyped(S3Server.secretKey))

@@ -48,7 +48,7 @@ struct S3AnswerTests {
         scene.emulator.script(.parts, .answer(200, [], body))
         let objects = try await scene.error { _ = try await scene.destination.list(after: nil) }
         let told = "archive: an answer to the list of objects that is not a list"
-        #expect(objects.failure.message == told && objects.remedy == .again(after: nil))
+        #expect(objects.failure.message == told && objects.remedy == .retry(after: nil))
         #expect(await scene.destination.check() == CheckResult(.failed, told))
         let uploads = try await scene.error { _ = try await scene.destination.unfinished() }
         #expect(uploads.failure.message == "archive: an answer to the list of unfinished uploads that is not a list")

@@ -47,7 +47,7 @@ struct S3ComponentTests {
         let naming = S3Naming(api: try api(), isSingle: true)
         let long = try order(FilePath(String(repeating: "folder/", count: 200) + "clip.mp4"))
         let error = try #require(throws: UploadError.self) { try naming.key(long, 1) }
-        #expect(error.failure.code == "name_too_long" && error.remedy == .giveUp)
+        #expect(error.failure.code == "name_too_long" && error.remedy == .failUpload)
     }
 
     @Test("conditional writes protect single requests of some services, and multipart uploads of fewer")

@@ -114,7 +114,7 @@ struct S3EndTests {
         var waits = 0
         for _ in 0..<2 {
             let error = try await parcel.failure(to: scene, logbook)
-            #expect(error.remedy != .giveUp, "\(error)")
+            #expect(error.remedy != .failUpload, "\(error)")
             if case .pending = error.remedy { waits += 1 }
         }
         #expect(waits == 2)

@@ -207,8 +207,9 @@ struct S3FaultTests {
             (503, "SlowDown", Remedy.rateLimit(after: nil)), (500, "InternalError", .holdDestination(after: nil)),
             (403, "AccessDenied", .authenticate), (403, "SignatureDoesNotMatch", .authenticate),
             (403, "QuotaExceeded", .noRoom(after: nil)), (507, "XMinioStorageFull", .noRoom(after: nil)),
-            (400, "EntityTooLarge", .giveUp), (400, "KeyTooLongError", .giveUp), (404, "NoSuchBucket", .misconfigured),
-            (409, "OperationAborted", .again(after: nil)), (400, "ThrottlingException", .rateLimit(after: nil)),
+            (400, "EntityTooLarge", .failUpload), (400, "KeyTooLongError", .failUpload),
+            (404, "NoSuchBucket", .misconfigured),
+            (409, "OperationAborted", .retry(after: nil)), (400, "ThrottlingException", .rateLimit(after: nil)),
             (400, "ExpiredToken", .authenticate), (501, "NotImplemented", .holdDestination(after: nil)),
         ])
     func verdicts(_ status: Int, _ code: String, _ remedy: Remedy) async throws {

@@ -26,13 +26,14 @@ struct S3FuzzTests {
         ]
         var request = S3Request(method: "PUT", key: "front/clip.mp4", what: "part 3")
         request.query = [("partNumber", "3"), ("uploadId", "2~a/b")]
-        let wanted = S3Wanted(request)
+        let wanted = S3SigningRequest(request)
         let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example:9000"), others: [], bucket: "bucket")
         let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 400)
         try Fuzz("signed addresses", rounds: 2000).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
             let answer = JSONValue.object(["url": .text(text)])
-            guard let given = try? S3Given(answer, for: wanted, at: hosts, now: WallTime(milliseconds: 0)) else {
+            guard let given = try? S3SignedAddress(answer, for: wanted, at: hosts, now: WallTime(milliseconds: 0))
+            else {
                 return
             }
             let rest = given.url.dropFirst("https://".count)
@@ -65,7 +66,7 @@ struct S3FuzzTests {
             "null", "true", "[]", "{}", "1e99", "-1", "9223372036854775807", "\"", "\\u0000", "Host", "Authorization",
             "\\r\\n", "expires", "headers", "error",
         ]
-        let wanted = S3Wanted(S3Request(method: "HEAD", key: "front/clip.mp4", what: "a question"))
+        let wanted = S3SigningRequest(S3Request(method: "HEAD", key: "front/clip.mp4", what: "a question"))
         let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example:9000"), others: [], bucket: "bucket")
         try Fuzz("answers of a signer", rounds: 1000).each(
             Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 600)
@@ -73,14 +74,14 @@ struct S3FuzzTests {
             round in
             guard let json = JSONValue.read(round.input) else { return }
             do {
-                let given = try S3Given(json, for: wanted, at: hosts, now: WallTime(milliseconds: 0))
+                let given = try S3SignedAddress(json, for: wanted, at: hosts, now: WallTime(milliseconds: 0))
                 let names = given.headers.map { $0.0.lowercased() }
                 try round.expect(
                     !names.contains("host") && !names.contains("authorization"), "the signer sets the headers \(names)")
                 if let life = given.life { try round.expect(life >= .zero, "the lifetime is \(life)") }
-            } catch S3Given.Problem.wrong(let words) {
+            } catch S3SignedAddress.Problem.wrong(let words) {
                 try round.expect(words.count > 10, "the refusal has no message")
-            } catch S3Given.Problem.refused {}
+            } catch S3SignedAddress.Problem.refused {}
         }
     }
 }

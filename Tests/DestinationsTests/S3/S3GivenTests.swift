@@ -127,11 +127,11 @@ struct S3GivenTests {
 
     @Test("the bucket is in the host or the path, and a configured host may be the bucket's own")
     func places() {
-        let wanted = S3Wanted(S3Request(method: "HEAD", key: "front/clip.mp4", what: "a question"))
+        let wanted = S3SigningRequest(S3Request(method: "HEAD", key: "front/clip.mp4", what: "a question"))
         func isTaken(_ place: String, _ others: [String] = []) -> Bool {
             let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example"), others: others, bucket: "bucket")
             let answer = JSONValue.object(["url": .text("https://\(place)/front/clip.mp4?X-Amz-Signature=0")])
-            return (try? S3Given(answer, for: wanted, at: hosts, now: WallTime(milliseconds: 0))) != nil
+            return (try? S3SignedAddress(answer, for: wanted, at: hosts, now: WallTime(milliseconds: 0))) != nil
         }
         #expect(isTaken("s3.example/bucket"))
         #expect(isTaken("bucket.s3.example"))

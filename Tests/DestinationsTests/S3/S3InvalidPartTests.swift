@@ -65,12 +65,12 @@ struct S3InvalidPartTests {
             }
         }
         var errors: [UploadError] = []
-        while errors.last?.remedy != .giveUp, errors.count < 9, let error = await next() {
+        while errors.last?.remedy != .failUpload, errors.count < 9, let error = await next() {
             // Without the permission to list parts, a resumed upload waits for that permission.
             if list == "unlisted" { scene.emulator.change { $0.faults[.parts] = nil } }
             errors.append(error)
         }
-        #expect(errors.last?.remedy == .giveUp && errors.last?.failure.message.contains("InvalidPart") == true)
+        #expect(errors.last?.remedy == .failUpload && errors.last?.failure.message.contains("InvalidPart") == true)
         #expect(errors.dropLast().map(\.remedy) == [.pending(after: CompletionPatience.wait)], "\(errors)")
         let requests = scene.emulator.requests
         let parts = requests.filter { $0.hasPrefix("part ") }.count

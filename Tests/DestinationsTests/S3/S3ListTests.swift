@@ -60,7 +60,7 @@ struct S3ListTests {
 
     @Test(
         "every part is listed once, and none is sent again",
-        arguments: Tier.onlyInFull(S3Maker.here.filter(\.takesSmallParts)))
+        arguments: Tier.onlyInFull(S3Maker.here.filter(\.acceptsSmallParts)))
     func parts(_ maker: S3Maker) async throws {
         let end = try await S3End(maker, chunk: 10)
         do {

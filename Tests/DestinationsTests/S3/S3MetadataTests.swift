@@ -88,7 +88,7 @@ struct S3MetadataTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         for number in 1...3 { try await scene.bring(number) }
-        #expect(scene.metadata.takeRequests() == [.token, .roles, .key])
+        #expect(scene.metadata.drainRequests() == [.token, .roles, .key])
         #expect(scene.emulator.objects.count == 3)
         #expect(scene.transport.mayUseProxy[WebAddress(scene.metadata.url).origin] == false)
         #expect(scene.transport.mayUseProxy[WebAddress(scene.emulator.url).origin] == true)
@@ -102,7 +102,7 @@ struct S3MetadataTests {
         defer { scene.emulator.stop() }
         scene.metadata.change { $0.roles = ["uploads", "other"] }
         try await scene.bring(1)
-        #expect(scene.metadata.takeRequests() == [.token, .key])
+        #expect(scene.metadata.drainRequests() == [.token, .key])
     }
 
     @Test("a key is renewed five minutes before its end; an unchanged one is requested once a minute")
@@ -113,16 +113,16 @@ struct S3MetadataTests {
         try await scene.bring(1)
         scene.clocks.advance(by: .seconds(3000))
         try await scene.bring(2)
-        #expect(scene.metadata.takeRequests() == [.token, .roles, .key])
+        #expect(scene.metadata.drainRequests() == [.token, .roles, .key])
         // Four minutes before its end, and no newer key exists yet.
         scene.clocks.advance(by: .seconds(360))
         for number in 3...5 { try await scene.bring(number) }
-        #expect(scene.metadata.takeRequests() == [.roles, .key])
+        #expect(scene.metadata.drainRequests() == [.roles, .key])
         scene.clocks.advance(by: .seconds(60))
         scene.give("token-2", for: .seconds(3600))
         scene.emulator.change { $0.token = "token-2" }
         for number in 6...8 { try await scene.bring(number) }
-        #expect(scene.metadata.takeRequests() == [.roles, .key])
+        #expect(scene.metadata.drainRequests() == [.roles, .key])
         #expect(scene.emulator.objects.count == 8)
     }
 
@@ -149,12 +149,12 @@ struct S3MetadataTests {
         scene.give("token-2", for: .seconds(3600))
         scene.emulator.change { $0.token = "token-2" }
         try await scene.bring(2)
-        #expect(scene.metadata.takeRequests() == [.token, .roles, .key, .roles, .key])
+        #expect(scene.metadata.drainRequests() == [.token, .roles, .key, .roles, .key])
         scene.emulator.change { $0.token = "token-3" }
         let error = try await scene.failure()
         #expect(error.remedy == .authenticate)
         #expect(!error.failure.message.contains("token-2"))
-        #expect(scene.metadata.takeRequests() == [.roles, .key])
+        #expect(scene.metadata.drainRequests() == [.roles, .key])
     }
 
     @Test("an expired session is started again")
@@ -167,7 +167,7 @@ struct S3MetadataTests {
         scene.give("token-2", for: .seconds(3600))
         scene.emulator.change { $0.token = "token-2" }
         try await scene.bring(2)
-        #expect(scene.metadata.takeRequests() == [.token, .roles, .key, .roles, .token, .roles, .key])
+        #expect(scene.metadata.drainRequests() == [.token, .roles, .key, .roles, .token, .roles, .key])
     }
 
     struct Trouble: Sendable, CustomTestStringConvertible {
@@ -252,7 +252,7 @@ struct S3MetadataTests {
         #expect(error.remedy == .authenticate && error.failure.message.contains("it answers 401"), "\(error)")
         try Files.replace(file, with: Array("second-token-of-it\n".utf8))
         try await scene.bring(2)
-        #expect(outside.takeRequests() == [.container, .container, .container])
+        #expect(outside.drainRequests() == [.container, .container, .container])
     }
 
     @Test("a container without a key, or with a remote address for it, is reported")

@@ -24,7 +24,7 @@ struct S3MishapTests {
             do {
                 _ = try await end.destination(["parallel": .whole(1)]).upload(order, reporter: reporter ?? logbook)
                 break
-            } catch let error as UploadError where error.remedy != .giveUp && attempt < 6 { continue }
+            } catch let error as UploadError where error.remedy != .failUpload && attempt < 6 { continue }
         }
         for checkpoint in logbook.left { #expect(try await end.destination.discard(checkpoint)) }
     }
@@ -111,7 +111,7 @@ struct S3MishapTests {
             }
             #expect(Set(found.map(\.name)) == ["front/clip.mp4", odd.display])
             #expect(found.contains { $0.id == logbook.last?["upload"] })
-            for upload in found where maker.tellsTimes {
+            for upload in found where maker.reportsTimes {
                 // Its clock is ours; some servers give only seconds.
                 let begunAt = try #require(upload.begunAt)
                 #expect(abs(begunAt.milliseconds - before.milliseconds) < 120_000, "\(upload)")
@@ -141,8 +141,8 @@ final class Intrusion: UploadReporter {
         self.happening = happening
     }
 
-    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
-        try await logbook.took(parts, lost: lost, acked: acked)
+    func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
+        try await logbook.recordParts(parts, lost: lost, acked: acked)
         let isFirst = state.withLock { state in
             defer { state = true }
             return !state
@@ -159,10 +159,10 @@ final class Intrusion: UploadReporter {
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         try await logbook.renewed(checkpoint, leaving: old)
     }
-    func named(_ id: String, at url: String?) async throws { try await logbook.named(id, at: url) }
+    func recordName(_ id: String, at url: String?) async throws { try await logbook.recordName(id, at: url) }
     func credential(_ renewal: CredentialRenewal) async throws { try await logbook.credential(renewal) }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) { logbook.spent(bytes) }
     func entered(_ phase: UploadPhase) { logbook.entered(phase) }
-    var isToPause: Bool { logbook.isToPause }
+    var shouldPause: Bool { logbook.shouldPause }
 }

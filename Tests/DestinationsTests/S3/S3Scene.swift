@@ -80,7 +80,7 @@ extension OtherEnd {
                 for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
                 return object
             } catch let error as UploadError {
-                if error.remedy == .giveUp { throw error }
+                if error.remedy == .failUpload { throw error }
                 last = error
             }
         }

@@ -27,7 +27,7 @@ struct S3ServersTests {
             #expect(isWhole)
             #expect(try await end.unfinished() == 0)
             #expect(!logbook.everything.contains(S3Server.secretKey))
-            guard case .held = try await end.destination.find(parcel.order) else {
+            guard case .found = try await end.destination.find(parcel.order) else {
                 Issue.record("the file is not found again")
                 return
             }
@@ -77,7 +77,7 @@ struct S3ServersTests {
                     _ = try await parcel.send(to: end, Logbook())
                     let isWhole = try await end.content(name) == parcel.content
                     #expect(isWhole, "\(name.display)")
-                    guard case .held = try await end.destination.find(parcel.order) else {
+                    guard case .found = try await end.destination.find(parcel.order) else {
                         Issue.record("\(name.display) is not found")
                         continue
                     }
@@ -120,7 +120,7 @@ struct S3ServersTests {
             let error = await #expect(throws: UploadError.self) {
                 _ = try await failing.upload(third.order, reporter: Logbook())
             }
-            #expect(error?.failure.code == "name_taken" && error?.remedy == .giveUp)
+            #expect(error?.failure.code == "name_taken" && error?.remedy == .failUpload)
             let replacing = try end.destination(["taken": .text("replace")])
             _ = try await replacing.upload(third.order, reporter: Logbook())
             let isReplaced = try await end.content("front/clip.mp4") == third.content
@@ -165,7 +165,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("a wrong key is reported, and holds the destination", arguments: S3Maker.here.filter(\.judgesKeys))
+    @Test("a wrong key is reported, and holds the destination", arguments: S3Maker.here.filter(\.checksKeys))
     func wrongKey(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part)
@@ -194,7 +194,7 @@ struct S3ServersTests {
         }
     }
 
-    @Test("a clock that is hours off is corrected by the server's", arguments: S3Maker.here.filter(\.judgesClocks))
+    @Test("a clock that is hours off is corrected by the server's", arguments: S3Maker.here.filter(\.checksClocks))
     func clocks(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
             for hours in [-3, 3] {

@@ -46,7 +46,7 @@ final class CompressingRelay: Sendable {
             var request = Request(
                 exchange.method, upstream + exchange.target, headers: headers,
                 body: exchange.header("content-length") == nil || exchange.method == "GET" ? .none : .bytes(body))
-            request.asksFirst = false
+            request.allowsExpectContinue = false
             let sent = request
             let answer = try wait { try await transport.send(sent) }
             var lines = answer.headers.lines.filter { !own.contains($0.name.lowercased()) }
@@ -200,6 +200,6 @@ struct CompressedAnswerTests {
         status.withLock { $0 = 404 }
         let answer = try await client.ask(Request("POST", server.url))
         #expect(answer.response.status == 404 && answer.response.body.isEmpty)
-        #expect(client.refused("it", answer.response, .giveUp).failure.message.contains("the encoding `br`"))
+        #expect(client.refused("it", answer.response, .failUpload).failure.message.contains("the encoding `br`"))
     }
 }

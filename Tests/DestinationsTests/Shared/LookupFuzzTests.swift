@@ -48,7 +48,7 @@ struct LookupFuzzTests {
             next.withLock { $0 = round.input }
             do {
                 switch try await journey.destination.find(journey.order) {
-                case .held:
+                case .found:
                     held += 1
                     try round.expect(
                         Self.says(round.input, "200", "held"), "the file counts as held without the server's mark")

@@ -64,7 +64,7 @@ extension AuthorizedClient {
             clocks: clocks, name: name)
     }
 
-    func ask(_ request: Request) async throws -> Answer { try await ask(request, .open) }
+    func ask(_ request: Request) async throws -> Answer { try await send(request, .open) }
 }
 
 extension S3 {

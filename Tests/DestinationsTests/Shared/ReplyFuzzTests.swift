@@ -129,15 +129,15 @@ struct ReplyFuzzTests {
                 "waits \(wait as Any)")
         case .pending(let wait):
             throw round.flaw("waits \(wait) for a server that has nothing to do: \(message)")
-        case .again(let wait), .refused(let wait), .holdDestination(let wait), .rateLimit(let wait):
+        case .retry(let wait), .refused(let wait), .holdDestination(let wait), .rateLimit(let wait):
             try round.expect(
                 wait ?? .seconds(1) >= .seconds(1) && wait ?? .seconds(1) <= .seconds(3600), "waits \(wait as Any)")
         case .restage: throw round.flaw("stages again because of a server: \(message)")
-        case .authenticate, .misconfigured, .giveUp: break
+        case .authenticate, .misconfigured, .failUpload: break
         }
     }
 
-    private static func isClean(_ text: String) -> Bool { !stands(canary, in: text) && printable(text) == text }
+    private static func isClean(_ text: String) -> Bool { !occurs(canary, in: text) && printable(text) == text }
 }
 
 /// A tus server that answers correctly half of the time, and with a damaged reply otherwise.

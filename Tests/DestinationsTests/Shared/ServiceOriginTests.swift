@@ -47,7 +47,7 @@ struct ServiceOriginTests {
         let silent = try SilentPort()
         let end = try VimeoEnd()
         defer { end.server.stop() }
-        end.server.lead(to: silent.url)
+        end.server.redirectLinks(to: silent.url)
         let (parcel, logbook) = (try Parcel(2500), Logbook())
         check(try await parcel.failure(to: end, logbook), "[\(end.server.bytesURL), \(silent.url)]`")
         #expect(end.server.videos.count == 1)

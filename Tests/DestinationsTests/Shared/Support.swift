@@ -30,7 +30,7 @@ final class TusProcess: Sendable {
                 ["-B", fixture("test_faulty_tus.py").display],
                 output: folder.path.appending("out"), errors: folder.path.appending("err"))
             let ending = child.wait()
-            return (ending, try child.complained())
+            return (ending, try child.standardError())
         }
     }
 
@@ -49,7 +49,7 @@ final class TusProcess: Sendable {
     /// `POST`, `PATCH 0` …: methods with the offset that they named, in order, without OPTIONS.
     var requests: [String] {
         get throws {
-            try child.printed().split(separator: "\n").compactMap { line in
+            try child.standardOutput().split(separator: "\n").compactMap { line in
                 let words = line.split(separator: " ")
                 guard words.count == 5, words[0] == "request", words[1] != "OPTIONS" else { return nil }
                 return words[4] == "-" ? String(words[1]) : "\(words[1]) \(words[4])"
@@ -104,7 +104,7 @@ final class Ledger: UploadReporter {
     }
     func companions() async throws -> [Companion] { [] }
     func parts() async throws -> [AcknowledgedPart] { book.withLock { $0.parts.values.sorted { $0.index < $1.index } } }
-    func took(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
+    func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         book.withLock { book in
             for index in lost { book.parts[index] = nil }
             for part in parts { book.parts[part.index] = part }
@@ -119,7 +119,7 @@ final class Ledger: UploadReporter {
             if let old { $0.left.append(old) }
         }
     }
-    func named(_ id: String, at url: String?) async throws { book.withLock { $0.names.append(id) } }
+    func recordName(_ id: String, at url: String?) async throws { book.withLock { $0.names.append(id) } }
     func credential(_ renewal: CredentialRenewal) async throws { book.withLock { $0.credentials.append(renewal) } }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
     func spent(_ bytes: Int64) {}
@@ -129,7 +129,7 @@ final class Ledger: UploadReporter {
     func entered(_ phase: UploadPhase) { book.withLock { $0.phases.append(phase) } }
     /// A person wants it to end after the requests in flight.
     let pauses = Mutex(false)
-    var isToPause: Bool { pauses.withLock { $0 } }
+    var shouldPause: Bool { pauses.withLock { $0 } }
 
     var last: Checkpoint? { book.withLock { $0.checkpoints.last } }
 }
@@ -199,7 +199,7 @@ struct Journey: Sendable {
         while true {
             do { return (try await attempt(), errors) } catch let error as UploadError {
                 errors.append(error)
-                if errors.count >= attempts || error.remedy == .giveUp { throw error }
+                if errors.count >= attempts || error.remedy == .failUpload { throw error }
             }
         }
     }

@@ -64,11 +64,11 @@ struct WebPageTests {
         let api = VimeoAPI(client, base: server.url, limits: Limits())
         for method in ["POST", "PATCH", "DELETE"] {
             let error = await #expect(throws: UploadError.self) {
-                try await api.ask(method, "/videos/1", nil, "it", .open)
+                try await api.call(method, "/videos/1", nil, "it", .open)
             }
             #expect(error?.failure.code == "web_page")
         }
         // A caller that sends a query notices the missing JSON.
-        #expect(try await api.ask("GET", "/videos/1", nil, "it", .open).json == nil)
+        #expect(try await api.call("GET", "/videos/1", nil, "it", .open).json == nil)
     }
 }

@@ -61,7 +61,7 @@ struct TusAddressTests {
         journey.order.url = "http://127.0.0.1:1/other"
         let error = try await journey.failedAttempt()
         #expect(error.failure.code == "url_refused")
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(server.seen.isEmpty)
     }
 }

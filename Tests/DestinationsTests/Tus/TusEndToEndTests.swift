@@ -104,11 +104,11 @@ struct TusEndToEndTests {
             Refusal(verb: "PATCH", step: "502", remedy: .holdDestination(after: nil)),
             Refusal(verb: "PATCH", step: "503:0", remedy: .holdDestination(after: .seconds(1))),
             Refusal(verb: "PATCH", step: "429:3", remedy: .rateLimit(after: .seconds(3))),
-            Refusal(verb: "PATCH", step: "423", remedy: .again(after: .seconds(2))),
+            Refusal(verb: "PATCH", step: "423", remedy: .retry(after: .seconds(2))),
             Refusal(verb: "HEAD", step: "500", remedy: .holdDestination(after: nil)),
             Refusal(verb: "HEAD", step: "502", remedy: .holdDestination(after: nil)),
             Refusal(verb: "HEAD", step: "503:2", remedy: .holdDestination(after: .seconds(2))),
-            Refusal(verb: "HEAD", step: "423:5", remedy: .again(after: .seconds(5))),
+            Refusal(verb: "HEAD", step: "423:5", remedy: .retry(after: .seconds(5))),
             Refusal(verb: "HEAD", step: "429", remedy: .rateLimit(after: nil)),
         ])
     func trouble(_ refusal: Refusal) async throws {
@@ -147,7 +147,7 @@ struct TusEndToEndTests {
         let server = try await TusProcess.faulty(["--max-size=5000"])
         let journey = try Journey(server.url, size: 5001)
         let error = try await journey.failedAttempt()
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(error.failure.code == "max_size_exceeded")
         #expect(error.failure.message.contains("5001") && error.failure.message.contains("5000"))
         #expect(try server.requests.isEmpty)
@@ -169,7 +169,7 @@ struct TusEndToEndTests {
 
     @Test("the relay follows each upload and its end, whatever the form of the answers")
     func relay() async throws {
-        let (ending, words) = try await ScriptedRelay.prove()
+        let (ending, words) = try await ScriptedRelay.runOwnTests()
         #expect(ending == .status(0), "\(words.suffix(3000))")
     }
 
@@ -181,7 +181,7 @@ struct TusEndToEndTests {
         #expect(try once.held == [first.content])
         let always = try await TusProcess.faulty(["PATCH=460,460,460,460,460"])
         let error = try await Journey(always.url).failedAttempt()
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(try always.requests == ["POST", "PATCH 0", "HEAD", "PATCH 0", "HEAD", "PATCH 0"])
     }
 

@@ -54,7 +54,7 @@ struct TusEndingsTests {
         _ = try await waiting.failedAttempt()
         let error = try await waiting.failedAttempt()
         #expect(error.failure.code == "outcome_unknown")
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
     }
 
     @Test("a path that keeps no interrupted requests gets shorter ones")

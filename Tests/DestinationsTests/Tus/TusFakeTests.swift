@@ -41,7 +41,7 @@ struct TusFakeTests {
             exchange.reply(204, [("Upload-Offset", named)])
         }
         let error = try await Journey(server.url + "/files").failedAttempt()
-        #expect(error.remedy == .again(after: nil))
+        #expect(error.remedy == .retry(after: nil))
         #expect(error.failure.code == "no_progress")
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 3)
     }
@@ -100,7 +100,7 @@ struct TusFakeTests {
             exchange.reply(409)
         }
         let error = try await Journey(locked.url + "/files").failedAttempt()
-        #expect(error.remedy == .again(after: .seconds(2)))
+        #expect(error.remedy == .retry(after: .seconds(2)))
         #expect(verbs(locked) == ["POST", "PATCH", "HEAD"])
     }
 
@@ -131,14 +131,14 @@ struct TusFakeTests {
             exchange.reply(400)
         }
         let error = try await Journey(server.url + "/files").failedAttempt()
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(verbs(server) == ["POST", "PATCH", "HEAD", "PATCH", "HEAD", "PATCH", "HEAD"])
         let interrupted = try FakeServer { [script] exchange in
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
             _ = exchange.body()
             exchange.reply(400, [], "ERR_UPLOAD_INTERRUPTED: upload has been interrupted by another request")
         }
-        #expect(try await Journey(interrupted.url + "/files").failedAttempt().remedy == .again(after: .seconds(1)))
+        #expect(try await Journey(interrupted.url + "/files").failedAttempt().remedy == .retry(after: .seconds(1)))
     }
 
     @Test("a server's own message is shown without the line end, and a page only as a page")
@@ -191,7 +191,7 @@ struct TusFakeTests {
         #expect(script.held == journey.content)
         let strict = try FakeServer { $0.reply($0.method == "OPTIONS" ? 204 : status) }
         let second = try Journey(strict.url + "/files")
-        #expect(try await second.failedAttempt().remedy == .giveUp)
+        #expect(try await second.failedAttempt().remedy == .failUpload)
         #expect(verbs(strict) == ["POST", "POST"])
         #expect(second.ledger.last?["creating"] == nil)
     }

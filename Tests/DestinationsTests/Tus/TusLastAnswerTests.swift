@@ -55,7 +55,7 @@ struct TusLastAnswerTests {
         }
         let journey = try Journey(relay.url + "/files", chunk: chunk, ledger: ledger)
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
         #expect(error.failure.message.contains("virus found") && error.failure.message.contains("\(status)"))
         #expect(wasDurable.withLock { $0 } == true)

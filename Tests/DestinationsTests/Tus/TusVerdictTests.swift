@@ -25,24 +25,24 @@ struct TusVerdictTests {
     static let hold = TusVerdict.stop(.holdDestination(after: nil))
     static let wrong = TusVerdict.stop(.misconfigured)
     static let auth = TusVerdict.stop(.authenticate)
-    static let refuse = TusVerdict.stop(.giveUp)
-    static let soon = TusVerdict.stop(.again(after: .seconds(1)))
-    static let locked = TusVerdict.stop(.again(after: .seconds(2)))
-    static let later = TusVerdict.stop(.again(after: nil))
+    static let refuse = TusVerdict.stop(.failUpload)
+    static let soon = TusVerdict.stop(.retry(after: .seconds(1)))
+    static let locked = TusVerdict.stop(.retry(after: .seconds(2)))
+    static let later = TusVerdict.stop(.retry(after: nil))
 
     static let table: [Row] = [
         //     POST, HEAD, PATCH, DELETE
         Row(200, .success), Row(201, .success), Row(204, .success), Row(299, .success),
         Row(300, wrong), Row(301, wrong), Row(302, wrong), Row(303, wrong), Row(304, wrong),
         Row(307, .moved), Row(308, .moved),
-        Row(400, .lessMetadata, .doubtful, .status(.giveUp, again: 2), .unsupported),
+        Row(400, .lessMetadata, .doubtful, .status(.failUpload, again: 2), .unsupported),
         Row(401, auth, auth, .status(.authenticate, again: 1), auth),
         Row(403, auth, auth, .status(.authenticate, again: 1), .unsupported),
-        Row(404, wrong, .gone, .status(.again(after: nil), again: 0), .success),
+        Row(404, wrong, .gone, .status(.retry(after: nil), again: 0), .success),
         Row(405, wrong, wrong, wrong, .unsupported),
         Row(408, hold, hold, soon, hold),
-        Row(409, refuse, locked, .status(.again(after: .seconds(2)), again: 0), locked),
-        Row(410, wrong, .gone, .status(.again(after: nil), again: 0), .success),
+        Row(409, refuse, locked, .status(.retry(after: .seconds(2)), again: 0), locked),
+        Row(410, wrong, .gone, .status(.retry(after: nil), again: 0), .success),
         Row(411, wrong, later, wrong, .unsupported),
         Row(412, wrong),
         Row(413, refuse, later, .tooMuch, .unsupported),
@@ -52,7 +52,7 @@ struct TusVerdictTests {
         Row(418, hold, hold, .status(.holdDestination(after: nil), again: 0), .unsupported),
         Row(451, hold, hold, .status(.holdDestination(after: nil), again: 0), .unsupported),
         Row(499, hold, hold, .status(.holdDestination(after: nil), again: 0), .unsupported),
-        Row(422, refuse, later, .status(.giveUp, again: 0), .unsupported),
+        Row(422, refuse, later, .status(.failUpload, again: 0), .unsupported),
         Row(421, hold, hold, soon, hold), Row(425, hold, hold, soon, hold),
         Row(423, locked),
         Row(429, .stop(.rateLimit(after: nil))),
@@ -90,7 +90,7 @@ struct TusVerdictTests {
     func waits() {
         #expect(verdict(.POST, 503, nil, .seconds(9)) == .stop(.holdDestination(after: .seconds(9))))
         #expect(verdict(.PATCH, 429, nil, .seconds(9)) == .stop(.rateLimit(after: .seconds(9))))
-        #expect(verdict(.HEAD, 423, nil, .seconds(9)) == .stop(.again(after: .seconds(9))))
+        #expect(verdict(.HEAD, 423, nil, .seconds(9)) == .stop(.retry(after: .seconds(9))))
         #expect(verdict(.PATCH, 507, nil, .seconds(900)) == .stop(.noRoom(after: .seconds(900))))
     }
 
@@ -119,7 +119,7 @@ struct TusVerdictTests {
             (.DELETE, 410, "ERR_UPLOAD_STOPPED", .success),
             (.PATCH, 413, "ERR_UPLOAD_SIZE_EXCEEDED", .tooMuch), (.PATCH, 503, "ERR_SERVER_SHUTDOWN", hold),
             (.POST, 412, "ERR_UNSUPPORTED_VERSION", wrong),
-            (.PATCH, 400, "ERR_OF_TOMORROW", .status(.giveUp, again: 2)),
+            (.PATCH, 400, "ERR_OF_TOMORROW", .status(.failUpload, again: 2)),
         ])
     func texts(_ verb: TusVerdict.Verb, _ status: Int, _ code: String, _ expected: TusVerdict) {
         #expect(verdict(verb, status, code) == expected)

@@ -131,7 +131,7 @@ struct TusWrongLookTests {
 
     private func wait(of error: UploadError) -> Duration? {
         switch error.remedy {
-        case .again(let after): after
+        case .retry(let after): after
         case .pending(let after): after
         default: nil
         }
@@ -203,7 +203,7 @@ struct TusWrongLookTests {
         }
         let errors = try await attempts(try Journey(server.url + "/files", size: size, chunk: 1 << 19), 20)
         #expect(bytesAgain <= 3 * size + 20 * (64 << 10), "\(bytesAgain) bytes were sent")
-        #expect(errors[0].remedy == .again(after: .seconds(2)) && wait(of: errors[19]) == .seconds(3600))
+        #expect(errors[0].remedy == .retry(after: .seconds(2)) && wait(of: errors[19]) == .seconds(3600))
         #expect(errors[19].failure.message.contains("423") && errors[19].failure.message.contains("20 times in a row"))
     }
 
@@ -244,7 +244,7 @@ struct TusWrongLookTests {
         }
         let journey = try Journey(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive(within: 40) })
-        #expect(error.failure.code == "upload_lost" && error.remedy == .giveUp)
+        #expect(error.failure.code == "upload_lost" && error.remedy == .failUpload)
         #expect(verbs(server).filter { $0 == "PATCH" }.count < 40)
     }
 

@@ -51,7 +51,7 @@ final class VimeoEnd: OtherEnd {
                 try await sweep(logbook)
                 return object
             } catch let error as UploadError {
-                if error.remedy == .giveUp { throw error }
+                if error.remedy == .failUpload { throw error }
                 last = error
                 // Like the daemon's wait: the requested time has passed.
                 pass(.seconds(1000))

@@ -153,7 +153,7 @@ struct VimeoEndingsTests {
         end.server.change { $0.behaviour.states = ["transcoding_error"] }
         let logbook = Logbook()
         let error = try await Parcel(1500).failure(to: end, logbook)
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(error.failure.code == "transcoding_failed")
         try await end.sweep(logbook)
         #expect(end.contents.isEmpty)
@@ -173,7 +173,7 @@ struct VimeoEndingsTests {
         fourth.server.change { $0.behaviour.states = ["uploading_error"] }
         let hopeless = Logbook()
         let last = await #expect(throws: UploadError.self) { try await fourth.bring(parcel, hopeless) }
-        #expect(last?.remedy == .giveUp)
+        #expect(last?.remedy == .failUpload)
         #expect(fourth.server.state.withLock { $0.received } == 3 * 1500)
         #expect(third.contents == [parcel.content])
     }
@@ -199,7 +199,7 @@ struct VimeoEndingsTests {
         #expect(try await end.destination.space() == nil, "a missing quota means unknown space")
         end.server.change { $0.account.largest = 1000 }
         let tooLarge = try await Parcel(1500).failure(to: end)
-        #expect(tooLarge.remedy == .giveUp)
+        #expect(tooLarge.remedy == .failUpload)
         #expect(tooLarge.failure.code == "vimeo_3428")
     }
 
@@ -294,12 +294,13 @@ struct VimeoEndingsTests {
     @Test(
         "each error number has its own reaction",
         arguments: [
-            (400, 2205, Remedy.giveUp), (400, 2233, .giveUp), (403, 2411, .giveUp), (403, 3400, .authenticate),
+            (400, 2205, Remedy.failUpload), (400, 2233, .failUpload), (403, 2411, .failUpload),
+            (403, 3400, .authenticate),
             (403, 4101, .noRoom(after: nil)), (500, 4003, .holdDestination(after: nil)),
             (503, 7100, .holdDestination(after: nil)),
             (400, 3116, .misconfigured), (404, 5000, .misconfigured), (403, 1, .authenticate),
             (500, 1, .holdDestination(after: nil)),
-            (422, 1, .giveUp),
+            (422, 1, .failUpload),
         ])
     func numbers(_ status: Int, _ number: Int, _ remedy: Remedy) async throws {
         for (headers, body) in [

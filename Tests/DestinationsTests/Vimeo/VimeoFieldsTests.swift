@@ -91,7 +91,7 @@ struct VimeoFieldsTests {
         let error = await #expect(throws: UploadError.self) {
             try await end.destination.upload(order, reporter: Logbook())
         }
-        #expect(error?.remedy == .giveUp)
+        #expect(error?.remedy == .failUpload)
         #expect(error?.failure.message.contains("front door") == true)
         order.metadata = ["video.name": String(repeating: "é", count: 200)]
         let object = try await end.destination.upload(order, reporter: Logbook())

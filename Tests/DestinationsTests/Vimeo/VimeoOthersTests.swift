@@ -45,9 +45,9 @@ struct VimeoOthersTests {
             bin.appending("python3"), [script.display, server.url, source.display],
             output: temporary.path.appending("out"), errors: temporary.path.appending("err"))
         let ending = try await child.end(within: .seconds(60))
-        let errors = try child.complained()
+        let errors = try child.standardError()
         #expect(ending == .status(0), "\(errors)")
-        #expect(try child.printed() == "/videos/1\navailable complete\n204\nrefused\n")
+        #expect(try child.standardOutput() == "/videos/1\navailable complete\n204\nrefused\n")
         let isWhole = server.videos.map(\.bytes) == [content]
         #expect(isWhole)
         #expect(server.videos.first?.fields["name"] == "renamed")

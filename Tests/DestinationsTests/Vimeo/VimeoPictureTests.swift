@@ -118,7 +118,7 @@ struct VimeoPictureTests {
         let scene = try await Scene()
         for _ in 0..<3 { scene.end.server.script(.choice, .answer(404, [], "{\"error\": \"not found\"}")) }
         let error = try await scene.image.failure(to: scene.end, scene.logbook)
-        #expect(error.remedy == .giveUp && error.failure.code == "video_deleted")
+        #expect(error.remedy == .failUpload && error.failure.code == "video_deleted")
         try await scene.end.bring(scene.image, scene.logbook)
         #expect(scene.shown == [scene.image.content])
         #expect(scene.end.server.pictures.count == 1)
@@ -130,7 +130,7 @@ struct VimeoPictureTests {
         for others in [[], [Companion(mediaType: "video/mp4", state: .cancelled)]] {
             scene.logbook.accompany(others)
             let error = try await scene.image.failure(to: scene.end, scene.logbook)
-            #expect(error.remedy == .giveUp)
+            #expect(error.remedy == .failUpload)
             #expect(error.failure.code == "no_video")
         }
         scene.logbook.accompany([
@@ -146,7 +146,7 @@ struct VimeoPictureTests {
         let scene = try await Scene()
         scene.end.server.change { $0.account.scopes = ["upload", "private", "delete"] }
         let error = try await scene.image.failure(to: scene.end, scene.logbook)
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(error.failure.message.contains("`edit`"))
         let check = await scene.end.destination.check()
         #expect(check.verdict == .warning)
@@ -160,7 +160,7 @@ struct VimeoPictureTests {
             (try await Scene([:]), "not_a_video"),
         ] {
             let error = try await scene.image.failure(to: scene.end, scene.logbook)
-            #expect(error.remedy == .giveUp)
+            #expect(error.remedy == .failUpload)
             #expect(error.failure.code == code)
             #expect(scene.end.server.requests.isEmpty)
         }

@@ -33,7 +33,7 @@ struct VimeoTests {
     func empty(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         let error = try await Parcel(0).failure(to: end)
-        #expect(error.remedy == .giveUp)
+        #expect(error.remedy == .failUpload)
         #expect(error.failure.code == "empty_file")
         #expect(end.server.requests.isEmpty)
     }

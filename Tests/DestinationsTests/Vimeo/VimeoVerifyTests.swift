@@ -72,7 +72,7 @@ struct VimeoVerifyTests {
         let logbook = Logbook()
         _ = try await parcel.failure(to: end, logbook)
         let error = try await parcel.failure(to: end, logbook)
-        #expect(error.remedy == .giveUp && error.failure.code == "transcoding_failed")
+        #expect(error.remedy == .failUpload && error.failure.code == "transcoding_failed")
         #expect(error.failure.message.contains("transcoding_error"), "\(error)")
     }
 
@@ -205,7 +205,7 @@ struct VimeoVerifyTests {
             end.server.script(kind, .refused(status))
             guard accepts else {
                 var error = try await parcel.failure(to: end, logbook)
-                if error.remedy != .giveUp { error = try await parcel.failure(to: end, logbook) }
+                if error.remedy != .failUpload { error = try await parcel.failure(to: end, logbook) }
                 #expect(error.failure.code == "refused_at_end")
                 continue
             }

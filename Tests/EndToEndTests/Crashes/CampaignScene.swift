@@ -97,7 +97,7 @@ struct CampaignScene {
         case .vimeo:
             let server = try VimeoServer()
             let relay = try await relay(before: server.bytesPort)
-            if let relay { server.lead(to: relay.url) }
+            if let relay { server.redirectLinks(to: relay.url) }
             self.relay = relay
             held = { server.videos.map { Self.digest($0.bytes) } }
             content = { upload in
@@ -213,7 +213,7 @@ struct CampaignScene {
                 ], output: output, errors: errors)
             self.child = child
             try await eventually("the tus server accepts connections", within: .seconds(60), every: .milliseconds(50)) {
-                try child.mustRun()
+                try child.requireRunning()
                 return Loopback.answers(port)
             }
         }

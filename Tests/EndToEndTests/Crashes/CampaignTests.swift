@@ -98,7 +98,7 @@ private struct Campaign {
         let (fixture, count) = (scene.fixture, scene.camera.clips.count)
         do {
             try await eventually("\(count) uploads have ended", within: .seconds(120), every: .milliseconds(200)) {
-                try fixture.daemon?.mustRun()
+                try fixture.daemon?.requireRunning()
                 guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0,
                     status.counts.completed + status.counts.failed >= count
                 else { return false }
@@ -117,7 +117,7 @@ private struct Campaign {
     private func uploads() async throws -> [CampaignList.Upload] {
         let text = try await eventually("the daemon lists its uploads", within: .seconds(20), every: .milliseconds(100))
         {
-            try await scene.fixture.ask("list", ["--json", "--limit", "1000"])
+            try await scene.fixture.runVerb("list", ["--json", "--limit", "1000"])
         }
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase

@@ -21,7 +21,7 @@ extension CrashSite {
     func settle() async throws {
         let count = camera.clips.count
         try await eventually("\(count) uploads have completed", within: .seconds(120), every: .milliseconds(50)) {
-            try fixture.daemon?.mustRun()
+            try fixture.daemon?.requireRunning()
             guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0 else {
                 return false
             }

@@ -23,7 +23,7 @@ struct FullTests {
     private func says(_ words: [String], _ fixture: DaemonFixture, _ verb: String = "status") async throws -> String {
         try await eventually("the output of \(verb) contains \(words)", within: .seconds(60), every: .milliseconds(100))
         {
-            guard let text = try await fixture.ask(verb, ["--json"]) else { return nil }
+            guard let text = try await fixture.runVerb(verb, ["--json"]) else { return nil }
             return words.allSatisfy { text.contains($0) } ? text : nil
         }
     }
@@ -51,7 +51,7 @@ struct FullTests {
         try await eventually("the small files have been received", within: .seconds(40), every: .milliseconds(100)) {
             try Outcome.files(in: fixture.received, hidden: false).count == 9
         }
-        #expect(try await fixture.ask("status", ["--json"])?.contains("staging folder does not work") == false)
+        #expect(try await fixture.runVerb("status", ["--json"])?.contains("staging folder does not work") == false)
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("large.mp4"))?.size == 30_000_000)
         // Without the limit the file is uploaded as well.
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
@@ -74,7 +74,7 @@ struct FullTests {
                     fixture.config.display,
                 ], output: fixture.folder.path.appending("said"), errors: fixture.folder.path.appending("errors"))
             #expect(try await child.end(within: .seconds(20)) == ending, "\(verb)")
-            let said = try child.printed() + child.complained()
+            let said = try child.standardOutput() + child.standardError()
             #expect(said.contains("LimitFSIZE=") && said.contains("20.5 kB"), "\(verb): \(said)")
         }
     }
@@ -99,7 +99,7 @@ struct FullTests {
                 "the daemon reports that the state cannot be written", within: .seconds(60), every: .milliseconds(100)
             ) {
                 try filler.fill()
-                return try await fixture.ask("status", ["--json"])?.contains("cannot be written") == true
+                return try await fixture.runVerb("status", ["--json"])?.contains("cannot be written") == true
             }
             let text = try await says(
                 ["\(fixture.state) cannot be written", "bytes free", "needed"], fixture)
@@ -109,7 +109,7 @@ struct FullTests {
                 "each waiting upload names the full disk", within: .seconds(60), every: .milliseconds(100)
             ) {
                 try filler.fill()
-                let waiting = try await fixture.ask("list", ["--list", "ongoing", "--json"])
+                let waiting = try await fixture.runVerb("list", ["--list", "ongoing", "--json"])
                 return waiting?.contains("\"uploads\":[]") == true || waiting?.contains("\"disk\"") == true
             }
             #expect(try Outcome.files(in: fixture.drop, hidden: true).count > 0)
@@ -117,7 +117,7 @@ struct FullTests {
             try filler.remove()
             try await finish(fixture, camera)
         }
-        let complaints = try #require(fixture.daemon).complained().split(separator: "\n").filter {
+        let complaints = try #require(fixture.daemon).standardError().split(separator: "\n").filter {
             $0.contains("error cannot write the state")
         }
         #expect(complaints.count < 8, "\(complaints)")
@@ -147,7 +147,7 @@ struct FullTests {
                 fixture.binary, ["run", "--once", "--config", fixture.config.display],
                 output: fixture.folder.path.appending("once.out"), errors: fixture.folder.path.appending("once.err"))
             #expect(try await once.end(within: .seconds(40)) == .status(75))
-            #expect(try once.complained().contains("\(fixture.state) cannot be written"))
+            #expect(try once.standardError().contains("\(fixture.state) cannot be written"))
         }
         try fixture.startDaemon()
         try await waits(fixture, times: 1)
@@ -157,7 +157,7 @@ struct FullTests {
         try drop(5, camera)
         try filler.remove()
         try await finish(fixture, camera)
-        let complaints = try #require(fixture.daemon).complained().split(separator: "\n")
+        let complaints = try #require(fixture.daemon).standardError().split(separator: "\n")
         #expect(
             complaints.filter { $0.contains("not enough disk space to start") }.count == 2,
             "one line for each start: \(complaints)")
@@ -173,7 +173,7 @@ struct FullTests {
         try await eventually(
             "the log reports that the start waits for disk space", within: .seconds(30), every: .milliseconds(50)
         ) {
-            let lines = try fixture.daemon?.complained().split(separator: "\n") ?? []
+            let lines = try fixture.daemon?.standardError().split(separator: "\n") ?? []
             return lines.filter { $0.contains("not enough disk space to start") }.count == times
         }
         // The log comes first.
@@ -184,7 +184,7 @@ struct FullTests {
                 fixture.binary, ["status", "--config", fixture.config.display],
                 output: fixture.folder.path.appending("asked.out"), errors: fixture.folder.path.appending("asked.err"))
             let ending = try await asking.end(within: .seconds(20))
-            return ending == .status(75) ? try asking.complained() : nil
+            return ending == .status(75) ? try asking.standardError() : nil
         }
         #expect(said.contains("waits for disk space") && said.contains("bytes free"), "\(said)")
     }
@@ -212,7 +212,7 @@ struct FullTests {
             "the daemon reports that the state cannot be written", within: .seconds(60), every: .milliseconds(50)
         ) {
             try filler.fill()
-            return try await fixture.ask("status", ["--json"])?.contains("cannot be written") == true
+            return try await fixture.runVerb("status", ["--json"])?.contains("cannot be written") == true
         }
         try filler.remove()
         try await finish(fixture, camera)

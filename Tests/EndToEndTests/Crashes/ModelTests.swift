@@ -93,7 +93,7 @@ struct ModelTests {
                 try await (fixture.status()?.overflows ?? 0) > status.overflows
             }
         } catch let overdue as Overdue {
-            let now = try await fixture.ask("status") ?? "no answer"
+            let now = try await fixture.runVerb("status") ?? "no answer"
             throw Outcome.Failed(
                 problems: ["\(overdue); \(status.overflows) before", now], lastWords: fixture.lastWords())
         }
@@ -108,7 +108,7 @@ struct ModelTests {
         var staged: [Ledger.Asset] = []
         do {
             try await eventually("all finished files are staged", within: .seconds(60), every: .milliseconds(100)) {
-                try fixture.daemon?.mustRun()
+                try fixture.daemon?.requireRunning()
                 staged = try Ledger.assets(of: fixture.state).filter { $0.digest != nil }
                 let there = Set(staged.map { "\($0.digest ?? "") \(hexadecimal($0.relative.bytes))" })
                 missing.removeAll { there.contains("\($0.digest) \(hexadecimal($0.path.bytes))") }
@@ -122,7 +122,7 @@ struct ModelTests {
                     problems += await writer.history(of: path).map { "    \($0)" }
                 }
                 problems += staged.filter { $0.relative == path }.map { "    asset \($0.id), \($0.size) bytes" }
-                let said = try fixture.daemon?.complained().split(separator: "\n") ?? []
+                let said = try fixture.daemon?.standardError().split(separator: "\n") ?? []
                 problems += said.filter { $0.contains(path.display) && !$0.contains(" uploading ") }.suffix(10).map {
                     "    \($0)"
                 }

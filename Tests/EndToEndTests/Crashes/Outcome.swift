@@ -24,7 +24,7 @@ struct Outcome {
     func wait(within limit: Duration = .seconds(120)) async throws {
         do {
             try await eventually("every file has been delivered", within: limit, every: .milliseconds(100)) {
-                try fixture.daemon?.mustRun()
+                try fixture.daemon?.requireRunning()
                 guard try looksDone() else { return false }
                 guard let status = try await fixture.status() else { return false }
                 return !status.starting && status.counts.ongoing == 0
@@ -112,7 +112,7 @@ struct Status: Decodable {
 extension DaemonFixture {
     /// `nil` when the daemon does not answer (yet).
     func status() async throws -> Status? {
-        guard let text = try await ask("status", ["--json"]) else { return nil }
+        guard let text = try await runVerb("status", ["--json"]) else { return nil }
         return try JSONDecoder().decode(Status.self, from: Data(text.utf8))
     }
 }

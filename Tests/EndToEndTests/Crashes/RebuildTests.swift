@@ -223,6 +223,6 @@ extension DaemonFixture {
             binary, [verb, "--config", config.display] + arguments, environment: environment, output: output,
             errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
         let ending = try await child.end(within: .seconds(60))
-        return Output(ending: ending, printed: try child.printed(), complained: try child.complained())
+        return Output(ending: ending, printed: try child.standardOutput(), complained: try child.standardError())
     }
 }

@@ -22,7 +22,7 @@ struct RecoveryTests {
         try fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 4_000_000, relative: "clip.mp4"))
         try await eventually("the clip is being uploaded") {
-            try await fixture.ask("list", ["--state", "uploading"])?.contains("clip.mp4") == true
+            try await fixture.runVerb("list", ["--state", "uploading"])?.contains("clip.mp4") == true
         }
         fixture.killReceiver()
         try await eventually("a failed attempt has been reported", within: .seconds(30)) {

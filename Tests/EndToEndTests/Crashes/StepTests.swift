@@ -101,7 +101,7 @@ struct StepTests {
         try camera.drop(first)
         try fixture.startDaemon(environment: kill.map { ["SLUICE_TEST_CRASH": "\($0.step):1"] } ?? [:])
         try await eventually("the copy is staged and waits", every: .milliseconds(50)) {
-            try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
+            try await fixture.runVerb("list", ["--json"])?.contains("\"waiting\"") == true
         }
         let path = fixture.drop.appending("clip.mp4")
         let status = try FileStatus(at: path)
@@ -154,9 +154,9 @@ struct StepTests {
         try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
         try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "cancelled"])
         try await eventually("the copy is staged and waits", every: .milliseconds(50)) {
-            try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
+            try await fixture.runVerb("list", ["--json"])?.contains("\"waiting\"") == true
         }
-        _ = try await fixture.ask("cancel", [fixture.drop.appending("clip.mp4").display])
+        _ = try await fixture.runVerb("cancel", [fixture.drop.appending("clip.mp4").display])
         #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
         try await fixture.startReceiver()
         try fixture.startDaemon()
@@ -180,20 +180,20 @@ struct StepTests {
         try camera.drop(clip)
         try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
         try await eventually("the copy is staged and waits", every: .milliseconds(50)) {
-            try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
+            try await fixture.runVerb("list", ["--json"])?.contains("\"waiting\"") == true
         }
         let path = fixture.drop.appending("clip.mp4")
         try Files.remove(path)
-        _ = try await fixture.ask("cancel", [path.display])
+        _ = try await fixture.runVerb("cancel", [path.display])
         if step == "dismissed" {
             try await eventually("the upload is cancelled") { try await fixture.status()?.counts.cancelled == 1 }
-            _ = try await fixture.ask("remove", [path.display])
+            _ = try await fixture.runVerb("remove", [path.display])
         }
         #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let shown = try await eventually("`show` names the place of the copy", every: .milliseconds(50)) {
-            try await fixture.ask("show", [path.display]).flatMap { $0.contains("/rescued/") ? $0 : nil }
+            try await fixture.runVerb("show", [path.display]).flatMap { $0.contains("/rescued/") ? $0 : nil }
         }
         let rescued = fixture.staging.appending("rescued")
         let names = try Files.names(in: rescued)
@@ -202,7 +202,7 @@ struct StepTests {
         if step == "dismissed" {
             #expect(
                 try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 0, failed: 0, cancelled: 0))
-            #expect(try await fixture.ask("list", ["--list", "history"])?.contains("clip.mp4") == true)
+            #expect(try await fixture.runVerb("list", ["--list", "history"])?.contains("clip.mp4") == true)
         }
         #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
     }

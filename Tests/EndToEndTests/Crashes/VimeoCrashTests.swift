@@ -35,7 +35,7 @@ struct VimeoCrashTests {
 
         func allIsDone(_ count: Int) async throws {
             try await eventually("all uploads are complete", within: .seconds(90), every: .milliseconds(100)) {
-                try fixture.daemon?.mustRun()
+                try fixture.daemon?.requireRunning()
                 guard let counts = try await fixture.status()?.counts else { return nil }
                 return counts.completed == count && counts.ongoing == 0
             }
@@ -121,7 +121,7 @@ struct VimeoCrashTests {
             scene.server.videos.first.map { $0.bytes.count > 60_000 }
         }
         scene.server.script(.removal, .answer(503))
-        _ = try await scene.fixture.ask("cancel", [scene.fixture.drop.appending("clip 0.mp4").display])
+        _ = try await scene.fixture.runVerb("cancel", [scene.fixture.drop.appending("clip 0.mp4").display])
         scene.fixture.killDaemon()
         try scene.fixture.startDaemon()
         try await eventually("the video has been deleted", within: .seconds(30), every: .milliseconds(100)) {
@@ -138,11 +138,11 @@ struct VimeoCrashTests {
         try scene.fixture.startDaemon()
         let source = scene.fixture.drop.appending("clip 0.mp4").display
         try await eventually("the upload waits for the service", within: .seconds(20), every: .milliseconds(100)) {
-            try await scene.fixture.ask("why", [source])?.contains("still processing the video")
+            try await scene.fixture.runVerb("why", [source])?.contains("still processing the video")
         }
         scene.server.change { $0.behaviour.states = ["available"] }
         try await scene.allIsDone(1)
-        let shown = try await eventually("`show` answers") { try await scene.fixture.ask("show", [source]) }
+        let shown = try await eventually("`show` answers") { try await scene.fixture.runVerb("show", [source]) }
         #expect(shown.contains("https://vimeo.example/1"), "\(shown)")
         #expect(shown.contains("verified by playable"), "\(shown)")
         let follower = Follower(scene.fixture.folder.path.appending("control.sock"))
@@ -192,14 +192,14 @@ struct VimeoCrashTests {
             state.uploads.append(VimeoServer.Upload(number: 3, flow: .tus, size: 500, isVideo: true))
         }
         let all = try await eventually("the daemon lists the remote videos") {
-            try await scene.fixture.ask("remote", ["film", "--json"])
+            try await scene.fixture.runVerb("remote", ["film", "--json"])
         }
         let lines = all.split(separator: "\n")
         #expect(lines.count == 3, "\(all)")
         #expect(lines.first?.contains("\"state\":\"uploading\"") == true)
         #expect(lines.filter { $0.contains("\"upload\":\"0") }.count == 2)
         let foreign = try await eventually("the daemon lists the foreign videos") {
-            try await scene.fixture.ask("remote", ["film", "--foreign"])
+            try await scene.fixture.runVerb("remote", ["film", "--foreign"])
         }
         #expect(foreign.contains("/videos/3") && !foreign.contains("/videos/1"), "\(foreign)")
     }

@@ -83,7 +83,7 @@ struct ApsaraTests {
         try site.drop(1, size: 3_000_000)
         try site.fixture.startDaemon()
         try await eventually("the list shows the medium", within: .seconds(30), every: .milliseconds(50)) {
-            try await site.fixture.ask("list", ["--json"])?.contains("\"remote\":{\"id\":") == true
+            try await site.fixture.runVerb("list", ["--json"])?.contains("\"remote\":{\"id\":") == true
         }
         #expect(try await site.fixture.status()?.counts.completed == 0)
         try await site.settle()
@@ -94,8 +94,8 @@ struct ApsaraTests {
         defer { follower.end(with: SIGKILL) }
         try await eventually("an event reports the renewed credential", within: .seconds(20), every: .milliseconds(50))
         {
-            try follower.printed().contains("\"type\":\"credential\"")
+            try follower.standardOutput().contains("\"type\":\"credential\"")
         }
-        #expect(try follower.printed().contains("\"reason\":\"refused\""))
+        #expect(try follower.standardOutput().contains("\"reason\":\"refused\""))
     }
 }

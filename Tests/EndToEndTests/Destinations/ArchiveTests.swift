@@ -37,7 +37,7 @@ struct ArchiveTests {
     ) async throws {
         do {
             try await eventually(what, within: .seconds(90), every: .milliseconds(50)) {
-                try fixture.daemon?.mustRun()
+                try fixture.daemon?.requireRunning()
                 return try await condition()
             }
         } catch let overdue as Overdue {
@@ -162,13 +162,13 @@ struct ArchiveTests {
         }
         for (verb, more) in [("status", []), ("list", []), ("why", ["large.mp4"])] {
             try await waiting(for: "\(verb) says what is free, where, and what is needed", fixture) {
-                guard let text = try await fixture.ask(verb, ["--json"] + more) else { return false }
+                guard let text = try await fixture.runVerb(verb, ["--json"] + more) else { return false }
                 return ["\"quota\"", " free at archive", "large.mp4 needs 2.1 MB", "\"until\""].allSatisfy {
                     text.contains($0)
                 }
             }
         }
-        let words = try #require(fixture.daemon).complained()
+        let words = try #require(fixture.daemon).standardError()
         #expect(words.split(separator: "waits for free space at its destination").count == 2, "logged once: \(words)")
         #expect(
             try Set(Outcome.files(in: disk.path, hidden: true)) == ["filler", "small.mp4"],
@@ -177,7 +177,7 @@ struct ArchiveTests {
         try Files.remove(filler)
         try await expect(camera.clips, in: disk.path, of: fixture)
         try await waiting(for: "status tells of the room, and of no hold", fixture) {
-            guard let text = try await fixture.ask("status", ["--json"]) else { return false }
+            guard let text = try await fixture.runVerb("status", ["--json"]) else { return false }
             return text.contains("\"space\"") && text.contains("\"limit\":4194304") && !text.contains("\"quota\"")
         }
     }
@@ -196,13 +196,13 @@ struct ArchiveTests {
         for number in 1...3 { try camera.drop(Clip(number: number, size: 5_000, relative: FilePath("\(number).mp4"))) }
         for verb in ["status", "list"] {
             try await waiting(for: "\(verb) says what is full, where, and what to do", fixture) {
-                guard let text = try await fixture.ask(verb, ["--json"]) else { return false }
+                guard let text = try await fixture.runVerb(verb, ["--json"]) else { return false }
                 return ["\"quota\"", "\(disk.path)", "No space left", "free space", "\"until\""].allSatisfy {
                     text.contains($0)
                 }
             }
         }
-        let words = try #require(fixture.daemon).complained()
+        let words = try #require(fixture.daemon).standardError()
         #expect(words.split(separator: "destination held").count == 2, "logged once for all files: \(words)")
         #expect(
             try Outcome.files(in: disk.path, hidden: true) == ["wedge"], "a file that cannot fit leaves nothing behind")

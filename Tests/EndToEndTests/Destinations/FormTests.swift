@@ -35,7 +35,7 @@ struct FormTests {
         do {
             try await eventually("the server has \(clips.count) files", within: .seconds(120), every: .milliseconds(50))
             {
-                try fixture.daemon?.mustRun()
+                try fixture.daemon?.requireRunning()
                 guard let status = try await fixture.status() else { return false }
                 guard !status.starting, status.counts.ongoing == 0 else { return false }
                 return try Outcome.files(in: fixture.drop, hidden: true).isEmpty
@@ -111,13 +111,13 @@ struct FormTests {
         try site.camera.drop(Clip(number: 1, size: 3_000_000, relative: "large.mp4"))
         try site.fixture.startDaemon()
         try await eventually("the quota holds the upload", within: .seconds(60), every: .milliseconds(50)) {
-            try site.fixture.daemon?.mustRun()
+            try site.fixture.daemon?.requireRunning()
             // Before its first block it may wait for a moment for the bytes that its own attempt has reserved.
             guard site.server.requests.count > 5 else { return false }
-            return try await site.fixture.ask("why", ["large.mp4", "--json"])?.contains("quota") == true
+            return try await site.fixture.runVerb("why", ["large.mp4", "--json"])?.contains("quota") == true
         }
         let sent = try #require(
-            try await site.fixture.ask("quota", ["forms", "--json"])?.split(separator: "\"used\":").last.flatMap {
+            try await site.fixture.runVerb("quota", ["forms", "--json"])?.split(separator: "\"used\":").last.flatMap {
                 Int64($0.prefix { $0.isNumber })
             })
         #expect(site.server.received <= 1_000_000 && site.server.received > 500_000, "\(site.server.received) B came")
@@ -126,7 +126,7 @@ struct FormTests {
         #expect(sent <= 1_000_000 + Int64(parallel) * 3 * (64 << 10), "\(sent) B")
         #expect(site.server.mostTogether == 1 || site.server.mostTogether <= parallel)
         #expect(try Outcome.files(in: site.fixture.received, hidden: false).isEmpty)
-        #expect(try await site.fixture.ask("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
+        #expect(try await site.fixture.runVerb("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
         try await settle(site)
         let blocks = site.server.requests.filter { $0.hasPrefix("block") }
         // The blocks that were in flight at each of a few stops.
@@ -150,7 +150,7 @@ struct FormTests {
             site.server.requests.contains("block 1")
         }
         _ = try await eventually("the upload is cancelled", within: .seconds(10)) {
-            try await site.fixture.ask("cancel", ["clip.mp4"])
+            try await site.fixture.runVerb("cancel", ["clip.mp4"])
         }
         site.server.set { $0.readPause = 0 }
         try await eventually("the server has removed the remains", within: .seconds(30), every: .milliseconds(50)) {
@@ -158,7 +158,7 @@ struct FormTests {
                 && Outcome.files(in: site.fixture.received, hidden: true).isEmpty
         }
         try await eventually("`show` reports the deletion", within: .seconds(10), every: .milliseconds(50)) {
-            try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion done") == true
+            try await site.fixture.runVerb("show", ["clip.mp4"])?.contains("deletion done") == true
         }
         #expect(!site.server.requests.contains("block 33"))
     }
@@ -176,7 +176,7 @@ struct FormTests {
             site.server.requests.contains("block 1")
         }
         _ = try await eventually("the upload is cancelled", within: .seconds(10)) {
-            try await site.fixture.ask("cancel", ["clip.mp4"])
+            try await site.fixture.runVerb("cancel", ["clip.mp4"])
         }
         site.server.set { $0.readPause = 0 }
         try await eventually(
@@ -188,7 +188,7 @@ struct FormTests {
         try await eventually("the server has no request in progress", within: .seconds(10)) {
             site.server.underWay == 0
         }
-        #expect(try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion pending") == true)
+        #expect(try await site.fixture.runVerb("show", ["clip.mp4"])?.contains("deletion pending") == true)
         site.fixture.killDaemon()
         site.server.set { $0.aborts = [] }
         try site.fixture.startDaemon()
@@ -196,7 +196,7 @@ struct FormTests {
             try Outcome.files(in: site.fixture.received, hidden: true).isEmpty
         }
         try await eventually("`show` reports the deletion", within: .seconds(10), every: .milliseconds(50)) {
-            try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion done") == true
+            try await site.fixture.runVerb("show", ["clip.mp4"])?.contains("deletion done") == true
         }
     }
 }

@@ -25,7 +25,7 @@ struct ReceivedEndToEndTests {
 
     private func usage(_ fixture: DaemonFixture) async throws -> Usage {
         let text = try await eventually("the daemon reports the received bytes") {
-            try await fixture.ask("usage", ["--json"])
+            try await fixture.runVerb("usage", ["--json"])
         }
         return try JSONDecoder().decode(Usage.self, from: Data(text.utf8))
     }
@@ -93,7 +93,7 @@ struct ReceivedEndToEndTests {
             if isKill {
                 fixture.killDaemon()
             } else {
-                _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
+                _ = try await eventually("the daemon has paused") { try await fixture.runVerb("pause") }
             }
             let all = try await eventually("no more bytes arrive", every: .milliseconds(200)) {
                 let one = try await came(roads)
@@ -104,7 +104,7 @@ struct ReceivedEndToEndTests {
             let told = try await self.told(fixture)
             #expect(told >= all, "\(told) \(all)")
             #expect(told <= all + all / 20 + stop * 150_000, "\(told) \(all)")
-            if !isKill { _ = try await eventually("the daemon has resumed") { try await fixture.ask("resume") } }
+            if !isKill { _ = try await eventually("the daemon has resumed") { try await fixture.runVerb("resume") } }
         }
     }
 
@@ -120,12 +120,12 @@ struct ReceivedEndToEndTests {
         try camera.drop(Clip(number: 0, size: isOfBoth ? 3_000_000 : 200_000_000, relative: "clip.mp4"))
         let clip = fixture.drop.appending("clip.mp4").display
         let text = try await eventually("the quota holds the upload") {
-            try await fixture.ask("why", [clip]).flatMap {
+            try await fixture.runVerb("why", [clip]).flatMap {
                 $0.contains("the quota of policy is used up") && !$0.contains("under way") ? $0 : nil
             }
         }
         #expect(text.contains(isOfBoth ? "sent and received a month" : "received a month"), "\(text)")
-        let plan = try await fixture.ask("plan") ?? ""
+        let plan = try await fixture.runVerb("plan") ?? ""
         // After so few bytes the speed is still unknown, which is reported first.
         #expect(plan.contains(isOfBoth ? "is not known yet" : "the quota of policy is used up"), "\(plan)")
         let incoming = try await came(roads)
@@ -136,7 +136,7 @@ struct ReceivedEndToEndTests {
         #expect(quota.used >= count && quota.used <= 300 << 10, "\(quota) \(count)")
         fixture.policyKeys = ["quotas: [{per: month, bytes: 100 MB, direction: \(direction)}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
         try await outcome.check()
@@ -176,10 +176,10 @@ struct ReceivedEndToEndTests {
         // A smaller quota is used up just like this one.
         fixture.policyKeys = ["quotas: [{per: month, bytes: 3 MB}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
         fixture.policyKeys = ["quotas: [{per: month, bytes: 4600 kB}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
         // More bytes are sent. Both thresholds of that quota are reached now, or were reached before.
         try await eventually("the hook has been notified of the last quota", within: .seconds(30)) {
             try told().last?.detail.limit == "4600000" && told().last?.detail.threshold == "100"

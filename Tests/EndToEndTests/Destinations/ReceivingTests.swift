@@ -20,7 +20,7 @@ struct ReceivingTests {
     private func run(_ fixture: DaemonFixture, _ script: String) async throws -> (ending: Child.Ending, said: String) {
         let child = try shell(fixture, script)
         let ending = try await child.end(within: .seconds(60))
-        return (ending, try child.printed() + child.complained())
+        return (ending, try child.standardOutput() + child.standardError())
     }
 
     private func ready(_ fixture: DaemonFixture, environment: [String: String] = [:]) async throws {
@@ -60,12 +60,13 @@ struct ReceivingTests {
         #expect(try Files.read(fixture.received.appending("slow.mp4")) == content)
         #expect(try Files.read(fixture.received.appending("none.bin")).isEmpty)
         try await eventually("the staged copies have been deleted") { try staged(fixture).isEmpty }
-        let shown = try #require(try await fixture.ask("show", ["k"]))
+        let shown = try #require(try await fixture.runVerb("show", ["k"]))
         #expect(
             shown.contains("bytes received by `sluice add -` or the API") && shown.contains("delete: done"), "\(shown)")
-        #expect(try await fixture.ask("list", ["--list", "completed", "--folder", "-"])?.contains("clip.mp4") == true)
-        #expect(try await fixture.ask("why", ["/dev/stdin/clip.mp4"])?.contains("uploaded") == true)
-        #expect(try await fixture.ask("pause", ["--folder", "-"]) != nil)
+        #expect(
+            try await fixture.runVerb("list", ["--list", "completed", "--folder", "-"])?.contains("clip.mp4") == true)
+        #expect(try await fixture.runVerb("why", ["/dev/stdin/clip.mp4"])?.contains("uploaded") == true)
+        #expect(try await fixture.runVerb("pause", ["--folder", "-"]) != nil)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
     }
@@ -153,7 +154,7 @@ struct ReceivingTests {
         try Files.replace(file, with: content)
         let child = try shell(fixture, "$S add - --config $C --name clip.mp4 < '\(file.display)'")
         let ending = try await child.end(within: .seconds(20))
-        let said = try child.printed() + child.complained()
+        let said = try child.standardOutput() + child.standardError()
         // The kill may be in a transaction of the start, or in one after the answer.
         #expect(try await #require(fixture.daemon).end(within: .seconds(20)) == .signal(SIGKILL))
         let isPromised = ending == .status(0)

@@ -72,7 +72,7 @@ struct RoomEndToEndTests {
     }
 
     private func hold(of name: String, _ fixture: DaemonFixture) async throws -> Answer.Hold? {
-        guard let text = try await fixture.ask("status", ["--json"]) else { return nil }
+        guard let text = try await fixture.runVerb("status", ["--json"]) else { return nil }
         return try JSONDecoder().decode(Answer.self, from: Data(text.utf8)).destinations.first { $0.name == name }?.hold
     }
 
@@ -85,7 +85,7 @@ struct RoomEndToEndTests {
 
     private func expect(_ clips: [Clip], at full: FullServer, _ fixture: DaemonFixture) async throws {
         try await eventually("every upload is complete", within: .seconds(60), every: .milliseconds(100)) {
-            try fixture.daemon?.mustRun()
+            try fixture.daemon?.requireRunning()
             guard let counts = try await fixture.status()?.counts else { return false }
             return counts.ongoing == 0 && counts.failed == 0 && counts.completed >= clips.count
         }
@@ -118,7 +118,7 @@ struct RoomEndToEndTests {
         full.take(upTo: .max)
         try await expect(camera.clips, at: full, fixture)
         try await eventually("the hold has ended") { try await self.hold(of: "nas", fixture) == nil }
-        let words = try #require(fixture.daemon).complained()
+        let words = try #require(fixture.daemon).standardError()
         #expect(words.split(separator: "destination held").count == 2, "logged once: \(words)")
         #expect(words.split(separator: "destination works again").count == 2, "logged once: \(words)")
         #expect(!words.contains("upload failed"))
@@ -139,7 +139,7 @@ struct RoomEndToEndTests {
         }
         try await eventually("the server has the small files", within: .seconds(60)) { full.contents.count == 5 }
         try await eventually("`why` names the reason of the large file") {
-            try await fixture.ask("why", ["large.mp4"])?.contains("quota: nas: ") == true
+            try await fixture.runVerb("why", ["large.mp4"])?.contains("quota: nas: ") == true
         }
         fixture.killDaemon()
         try fixture.startDaemon()

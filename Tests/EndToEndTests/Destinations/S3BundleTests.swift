@@ -45,7 +45,7 @@ struct S3BundleTests {
     private func read<Value: Decodable>(
         _ type: Value.Type, _ verb: String, of fixture: DaemonFixture
     ) async throws -> Value? {
-        guard let text = try await fixture.ask(verb, ["--json"]) else { return nil }
+        guard let text = try await fixture.runVerb(verb, ["--json"]) else { return nil }
         return try JSONDecoder().decode(type, from: Data(text.utf8))
     }
 
@@ -68,7 +68,7 @@ struct S3BundleTests {
                 + "quotas: [{per: month, bytes: 100 MB}, {per: month, files: 3}]}"
         ]
         try fixture.startDaemon()
-        _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
+        _ = try await eventually("the daemon has paused") { try await fixture.runVerb("pause") }
         let camera = Camera(fixture, dice: Dice(seed: 1))
         for (number, name) in meeting.names.enumerated() {
             try camera.drop(Clip(number: number, size: Self.size + number, relative: name))
@@ -76,9 +76,9 @@ struct S3BundleTests {
                 try await read(Page.self, "list", of: fixture)?.uploads.count { $0.state == "waiting" } == number + 1
             }
         }
-        _ = try await eventually("the daemon has resumed") { try await fixture.ask("resume") }
+        _ = try await eventually("the daemon has resumed") { try await fixture.runVerb("resume") }
         try await eventually("all uploads are complete", within: .seconds(30), every: .milliseconds(50)) {
-            try fixture.daemon?.mustRun()
+            try fixture.daemon?.requireRunning()
             return try await fixture.status()?.counts.completed == 3
         }
         let requests = emulator.requests
@@ -87,7 +87,7 @@ struct S3BundleTests {
         let isWhole = sent.allSatisfy { held.contains($0) } && held.count == (meeting == .taken ? 4 : 3)
         #expect(isWhole, "\(emulator.objects.mapValues(\.bytes.count))")
         // The file would arrive anyway, by its own attempt after a failed one.
-        let said = try fixture.daemon?.complained() ?? ""
+        let said = try fixture.daemon?.standardError() ?? ""
         #expect(!said.contains("no transfer permit") && !said.contains("destination held"), "\(said)")
         #expect(requests.count { $0 == "put" } == meeting.bodies, "\(requests)")
         let quotas = try await eventually("no quota has reserved bytes") {

@@ -39,10 +39,10 @@ struct S3SignerTests {
         try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
         let ending = try await #require(fixture.daemon).end(within: .seconds(30))
         try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
-        let first = try fixture.daemon?.complained() ?? ""
+        let first = try fixture.daemon?.standardError() ?? ""
         try fixture.startDaemon()
         try await eventually("both uploads are complete", within: .seconds(60), every: .milliseconds(50)) {
-            try fixture.daemon?.mustRun()
+            try fixture.daemon?.requireRunning()
             return try await fixture.status()?.counts.completed == 2
         }
         for clip in camera.clips {
@@ -50,9 +50,9 @@ struct S3SignerTests {
             #expect(isWhole, "\(clip.relative)")
         }
         #expect(emulator.objects.count == 2 && emulator.uploads.isEmpty, "\(emulator.requests)")
-        let checked = try await fixture.ask("check", ["--running"]) ?? ""
+        let checked = try await fixture.runVerb("check", ["--running"]) ?? ""
         #expect(checked.contains("the signer's addresses work"), "\(checked)")
-        let said = try first + (fixture.daemon?.complained() ?? "") + checked
+        let said = try first + (fixture.daemon?.standardError() ?? "") + checked
         #expect(!said.contains(Self.canary) && !said.contains("the-token-of"))
         for name in try Files.names(in: fixture.state) {
             let path = fixture.state.appending(name)

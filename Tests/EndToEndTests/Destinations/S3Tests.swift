@@ -94,11 +94,11 @@ struct S3Tests {
             state.uploads["earlier"] = S3Emulator.Upload(key: "done.mp4", begunAt: WallTime(milliseconds: 1))
             state.uploads["foreign"] = S3Emulator.Upload(key: "somebody/else.mp4")
         }
-        let listed = try #require(try await fixture.ask("orphans", ["bucket"]))
+        let listed = try #require(try await fixture.runVerb("orphans", ["bucket"]))
         #expect(listed.contains("done.mp4") && listed.contains("unfinished"), "\(listed)")
         #expect(listed.contains("1 in all; 4 more are in use, or are not ours"), "\(listed)")
         #expect(emulator.uploads.count == 5)
-        let removed = try #require(try await fixture.ask("orphans", ["bucket", "--abort", "--json"]))
+        let removed = try #require(try await fixture.runVerb("orphans", ["bucket", "--abort", "--json"]))
         #expect(removed.contains("\"removed\":true"), "\(removed)")
         #expect(emulator.uploads["left"] == nil && emulator.uploads.count == 4)
         try await eventually("the second upload is complete", within: .seconds(30), every: .milliseconds(50)) {

@@ -35,15 +35,16 @@ struct AddressTests {
             ], environment: ["no_proxy": "127.0.0.1"], output: fixture.folder.path.appending("said"),
             errors: fixture.folder.path.appending("complaint"))
         let ending = try await child.end(within: .seconds(90))
-        let said = try child.printed().suffix(4_000) + child.complained().suffix(1_000)
+        let said = try child.standardOutput().suffix(4_000) + child.standardError().suffix(1_000)
         #expect(ending == .status(0), "\(said)")
-        try fixture.daemon?.mustRun()
-        #expect(try await fixture.ask("status", ["--json"])?.contains("\"starting\":false") == true)
+        try fixture.daemon?.requireRunning()
+        #expect(try await fixture.runVerb("status", ["--json"])?.contains("\"starting\":false") == true)
     }
 
     private func port(of fixture: DaemonFixture) async throws -> Substring {
         try await eventually("the log names the port of the API", every: .milliseconds(50)) {
-            try fixture.daemon?.complained().firstMatch(of: /listening address="127.0.0.1:0 \(port ([0-9]+)\)" tls=no/)?
+            try fixture.daemon?.standardError().firstMatch(
+                of: /listening address="127.0.0.1:0 \(port ([0-9]+)\)" tls=no/)?
                 .1
         }
     }
@@ -72,7 +73,7 @@ struct AddressTests {
         #expect(status.status == 200)
         #expect(status.text.contains("\"starting\":false"))
         #expect(try await ask("POST", "/v1/pause", "first-word").status == 202)
-        #expect(try await fixture.ask("status", ["--json"])?.contains("\"scope\":\"all\"") == true)
+        #expect(try await fixture.runVerb("status", ["--json"])?.contains("\"scope\":\"all\"") == true)
         #expect(try await ask("POST", "/v1/resume", "second").status == 401)
         let words = String(decoding: try Files.read(fixture.config, limit: 1 << 20), as: UTF8.self)
         try Files.replace(fixture.config, with: Array(words.replacing("127.0.0.1:0", with: "127.0.0.2:0").utf8))
@@ -80,13 +81,13 @@ struct AddressTests {
             fixture.binary, ["reload", "--config", fixture.config.display],
             output: fixture.folder.path.appending("output"), errors: fixture.folder.path.appending("errors"))
         #expect(try await child.end(within: .seconds(20)) == .status(78))
-        let said = try child.complained()
+        let said = try child.standardError()
         #expect(
             said.contains("control.listen: cannot change from 127.0.0.1:0 to 127.0.0.2:0 while the daemon runs"),
             "\(said)")
         await transport.stop()
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
-        let log = try #require(try fixture.daemon?.complained())
+        let log = try #require(try fixture.daemon?.standardError())
         #expect(!log.contains("first-word"))
     }
 }

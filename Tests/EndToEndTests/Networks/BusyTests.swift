@@ -27,7 +27,7 @@ struct BusyEndToEndTests {
         }
 
         func hold(_ name: FilePath) async throws -> Why.Answer.Hold? {
-            guard let text = try await fixture.ask("why", ["--json", fixture.drop.appending(name).display]) else {
+            guard let text = try await fixture.runVerb("why", ["--json", fixture.drop.appending(name).display]) else {
                 return nil
             }
             let answer = try JSONDecoder().decode(Why.self, from: Data(text.utf8)).answers.first
@@ -53,7 +53,7 @@ struct BusyEndToEndTests {
         /// Uploads that were created at the receiver.
         var creations: Int {
             get throws {
-                (try fixture.receiver?.complained() ?? "").split(separator: "\n").count { $0.contains("created ") }
+                (try fixture.receiver?.standardError() ?? "").split(separator: "\n").count { $0.contains("created ") }
             }
         }
 
@@ -106,9 +106,9 @@ struct BusyEndToEndTests {
         try fixture.folder.write("run/recording", [])
         let hold = try await scene.waits("a.mp4")
         #expect(hold.text == "`\(scene.mark.display)` exists: `busy` of folder camera")
-        let status = try #require(try await fixture.ask("status"))
+        let status = try #require(try await fixture.runVerb("status"))
         #expect(status.contains("`busy` of folder camera"))
-        let listed = try #require(try await fixture.ask("list", ["--json"]))
+        let listed = try #require(try await fixture.runVerb("list", ["--json"]))
         #expect(listed.contains("\"kind\":\"busy\""))
         // Bytes that were already being sent to the receiver's disk.
         var sent: Int64 = -1
@@ -126,7 +126,7 @@ struct BusyEndToEndTests {
         #expect(try scene.creations == 1)
         fixture.policyKeys = []
         try fixture.writeConfiguration()
-        #expect(try await fixture.ask("reload") != nil)
+        #expect(try await fixture.runVerb("reload") != nil)
         try Files.remove(scene.mark)
         try await scene.arrives()
         #expect(try scene.creations == 4)
@@ -150,7 +150,7 @@ struct BusyEndToEndTests {
         try await scene.oneWaits(from: 1)
         fixture.policyKeys = []
         try fixture.writeConfiguration()
-        #expect(try await fixture.ask("reload")?.contains("policy changed (busy)") == true)
+        #expect(try await fixture.runVerb("reload")?.contains("policy changed (busy)") == true)
         try await scene.arrives()
         #expect(try scene.creations == scene.camera.clips.count)
     }
@@ -186,11 +186,11 @@ struct BusyEndToEndTests {
         #expect(hold.text.hasSuffix(": `busy` of destinations.nas"))
         // Two more rounds, which the log does not mention.
         let since = hold.since
-        let check = try #require(try await fixture.ask("check", ["--json"]))
+        let check = try #require(try await fixture.runVerb("check", ["--json"]))
         #expect(
             check.contains(fault.says.prefix(20)) && check.contains("warning") && check.contains("destinations.nas"))
         #expect(try await scene.waits("a.mp4").since == since)
-        let log = try #require(fixture.daemon).complained()
+        let log = try #require(fixture.daemon).standardError()
         #expect(
             log.split(separator: "\n").count { $0.contains("cannot determine whether") && $0.contains(fault.says) } == 1
         )
@@ -202,7 +202,7 @@ struct BusyEndToEndTests {
         try await scene.oneWaits(from: 1)
         let ending = try #require(try await fixture.stopDaemon())
         #expect(ending.ending == .status(0))
-        let lastLines = try #require(fixture.daemon).complained().suffix(2000)
+        let lastLines = try #require(fixture.daemon).standardError().suffix(2000)
         #expect(ending.took < .seconds(2) * Patience.factor, "\(lastLines)")
     }
 
@@ -229,7 +229,7 @@ struct BusyEndToEndTests {
             defer { before = now }
             guard let before else { return false }
             var woken = now.switches.filter { before.switches[$0.key] != $0.value }.map(\.key)
-            if mounts.hasCome() { woken = [] }
+            if mounts.hasChanged() { woken = [] }
             // A sanitizer's own thread wakes up ten times a second.
             if Setting.isInstrumented { woken = [] }
             return woken.isEmpty

@@ -20,7 +20,7 @@ struct HookNetworkTests {
         try fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 1000, relative: "clip.mp4"))
         try await eventually("the notice waits for an allowed network") {
-            let status = try await fixture.ask("status") ?? ""
+            let status = try await fixture.runVerb("status") ?? ""
             return status.contains("held  http://\(fixture.address), 1 waiting")
                 && status.contains("metered: `metered` of policy says pause")
         }
@@ -29,24 +29,24 @@ struct HookNetworkTests {
             "  - {name: any, on: [paused], url: \"http://\(fixture.address)/any\", network: any}"
         ]
         try fixture.writeConfiguration()
-        #expect(try await fixture.ask("reload") != nil)
-        #expect(try await fixture.ask("pause", ["--folder", "camera"]) != nil)
+        #expect(try await fixture.runVerb("reload") != nil)
+        #expect(try await fixture.runVerb("pause", ["--folder", "camera"]) != nil)
         try await eventually("the other notice has been given up") {
-            try await fixture.ask("metrics")?.contains("notices_total{hook=\"any\",result=\"given_up\"} 1") == true
+            try await fixture.runVerb("metrics")?.contains("notices_total{hook=\"any\",result=\"given_up\"} 1") == true
         }
         let sent = try await scene.bytes("lte")
         #expect(sent > 0)
-        #expect(try await fixture.ask("metrics")?.contains("hook any\",network=\"metered\"") == true)
-        #expect(try await fixture.ask("status")?.contains("held  http://\(fixture.address), 1 waiting") == true)
+        #expect(try await fixture.runVerb("metrics")?.contains("hook any\",network=\"metered\"") == true)
+        #expect(try await fixture.runVerb("status")?.contains("held  http://\(fixture.address), 1 waiting") == true)
         try await scene.ip("link", "set", "wan0", "up")
         let roads = scene.roads
         try await blocking { try roads.addRoute("wan", metric: 50) }
         try await eventually("the notice has been tried over the unmetered route") {
-            try await fixture.ask("metrics")?.contains("notices_total{hook=\"held\",result=\"given_up\"} 1") == true
+            try await fixture.runVerb("metrics")?.contains("notices_total{hook=\"held\",result=\"given_up\"} 1") == true
         }
-        #expect(try await fixture.ask("metrics")?.contains("hook held\",network=\"unmetered\"") == true)
+        #expect(try await fixture.runVerb("metrics")?.contains("hook held\",network=\"unmetered\"") == true)
         #expect(try await scene.bytes("wan") > 0)
-        #expect(try await fixture.ask("resume", ["--folder", "camera"]) != nil)
+        #expect(try await fixture.runVerb("resume", ["--folder", "camera"]) != nil)
         try await scene.arrives()
     }
 
@@ -65,13 +65,13 @@ struct HookNetworkTests {
             let child = try scene.roads.box.start(
                 fixture.binary, words + ["--config", fixture.config.display], output: output,
                 errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
-            return (try await child.end(within: .seconds(30)), try child.printed() + child.complained())
+            return (try await child.end(within: .seconds(30)), try child.standardOutput() + child.standardError())
         }
         for isRunning in [false, true] {
             if isRunning {
                 try fixture.startDaemon()
                 try await eventually("the daemon has started") {
-                    try await fixture.ask("status", ["--json"])?.contains("\"starting\":false") == true
+                    try await fixture.runVerb("status", ["--json"])?.contains("\"starting\":false") == true
                 }
             }
             for name in ["held", "any"] {

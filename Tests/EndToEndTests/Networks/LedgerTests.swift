@@ -16,7 +16,7 @@ struct LedgerEndToEndTests {
 
     private func sent(_ fixture: DaemonFixture) async throws -> Int64 {
         try await eventually("the daemon reports the sent bytes") {
-            guard let text = try await fixture.ask("status", ["--json"]) else { return nil }
+            guard let text = try await fixture.runVerb("status", ["--json"]) else { return nil }
             return try JSONDecoder().decode(Status.self, from: Data(text.utf8)).destinations.first?.sent_today
         }
     }
@@ -129,7 +129,9 @@ struct LedgerEndToEndTests {
         try camera.drop(Clip(number: 0, size: 30_000_000, relative: "clip.mp4"))
         let clip = fixture.drop.appending("clip.mp4").display
         let text = try await eventually("the quota holds the upload") {
-            try await fixture.ask("why", [clip]).flatMap { $0.contains("the quota of policy is used up") ? $0 : nil }
+            try await fixture.runVerb("why", [clip]).flatMap {
+                $0.contains("the quota of policy is used up") ? $0 : nil
+            }
         }
         #expect(text.contains("12 MB a month"), "\(text)")
         #expect(try await bytes(roads) <= 12_000_000)
@@ -141,14 +143,14 @@ struct LedgerEndToEndTests {
         try fixture.startDaemon()
         try camera.drop(Clip(number: 1, size: 100_000, relative: "other.mp4"))
         try await eventually("the other upload waits as well") {
-            try await fixture.ask("why", [fixture.drop.appending("other.mp4").display])?.contains("is used up")
+            try await fixture.runVerb("why", [fixture.drop.appending("other.mp4").display])?.contains("is used up")
         }
         // Closing packets of the connections that the killed program had kept.
         let after = try await bytes(roads)
         #expect(after <= before + 500, "\(before) \(after)")
         fixture.policyKeys = ["quotas: [{per: month, bytes: 50 MB}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
         try await outcome.check()
@@ -168,7 +170,8 @@ struct LedgerEndToEndTests {
             try camera.drop(Clip(number: number, size: size, relative: FilePath("\(number).mp4")))
         }
         let used: Int64 = try await eventually("the quota is used up", within: .seconds(30)) {
-            guard let text = try await fixture.ask("status"), text.contains("is used up"), !text.contains("under way")
+            guard let text = try await fixture.runVerb("status"), text.contains("is used up"),
+                !text.contains("under way")
             else { return nil }
             return try await sent(fixture)
         }
@@ -192,14 +195,14 @@ struct LedgerEndToEndTests {
             try await eventually("more bytes have been sent", every: .milliseconds(5)) {
                 try await bytes(roads) > before + 1_000_000
             }
-            _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
+            _ = try await eventually("the daemon has paused") { try await fixture.runVerb("pause") }
             let (told, left) = try await eventually("all sent bytes have arrived", every: .milliseconds(50)) {
                 let (one, told) = (try await all(roads), try await sent(fixture))
                 return try await all(roads) == one ? (told, one) : nil
             }
             #expect(told >= left, "\(told - left)")
             #expect(told <= left + left / 50 + stop * 6000, "\(told - left) of \(left)")
-            _ = try await eventually("the daemon has resumed") { try await fixture.ask("resume") }
+            _ = try await eventually("the daemon has resumed") { try await fixture.runVerb("resume") }
         }
     }
 

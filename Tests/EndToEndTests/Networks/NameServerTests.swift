@@ -75,13 +75,13 @@ struct NameServerTests {
             errors: scene.fixture.folder.path.appending("check.err"))
         _ = try await check.end(within: .seconds(30))
         // Tables contain line breaks.
-        let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let said = try check.standardOutput().split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(said.contains("\(TwoRoads.server): queried over allowed networks only"), "\(said)")
         let carried = try await blocking { try roads.bytes(by: "wan") } + wan
         var told: Int64 = 0
         do {
             try await eventually("all sent bytes are charged") {
-                let text = try await scene.fixture.ask("status", ["--json"]) ?? ""
+                let text = try await scene.fixture.runVerb("status", ["--json"]) ?? ""
                 told = text.firstMatch(of: /"sent_today"\s*:\s*(\d+)/).flatMap { Int64($0.1) } ?? 0
                 return told >= carried
             }
@@ -103,7 +103,7 @@ struct NameServerTests {
         try await eventually(
             "the upload names the unreachable DNS server; \(scene.fixture.lastWords())", within: .seconds(40)
         ) {
-            try await scene.fixture.ask("list", ["--json"])?.contains(
+            try await scene.fixture.runVerb("list", ["--json"])?.contains(
                 "nas.example.test cannot be looked up: no allowed network leads to the DNS server 10.2.0.1") == true
         }
         let (wan, lte) = try await blocking {
@@ -133,14 +133,14 @@ struct NameServerTests {
         try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
         try await eventually("the upload waits for the DNS server; \(scene.fixture.lastWords())", within: .seconds(40))
         {
-            try await scene.fixture.ask("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
+            try await scene.fixture.runVerb("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
         }
         let check = try roads.box.start(
             scene.fixture.binary, ["check", "--config", scene.fixture.config.display],
             output: scene.fixture.folder.path.appending("check.out"),
             errors: scene.fixture.folder.path.appending("check.err"))
         _ = try await check.end(within: .seconds(30))
-        let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let said = try check.standardOutput().split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(said.contains("no allowed network leads to 10.2.0.1 now"), "\(said)")
         // Questions by hand may use it.
         let before = try await blocking { try roads.bytes(by: "lte-names") + roads.bytes(by: "lte") }
@@ -166,11 +166,11 @@ struct NameServerTests {
         try Files.replace(scene.fixture.drop.appending("a.mp4"), with: noise(300_000))
         try await eventually("the upload waits for the DNS server; \(scene.fixture.lastWords())", within: .seconds(40))
         {
-            try await scene.fixture.ask("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
+            try await scene.fixture.runVerb("list", ["--json"])?.contains("DNS server 10.2.0.1") == true
         }
         scene.fixture.policyKeys = []
         try scene.fixture.writeConfiguration()
-        #expect(try await scene.fixture.ask("reload") != nil)
+        #expect(try await scene.fixture.runVerb("reload") != nil)
         try await eventually("the upload is complete; \(scene.fixture.lastWords())", within: .seconds(60)) {
             try await scene.fixture.status()?.counts.completed == 1
         }

@@ -120,7 +120,7 @@ final class NetworkPlay {
             try await status("before the reload")
             change(to: next)
             try fixture.writeConfiguration()
-            _ = try await eventually("the daemon has reloaded") { try await self.fixture.ask("reload") }
+            _ = try await eventually("the daemon has reloaded") { try await self.fixture.runVerb("reload") }
         case .kill(let next):
             try await status("before the kill")
             let before = try await counts()
@@ -131,9 +131,9 @@ final class NetworkPlay {
             try fixture.startDaemon()
             try await answers()
         case .compare:
-            _ = try await eventually("the daemon has paused") { try await self.fixture.ask("pause") }
+            _ = try await eventually("the daemon has paused") { try await self.fixture.runVerb("pause") }
             try await compare("under way")
-            _ = try await eventually("the daemon has resumed") { try await self.fixture.ask("resume") }
+            _ = try await eventually("the daemon has resumed") { try await self.fixture.runVerb("resume") }
         }
     }
 
@@ -163,7 +163,7 @@ final class NetworkPlay {
 
     private func answers() async throws {
         try await eventually("the daemon answers") {
-            try self.fixture.daemon?.mustRun()
+            try self.fixture.daemon?.requireRunning()
             return try await self.fixture.status() != nil
         }
     }
@@ -253,7 +253,7 @@ final class NetworkPlay {
     /// Returns the reported bytes, also over midnight.
     private func told() async throws -> Int64 {
         try await eventually("the daemon reports the sent bytes") {
-            guard let text = try await self.fixture.ask("usage", ["--json", "--days", "2"]) else { return nil }
+            guard let text = try await self.fixture.runVerb("usage", ["--json", "--days", "2"]) else { return nil }
             return try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).days.map(\.bytes).reduce(0, +)
         }
     }
@@ -294,17 +294,17 @@ final class NetworkPlay {
     // MARK: The end
 
     private func finish() async throws {
-        _ = try await eventually("the daemon has paused") { try await self.fixture.ask("pause") }
+        _ = try await eventually("the daemon has paused") { try await self.fixture.runVerb("pause") }
         try await compare("at the end of the script")
         fixture.policyKeys = []
         try fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await self.fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await self.fixture.runVerb("reload") }
         if script.tunnel != nil { try await ip("link del \(TwoRoads.tunnel)") }
         for (road, net) in [(Road.wan, "10.1.0"), (.lte, "10.2.0")] {
             try await ip("link set \(road)0 up")
             try await ip("route replace default via \(net).1 dev \(road)0 metric \(road == .wan ? 1 : 401)")
         }
-        _ = try await eventually("the daemon has resumed") { try await self.fixture.ask("resume") }
+        _ = try await eventually("the daemon has resumed") { try await self.fixture.runVerb("resume") }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(30))
         try await outcome.check()

@@ -60,7 +60,8 @@ struct NetworkEndToEndTests {
 
         /// The first hold of a file, from `sluice why`.
         func hold(_ name: String) async throws -> Hold? {
-            guard let text = try await fixture.ask("why", ["--json", fixture.drop.appending(FilePath(name)).display])
+            guard
+                let text = try await fixture.runVerb("why", ["--json", fixture.drop.appending(FilePath(name)).display])
             else { return nil }
             return try JSONDecoder().decode(Why.self, from: Data(text.utf8)).answers.first?.holds.first
         }
@@ -126,7 +127,7 @@ struct NetworkEndToEndTests {
         let rules = scene.fixture.policyKeys
         scene.fixture.policyKeys = Self.slow + ["networks: [{interface: \"*\", metered: true}]"]
         try scene.fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.runVerb("reload") }
         _ = try await scene.waits("clip.mp4", for: "metered")
         let (wan, lte) = (try await scene.bytes("wan"), try await scene.bytes("lte"))
         // Meanwhile another file is found, settles and is copied.
@@ -137,7 +138,7 @@ struct NetworkEndToEndTests {
         #expect(lte == 0)
         scene.fixture.policyKeys = rules.filter { !$0.hasPrefix("bandwidth") }
         try scene.fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.runVerb("reload") }
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
         // Bytes that had already arrived were not sent again.
@@ -213,7 +214,7 @@ struct NetworkEndToEndTests {
         }
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
-        #expect(try scene.fixture.daemon?.complained().contains("attempt failed") == false)
+        #expect(try scene.fixture.daemon?.standardError().contains("attempt failed") == false)
     }
 
     @Test("a kept connection is closed when its network becomes metered")
@@ -225,7 +226,7 @@ struct NetworkEndToEndTests {
         #expect(try await scene.connections() == 1)
         scene.fixture.policyKeys = ["metered: pause", "networks: [{interface: \"*\", metered: true}]"]
         try scene.fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await scene.fixture.runVerb("reload") }
         try await eventually("the kept connection has been closed") { try await scene.connections() == 0 }
     }
 
@@ -250,7 +251,7 @@ struct NetworkEndToEndTests {
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
         #expect(try await scene.bytes("lte-resets") < 2000)
-        #expect(try scene.fixture.daemon?.complained().contains("attempt failed") == false)
+        #expect(try scene.fixture.daemon?.standardError().contains("attempt failed") == false)
     }
 
     @Test("a limited metered network carries at most its limit, and the other one is not limited")
@@ -263,7 +264,7 @@ struct NetworkEndToEndTests {
         try scene.camera.drop(Clip(number: 0, size: size, relative: "clip.mp4"))
         try await eventually("the transfer uses the metered link") { try await scene.bytes("lte") > 300_000 }
         #expect(
-            try await scene.fixture.ask("why", [scene.fixture.drop.appending("clip.mp4").display])?
+            try await scene.fixture.runVerb("why", [scene.fixture.drop.appending("clip.mp4").display])?
                 .contains("; `metered` of policy limits it to 200 kB/s") == true)
         let start = clock.now
         let before = try await scene.bytes("lte")

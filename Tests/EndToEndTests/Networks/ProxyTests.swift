@@ -66,9 +66,9 @@ struct ProxyEndToEndTests {
         #expect(hold.text.contains("http_proxy"), "\(hold.text)")
         // Each upload has been tried.
         try await eventually("the proxy has refused each upload") {
-            try await fixture.ask("metrics")?.contains(#/sluice_attempts_failed_total\{.*\} [3-9]/#) == true
+            try await fixture.runVerb("metrics")?.contains(#/sluice_attempts_failed_total\{.*\} [3-9]/#) == true
         }
-        let list = try await fixture.ask("list", ["--json"]) ?? ""
+        let list = try await fixture.runVerb("list", ["--json"]) ?? ""
         #expect(!list.contains(#""state":"failed""#) && !list.contains(#"attempts":1"#), "\(list)")
         strict.end(with: SIGKILL)
         let open = try await Tinyproxy.start(scene, program, wantsUser: false)

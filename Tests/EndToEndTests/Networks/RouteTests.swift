@@ -139,7 +139,7 @@ struct RouteEndToEndTests {
             ["--ruid", "65534", "--", fixture.binary.display, "check", "--config", fixture.config.display],
             output: fixture.folder.path.appending("check.out"), errors: fixture.folder.path.appending("check.err"))
         _ = try await check.end(within: .seconds(30))
-        let said = try check.printed().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let said = try check.standardOutput().split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(said.contains("vx0 runs over wan0"), "\(said)")
     }
 
@@ -154,13 +154,13 @@ struct RouteEndToEndTests {
         }
         // Half an hour after the second window.
         let noon = try #require(
-            Zone.local.moments(Zone.local.reading(at: SystemClocks().wall()).day, 45_000_000).first)
+            Zone.local.moments(Zone.local.localTime(at: SystemClocks().wall()).day, 45_000_000).first)
         let shift = (noon.milliseconds - SystemClocks().wall().milliseconds) / 1000
         try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
         try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
         _ = try await scene.waits("clip.mp4", for: "schedule")
         func said(_ verb: String, _ arguments: [String]) async throws -> String {
-            try #require(try await scene.fixture.ask(verb, arguments)).split { $0 == " " || $0 == "\n" }
+            try #require(try await scene.fixture.runVerb(verb, arguments)).split { $0 == " " || $0 == "\n" }
                 .joined(separator: " ")
         }
         let own =
@@ -219,7 +219,7 @@ struct RouteEndToEndTests {
         try await eventually("one upload is complete", within: .seconds(60)) {
             try await fixture.status()?.counts.completed == 1
         }
-        let why = try #require(try await fixture.ask("why", ["clip.mp4"]))
+        let why = try #require(try await fixture.runVerb("why", ["clip.mp4"]))
         #expect(why.contains("metered: `metered` of policy says pause"), "\(why)")
         #expect(try await scene.bytes("wan") > 3_000_000)
         #expect(try await scene.bytes("lte") == 0)
@@ -252,15 +252,15 @@ struct RouteEndToEndTests {
         }
         try fixture.startDaemon()
         _ = try await eventually("the daemon has paused the folder") {
-            try await fixture.ask("pause", ["--folder", "camera"])
+            try await fixture.runVerb("pause", ["--folder", "camera"])
         }
         try scene.camera.drop(Clip(number: 0, size: 16_000_000, relative: "clip.mp4"))
         _ = try await scene.waits("clip.mp4", for: "global")
-        #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "1h"]) != nil)
-        #expect(try await fixture.ask("resume", ["--folder", "camera"]) != nil)
+        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--metered", "--for", "1h"]) != nil)
+        #expect(try await fixture.runVerb("resume", ["--folder", "camera"]) != nil)
         try await scene.begun()
         // The same command again in the middle of it changes nothing either.
-        #expect(try await fixture.ask("allow", ["clip.mp4", "--metered", "--for", "2h"]) != nil)
+        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--metered", "--for", "2h"]) != nil)
         try await scene.begun(3_000_000)
         #expect(try await scene.bytes("lte") == 0)
         try await scene.ip("link", "set", "wan0", "down")
@@ -283,7 +283,7 @@ struct RouteEndToEndTests {
         try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
         _ = try await scene.waits("clip.mp4", for: "quota")
         try await eventually("no quota has reserved bytes") {
-            try await scene.fixture.ask("usage", ["--json"])?.contains("\"reserved\":0") ?? false
+            try await scene.fixture.runVerb("usage", ["--json"])?.contains("\"reserved\":0") ?? false
         }
         let paid = try await scene.bytes("lte")
         #expect(paid > 500_000 && paid <= 1_000_000)

@@ -17,7 +17,7 @@ struct AddingTests {
             output: fixture.folder.path.appending(FilePath("\(name).out")),
             errors: fixture.folder.path.appending(FilePath("\(name).err")))
         let ending = try await child.end(within: .seconds(20))
-        return (ending, try child.printed() + child.complained())
+        return (ending, try child.standardOutput() + child.standardError())
     }
 
     @Test("an added folder is taken with all accepted files below it, once, and counted")
@@ -217,7 +217,7 @@ struct AddingTests {
         #expect(shown.contains(#""headers":["X-Elsewhere","X-Secret","x-both"]"#), "\(shown)")
         let screen = try await run(fixture, ["show", "b.mp4"]).1
         #expect(screen.contains("headers") && screen.contains("X-Elsewhere, X-Secret, x-both"), "\(screen)")
-        var all = shown + (try fixture.daemon?.complained() ?? "")
+        var all = shown + (try fixture.daemon?.standardError() ?? "")
         for words in [
             ["show", "b.mp4"], ["show", "a.mp4"], ["list", "--json"], ["status", "--json"], ["why", "b.mp4"],
         ] {
@@ -306,7 +306,7 @@ struct AddingTests {
         let shown = try await run(fixture, ["show", "a.mp4"]).1
         #expect(shown.contains("\(origin)/other/?token=***"), "\(shown)")
         #expect(!shown.contains("Zq7canary"))
-        #expect(try fixture.daemon?.complained().contains("Zq7canary") == false)
+        #expect(try fixture.daemon?.standardError().contains("Zq7canary") == false)
     }
 
     @Test("a destination without addresses refuses one")

@@ -41,7 +41,7 @@ struct ByHandTests {
             scene.fixture.binary, words + ["--config", scene.fixture.config.display, "--json"], output: output,
             errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
         let ending = try await child.end(within: .seconds(30))
-        return (ending, try child.printed() + child.complained())
+        return (ending, try child.standardOutput() + child.standardError())
     }
 
     private func trial(_ scene: Scene, _ name: String) async throws -> (status: Child.Ending, trial: Trial) {
@@ -50,7 +50,7 @@ struct ByHandTests {
     }
 
     private func spent(_ scene: Scene, on name: String) async throws -> Spending {
-        let text = try #require(try await scene.fixture.ask("usage", ["--json", "--by", "destination"]))
+        let text = try #require(try await scene.fixture.runVerb("usage", ["--json", "--by", "destination"]))
         let usage = try JSONDecoder().decode(Usage.self, from: Data(text.utf8))
         return usage.days.flatMap { $0.parts ?? [] }.filter { $0.name == name }.reduce(Spending.none) {
             $0 + Spending(bytes: $1.bytes, received: $1.received)
@@ -68,7 +68,7 @@ struct ByHandTests {
             "  - {name: tell, command: [\(tell.display)]}",
         ]
         try scene.fixture.startDaemon()
-        try await eventually("the daemon has paused") { try await scene.fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused") { try await scene.fixture.runVerb("pause") != nil }
         let (heldStatus, held) = try await trial(scene, "web")
         #expect(heldStatus == .status(75))
         #expect(held.hold?.text == "everything is paused")
@@ -76,7 +76,7 @@ struct ByHandTests {
         #expect(try web.events.isEmpty)
         #expect(try await spent(scene, on: "hook web") == .none)
         #expect(try await trial(scene, "free").trial.ok)
-        #expect(try await scene.fixture.ask("resume") != nil)
+        #expect(try await scene.fixture.runVerb("resume") != nil)
         let (status, told) = try await trial(scene, "web")
         #expect(status == .status(0))
         #expect(told.ok && told.counted && told.hold == nil)
@@ -84,7 +84,7 @@ struct ByHandTests {
         let (sent, received) = (try #require(told.sent), try #require(told.received))
         #expect(sent > 100 && received > 100)
         #expect(try await spent(scene, on: "hook web") == Spending(bytes: sent, received: received))
-        let words = try #require(try await scene.fixture.ask("hook", ["web"]))
+        let words = try #require(try await scene.fixture.runVerb("hook", ["web"]))
         // The number of acknowledgements depends on the kernel.
         #expect(words.hasPrefix("web: \(web.url) answered 200; that sent \(sent) B and received "), "\(words)")
         #expect(words.hasSuffix(" B, counted as `hook web`\n"), "\(words)")
@@ -114,7 +114,7 @@ struct ByHandTests {
         #expect(held.hold?.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
         #expect(try web.events.isEmpty)
         #expect(
-            try #require(try await scene.fixture.ask("hook", ["free"])).contains(
+            try #require(try await scene.fixture.runVerb("hook", ["free"])).contains(
                 "not counted, because no daemon runs"))
         scene.fixture.policyKeys = []
         try scene.fixture.writeConfiguration()
@@ -134,7 +134,7 @@ struct ByHandTests {
         let web = try Web()
         scene.fixture.topKeys = ["hooks:", "  - {name: web, url: \"\(web.url)\"}"]
         try scene.fixture.startDaemon()
-        try await eventually("the daemon has paused") { try await scene.fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused") { try await scene.fixture.runVerb("pause") != nil }
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
         #expect(try await trial(scene, "web").trial.hold?.text == "everything is paused")
         #expect(try web.events.isEmpty)
@@ -147,7 +147,7 @@ struct ByHandTests {
         try await scene.fixture.startReceiver()
         try scene.fixture.startDaemon()
         try await eventually("the daemon has started and answers `check`") {
-            try await scene.fixture.ask("check", ["--running"]) != nil
+            try await scene.fixture.runVerb("check", ["--running"]) != nil
         }
         let before = try await spent(scene, on: "nas")
         #expect(before.bytes > 0)
@@ -164,7 +164,7 @@ struct ByHandTests {
         #expect(now.bytes > before.bytes && now.received > before.received)
         let (sent, received) = (shownBytes(now.bytes - before.bytes), shownBytes(now.received - before.received))
         #expect(nas.detail.hasSuffix("; the request sent \(sent) and received \(received)"), "\(nas.detail)")
-        #expect(try await scene.fixture.ask("pause", ["--destination", "nas"]) != nil)
+        #expect(try await scene.fixture.runVerb("pause", ["--destination", "nas"]) != nil)
         let (heldStatus, heldText) = try await run(scene, ["check", "--running", "--destination", "nas"])
         #expect(heldStatus == .status(0))
         let held = try JSONDecoder().decode(Report.self, from: Data(heldText.utf8))
@@ -196,7 +196,7 @@ struct ByHandTests {
         scene.fixture.destination = "\(server.url)/files/"
         try scene.fixture.startDaemon()
         try await eventually("the daemon has started") {
-            try await scene.fixture.ask("status", ["--json"])?.contains("\"starting\":false") == true
+            try await scene.fixture.runVerb("status", ["--json"])?.contains("\"starting\":false") == true
         }
         let folder = scene.fixture.folder.path
         let first = try Child(
@@ -206,9 +206,9 @@ struct ByHandTests {
         let (status, text) = try await run(scene, ["check", "--running"])
         #expect(status == .status(75))
         #expect(text.contains("a check is running already"))
-        #expect(try await scene.fixture.ask("pause") != nil)
+        #expect(try await scene.fixture.runVerb("pause") != nil)
         #expect(try await first.end(within: .seconds(20)) == .status(0))
-        let report = try JSONDecoder().decode(Report.self, from: Data(try first.printed().utf8))
+        let report = try JSONDecoder().decode(Report.self, from: Data(try first.standardOutput().utf8))
         #expect(report["destination"].first?.detail == "no request was sent: global: everything is paused")
     }
 }

@@ -88,8 +88,8 @@ struct DeliveryResultTests {
             for _ in 0..<Int.random(in: 10...16, using: &dice) {
                 switch Int.random(in: 0..<12, using: &dice) {
                 case 0, 1: try drop()
-                case 3: _ = try await fixture.ask("pause", try await some(follower))
-                case 4: _ = try await fixture.ask("resume", try await some(follower))
+                case 3: _ = try await fixture.runVerb("pause", try await some(follower))
+                case 4: _ = try await fixture.runVerb("resume", try await some(follower))
                 case 2, 5, 6: try await ask("cancel", follower)
                 case 7: try await ask("retry", follower)
                 case 8:
@@ -128,7 +128,7 @@ struct DeliveryResultTests {
 
         private mutating func ask(_ verb: String, _ follower: Follower) async throws {
             guard let id = try await one(follower) else { return }
-            _ = try await fixture.ask(verb, [id])
+            _ = try await fixture.runVerb(verb, [id])
         }
 
         private mutating func drop() throws {
@@ -165,31 +165,33 @@ struct DeliveryResultTests {
             if fixture.receiver?.ended != nil { try await fixture.startReceiver() }
             let fixture = fixture
             try await eventually("the daemon has resumed everything", every: .milliseconds(50)) {
-                try fixture.daemon?.mustRun()
-                guard try await fixture.ask("resume") != nil else { return false }
-                for name in ["nas", "archive"] { _ = try await fixture.ask("resume", ["--destination", name]) }
+                try fixture.daemon?.requireRunning()
+                guard try await fixture.runVerb("resume") != nil else { return false }
+                for name in ["nas", "archive"] { _ = try await fixture.runVerb("resume", ["--destination", name]) }
                 return true
             }
             do {
                 return try await eventually("every upload has ended", within: .seconds(60), every: .milliseconds(100)) {
-                    try fixture.daemon?.mustRun()
+                    try fixture.daemon?.requireRunning()
                     guard let listed = try await Self.listed(fixture, []) else { return nil }
                     let waiting = listed.filter { !EventChecks.ends.contains($0.state) && $0.state != "expired" }
                     if !waiting.isEmpty {
-                        _ = try await fixture.ask("resume", waiting.map(\.id))
+                        _ = try await fixture.runVerb("resume", waiting.map(\.id))
                         return nil
                     }
                     guard try await fixture.status()?.counts.ongoing == 0 else { return nil }
                     return Dictionary(uniqueKeysWithValues: listed.map { ($0.id, $0.state) })
                 }
             } catch let overdue as Overdue {
-                let shown = try await fixture.ask("status") ?? "no answer"
+                let shown = try await fixture.runVerb("status") ?? "no answer"
                 throw Outcome.Failed(problems: ["\(overdue)", shown], lastWords: fixture.lastWords())
             }
         }
 
         private static func listed(_ fixture: DaemonFixture, _ words: [String]) async throws -> [Listed.Upload]? {
-            guard let text = try await fixture.ask("list", ["--json", "--limit", "1000"] + words) else { return nil }
+            guard let text = try await fixture.runVerb("list", ["--json", "--limit", "1000"] + words) else {
+                return nil
+            }
             return try JSONDecoder().decode(Listed.self, from: Data(text.utf8)).uploads
         }
     }
@@ -199,7 +201,7 @@ extension DaemonFixture {
     /// The number of the newest event.
     fileprivate func number() async throws -> Int64? {
         struct Numbered: Decodable { let seq: Int64 }
-        guard let text = try await ask("status", ["--json"]) else { return nil }
+        guard let text = try await runVerb("status", ["--json"]) else { return nil }
         return try JSONDecoder().decode(Numbered.self, from: Data(text.utf8)).seq
     }
 }

@@ -21,7 +21,7 @@ struct ExampleTests {
                     ["swiftc", "-swift-version", "6", "-o", made.display, examples.appending("Uploads.swift").display],
                     output: folder.appending("compiler.out"), errors: folder.appending("compiler.err"))
                 let ending = try await compiler.end(within: .seconds(60))
-                let complaint = try compiler.complained()
+                let complaint = try compiler.standardError()
                 try #require(ending == .status(0), "\(complaint)")
                 return (made, [])
             }
@@ -45,7 +45,7 @@ struct ExampleTests {
         var environment = ["SLUICE_SOCKET": fixture.folder.path.appending("control.sock").display]
         if overTCP {
             let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {
-                try fixture.daemon?.complained().firstMatch(of: /\(port ([0-9]+)\)/)?.1
+                try fixture.daemon?.standardError().firstMatch(of: /\(port ([0-9]+)\)/)?.1
             }
             environment = [
                 "SLUICE_URL": "http://127.0.0.1:\(port)", "SLUICE_ADDRESS": "127.0.0.1:\(port)",
@@ -64,10 +64,10 @@ struct ExampleTests {
                 output: fixture.folder.path.appending(FilePath("run-\(runs).out")),
                 errors: fixture.folder.path.appending(FilePath("run-\(runs).err")))
             do {
-                return (try await child.end(within: .seconds(30)), try child.printed() + child.complained())
+                return (try await child.end(within: .seconds(30)), try child.standardOutput() + child.standardError())
             } catch let overdue as Overdue {
                 // Shows which of them it was, and the trouble at the other side.
-                Issue.record(overdue, "\(words) printed `\(try child.printed())`\n\(fixture.lastWords())")
+                Issue.record(overdue, "\(words) printed `\(try child.standardOutput())`\n\(fixture.lastWords())")
                 throw overdue
             }
         }
@@ -99,9 +99,9 @@ struct ExampleTests {
         }
 
         #expect(try await run(["pause"]).0 == .status(0))
-        let held = try await fixture.ask("status") ?? ""
+        let held = try await fixture.runVerb("status") ?? ""
         #expect(held.contains("paused") || held.contains("held"), "\(held)")
-        #expect(try await fixture.ask("status", ["--json"])?.contains(#""scope":"all""#) == true)
+        #expect(try await fixture.runVerb("status", ["--json"])?.contains(#""scope":"all""#) == true)
         #expect(try await run(["resume"]).0 == .status(0))
         #expect(try await run(["nonsense"]).0 == .status(64))
     }

@@ -45,7 +45,7 @@ struct HarnessTests {
         let child = try shell(
             "printf 'listening on http://'; echo '127.0.0.1:1/files/'; echo trouble >&2; exec sleep 60")
         #expect(try await child.line(after: "listening on ") == "http://127.0.0.1:1/files/")
-        try await eventually("the child has written to stderr") { try child.complained() == "trouble\n" }
+        try await eventually("the child has written to stderr") { try child.standardError() == "trouble\n" }
         #expect(child.ended == nil)
     }
 
@@ -61,7 +61,7 @@ struct HarnessTests {
     func clean() async throws {
         let child = try shell("echo $GIVEN; grep -E 'Sig(Blk|Ign)' /proc/self/status", environment: ["GIVEN": "yes"])
         #expect(try await child.end(within: .seconds(10)) == .status(0))
-        let lines = try child.printed().split(separator: "\n")
+        let lines = try child.standardOutput().split(separator: "\n")
         #expect(lines.first == "yes")
         for line in lines.dropFirst() {
             let mask = try #require(line.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) }, "\(line)")
@@ -100,7 +100,7 @@ struct HarnessTests {
             environment: ["SLUICE_TEST_ORPHANAGE": note.display], output: folder.path.appending("out"),
             errors: folder.path.appending("err"))
         let ending = try await runner.end(within: .seconds(60))
-        let said = try runner.printed()
+        let said = try runner.standardOutput()
         try #require(ending == .signal(SIGKILL), "\(said)")
         let words = String(decoding: try Files.read(note, limit: 4096), as: UTF8.self).split(
             whereSeparator: \.isWhitespace)

@@ -77,7 +77,7 @@ struct HookSandboxTests {
         #expect(said == Self.tries.map { Substring($0.name + ($0.mayDo ? " may" : " may not")) })
         // By hand, the daemon runs it, in the sandbox.
         try Files.removeIfPresent(scene.out)
-        #expect(try await scene.fixture.ask("hook", ["probe"]) != nil)
+        #expect(try await scene.fixture.runVerb("hook", ["probe"]) != nil)
         #expect(String(decoding: try Files.read(scene.out), as: UTF8.self).contains("write-etc may not"))
     }
 }

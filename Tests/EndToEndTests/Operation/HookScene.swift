@@ -73,13 +73,13 @@ enum Hooks {
         }
 
         func hooks() async throws -> [Status.Hook] {
-            guard let text = try await fixture.ask("status", ["--json"]) else { return [] }
+            guard let text = try await fixture.runVerb("status", ["--json"]) else { return [] }
             let decoder = JSONDecoder()
             decoder.keyDecodingStrategy = .convertFromSnakeCase
             return try decoder.decode(Status.self, from: Data(text.utf8)).hooks ?? []
         }
 
-        func log() throws -> String { try fixture.daemon?.complained() ?? "" }
+        func log() throws -> String { try fixture.daemon?.standardError() ?? "" }
     }
 
     /// A server that accepts notices, or answers with a status.

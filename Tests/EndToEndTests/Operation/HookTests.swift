@@ -48,7 +48,9 @@ struct HookTests {
                 "http://sluice/v1/events?since=0&types=completed,failed",
             ], output: stream, errors: scene.fixture.folder.path.appending("curl.err"))
         _ = try await curl.end(within: .seconds(20))
-        let data = try curl.printed().split(separator: "\n").filter { $0.hasPrefix("data: ") }.map { $0.dropFirst(6) }
+        let data = try curl.standardOutput().split(separator: "\n").filter { $0.hasPrefix("data: ") }.map {
+            $0.dropFirst(6)
+        }
         #expect(lines.map(Self.withoutSource) == data.map(Self.withoutSource))
         #expect(try scene.told(other).map(\.type) == ["added", "added"])
         let hooks = try await scene.hooks()
@@ -56,7 +58,8 @@ struct HookTests {
         #expect(hooks.map(\.told) == [2, 2])
         #expect(hooks.allSatisfy { $0.waiting == 0 && $0.hold == nil })
         #expect(
-            try #require(try await scene.fixture.ask("status")).contains("hook      tell  \(tell.display), 0 waiting"))
+            try #require(try await scene.fixture.runVerb("status")).contains(
+                "hook      tell  \(tell.display), 0 waiting"))
     }
 
     /// The state of the source may become known in between.
@@ -105,11 +108,11 @@ struct HookTests {
         }
         #expect(try scene.log().contains("hook failed; will retry hook=web"))
         #expect(try scene.log().contains("hook works again hook=web"))
-        let metrics = try #require(try await scene.fixture.ask("metrics"))
+        let metrics = try #require(try await scene.fixture.runVerb("metrics"))
         #expect(metrics.contains("sluice_hook_notices_total{hook=\"web\",result=\"told\"} 10"))
         #expect(metrics.contains("sluice_hook_waiting_notices{hook=\"web\"} 0"))
-        let config = try #require(try await scene.fixture.ask("config"))
-        let status = try #require(try await scene.fixture.ask("status", ["--json"]))
+        let config = try #require(try await scene.fixture.runVerb("config"))
+        let status = try #require(try await scene.fixture.runVerb("status", ["--json"]))
         for text in [try scene.log(), metrics, config, status] {
             #expect(!text.contains("hunter2") && !text.contains("aHVudGVy") && !text.contains("hidden-path"))
         }
@@ -159,7 +162,7 @@ struct HookTests {
             "hooks:", "  - {name: tell, command: [\(tell.display)]}", "  - {name: fail, command: [\(fail.display)]}",
         ]
         try scene.fixture.writeConfiguration()
-        let reply = try #require(try await scene.fixture.ask("reload"))
+        let reply = try #require(try await scene.fixture.runVerb("reload"))
         #expect(reply.contains("hook tell added"))
         try await scene.upload(3...3)
         try await eventually("the new hook has been notified") { try scene.told().count == 1 }
@@ -169,11 +172,11 @@ struct HookTests {
         }
         scene.fixture.topKeys = ["hooks:", "  - {name: tell, command: [\(tell.display)]}"]
         try scene.fixture.writeConfiguration()
-        #expect(try await scene.fixture.ask("reload") != nil)
+        #expect(try await scene.fixture.runVerb("reload") != nil)
         #expect(try await scene.hooks().map(\.name) == ["tell"])
         scene.fixture.topKeys += ["  - {name: fail, command: [\(fail.display)]}"]
         try scene.fixture.writeConfiguration()
-        #expect(try await scene.fixture.ask("reload") != nil)
+        #expect(try await scene.fixture.runVerb("reload") != nil)
         #expect(try await scene.hooks().map(\.waiting) == [0, 0])
         // After a stop and a start nothing is delivered again.
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
@@ -278,13 +281,13 @@ struct HookTests {
             "hooks:", "  - {name: tell, command: [\(tell.display)]}", "  - {name: gone, command: [/nowhere/tell]}",
         ]
         try scene.fixture.writeConfiguration()
-        let said = try await scene.fixture.ask("hook", ["tell"])
+        let said = try await scene.fixture.runVerb("hook", ["tell"])
         #expect(said == "tell, \(tell.display): it ended with exit status 0\n")
         let told = try scene.told()
         #expect(told.map(\.type) == ["test"])
         #expect(told.first?.detail == ["hook": "tell"])
-        #expect(try await scene.fixture.ask("hook", ["gone"]) == nil)
-        #expect(try await scene.fixture.ask("check") == nil)
+        #expect(try await scene.fixture.runVerb("hook", ["gone"]) == nil)
+        #expect(try await scene.fixture.runVerb("check") == nil)
     }
 
     @Test("a --once run delivers its notices before it exits")
@@ -296,7 +299,7 @@ struct HookTests {
         ]
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
         try scene.fixture.writeConfiguration()
-        #expect(try await scene.fixture.ask("run", ["--once", "--wait", "2s"]) != nil)
+        #expect(try await scene.fixture.runVerb("run", ["--once", "--wait", "2s"]) != nil)
         #expect(try scene.told().map { $0.op?.name } == ["1.mp4"])
     }
 
@@ -352,6 +355,6 @@ struct HookTests {
             "/usr/bin/env", ["python3", scene.fixture.folder.path.appending("verify.py").display],
             output: scene.fixture.folder.path.appending("py.out"), errors: scene.fixture.folder.path.appending("py.err")
         )
-        #expect(try await python.end(within: .seconds(20)) == .status(0), "\((try? python.complained()) ?? "")")
+        #expect(try await python.end(within: .seconds(20)) == .status(0), "\((try? python.standardError()) ?? "")")
     }
 }

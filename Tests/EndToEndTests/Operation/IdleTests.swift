@@ -28,7 +28,7 @@ struct IdleTests {
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()
         try await outcome.check()
-        let (heard, trouble) = (try reader.printed(), try reader.complained())
+        let (heard, trouble) = (try reader.standardOutput(), try reader.standardError())
         #expect(heard.contains("completed"), "\(trouble)")
         reader.end(with: SIGKILL)
 
@@ -46,7 +46,7 @@ struct IdleTests {
                     // A sanitizer's own thread, which wakes up ten times a second, has the same name as the main one.
                     woken = woken.filter { $0 == pid || Self.name(of: $0, in: pid) != "sluice" }
                 }
-                if mounts.hasCome() {
+                if mounts.hasChanged() {
                     woken = woken.filter { Self.name(of: $0, in: pid) != "sluice-watch" }
                 }
                 let isQuiet = woken.isEmpty && now.writtenBytes == before.writtenBytes

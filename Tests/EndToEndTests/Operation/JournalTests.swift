@@ -32,7 +32,7 @@ struct JournalEndToEndTests {
                 try Setting.binary().display, "run", "--config", config.display,
             ], output: folder.path.appending("out"), errors: folder.path.appending("err"))
         #expect(try await child.end(within: .seconds(20)) == .status(78))
-        let lines = try child.complained().split(separator: "\n")
+        let lines = try child.standardError().split(separator: "\n")
         #expect(lines.contains { $0.contains("folders") } && lines.allSatisfy { $0.hasPrefix("<3>") }, "\(lines)")
     }
 
@@ -59,7 +59,7 @@ struct JournalEndToEndTests {
         #expect(entry.SLUICE_SIZE == "12345" && entry.SLUICE_DESTINATION == "nas")
         #expect(entry.MESSAGE.hasPrefix("uploaded and verified id=") && entry.MESSAGE.contains("path=\"\(path)\""))
         // Each was logged once.
-        #expect(try fixture.daemon?.complained() == "")
+        #expect(try fixture.daemon?.standardError() == "")
     }
 }
 
@@ -97,8 +97,8 @@ private final class Journal {
             ["-D", run.appending("log/journal").display, "-o", "json", "--no-pager", "-q"] + matches, output: output,
             errors: errors)
         let ending = try await child.end(within: .seconds(20))
-        let complaint = try child.complained()
+        let complaint = try child.standardError()
         #expect(ending == .status(0) || ending == .status(1), "\(complaint)")
-        return try child.printed()
+        return try child.standardOutput()
     }
 }

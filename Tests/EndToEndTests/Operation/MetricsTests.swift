@@ -35,7 +35,7 @@ struct MetricsEndToEndTests {
     }
 
     private func scrape(_ fixture: DaemonFixture) async throws -> String {
-        try await eventually("the daemon reports its metrics") { try await fixture.ask("metrics") }
+        try await eventually("the daemon reports its metrics") { try await fixture.runVerb("metrics") }
     }
 
     @Test("counters match the events, and files match the API")
@@ -70,7 +70,7 @@ struct MetricsEndToEndTests {
         try await eventually("the counter and the ledger agree") {
             let told = numbers(try await scrape(fixture))
             let sent = told.filter { $0.key.hasPrefix("sluice_network_sent_bytes_total{") }.values.reduce(0, +)
-            guard let usage = try await fixture.ask("usage", ["--days", "2", "--json"]) else { return false }
+            guard let usage = try await fixture.runVerb("usage", ["--days", "2", "--json"]) else { return false }
             let days = try JSONDecoder().decode(Usage.self, from: Data(usage.utf8)).days
             return sent > Double(bytes) && sent == Double(days.reduce(0) { $0 + $1.bytes })
         }
@@ -108,7 +108,7 @@ struct MetricsEndToEndTests {
             output: fixture.folder.path.appending("promtool.out"),
             errors: fixture.folder.path.appending("promtool.err"))
         let ending = try await judge.end(within: .seconds(60))
-        let words = try judge.printed() + judge.complained()
+        let words = try judge.standardOutput() + judge.standardError()
         #expect(ending == .status(0), "\(words)")
         #expect(words.isEmpty)
     }
@@ -125,7 +125,7 @@ struct MetricsEndToEndTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {
-            try fixture.daemon?.complained().firstMatch(of: /listening address="127.0.0.1:0 \(port ([0-9]+)\)"/)?.1
+            try fixture.daemon?.standardError().firstMatch(of: /listening address="127.0.0.1:0 \(port ([0-9]+)\)"/)?.1
         }
         let camera = Camera(fixture, dice: Dice(seed: 1))
         for number in 0..<3 { try camera.drop(Clip(number: number, size: 5_000, relative: FilePath("\(number).mp4"))) }
@@ -156,13 +156,13 @@ struct MetricsEndToEndTests {
             try await eventually(
                 "Prometheus has the number of completed uploads", within: .seconds(40), every: .milliseconds(200)
             ) {
-                try prometheus.mustRun()
+                try prometheus.requireRunning()
                 guard let answer = try? await transport.send(Request("GET", query)) else { return false }
                 let text = String(decoding: answer.body, as: UTF8.self)
                 return text.contains(#""destination":"nas""#) && text.contains(#","3"]"#)
             }
         } catch let overdue as Overdue {
-            Issue.record(overdue, "\(try prometheus.complained().suffix(2_000))")
+            Issue.record(overdue, "\(try prometheus.standardError().suffix(2_000))")
         }
         await transport.stop()
     }
@@ -196,7 +196,7 @@ struct MetricsEndToEndTests {
         // Each reload writes it again as well.
         for number in 0..<20 {
             try camera.drop(Clip(number: number, size: 3_000, relative: FilePath("\(number).mp4")))
-            _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+            _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
         }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()

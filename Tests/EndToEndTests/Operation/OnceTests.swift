@@ -24,7 +24,7 @@ struct OnceTests {
     private func once(_ fixture: DaemonFixture, _ words: String...) async throws -> Ran {
         let child = try start(fixture, words)
         let ending = try await child.end(within: .seconds(60))
-        return Ran(ending: ending, output: try child.printed(), errors: try child.complained())
+        return Ran(ending: ending, output: try child.standardOutput(), errors: try child.standardError())
     }
 
     /// A fixture with a written configuration, and no daemon.
@@ -131,7 +131,7 @@ struct OnceTests {
         }
         try await fixture.startReceiver()
         #expect(try await waiting.end(within: .seconds(60)) == .status(0))
-        #expect(try waiting.printed().contains(#""completed":25,"done":true"#))
+        #expect(try waiting.standardOutput().contains(#""completed":25,"done":true"#))
         #expect(try Outcome.files(in: fixture.received, hidden: false).count == 25)
     }
 
@@ -149,7 +149,7 @@ struct OnceTests {
         #expect(second.errors.contains("is in use by process \(child.pid)"))
         child.send(SIGTERM)
         #expect(try await child.end(within: .seconds(20)) == .status(75))
-        #expect(try child.printed().contains("a.mp4 to nas"))
+        #expect(try child.standardOutput().contains("a.mp4 to nas"))
     }
 
     @Test("without a usable control socket the run works and reports it")

@@ -21,7 +21,7 @@ struct OperatingTests {
     }
 
     private func uploads(_ fixture: DaemonFixture, _ words: [String] = []) async throws -> [Page.Upload] {
-        guard let text = try await fixture.ask("list", ["--json"] + words) else { return [] }
+        guard let text = try await fixture.runVerb("list", ["--json"] + words) else { return [] }
         return try JSONDecoder().decode(Page.self, from: Data(text.utf8)).uploads
     }
 
@@ -92,7 +92,7 @@ struct OperatingTests {
         let failed = try await eventually("the upload has failed") {
             try await uploads(fixture, ["--list", "failed"]).first
         }
-        #expect(try await fixture.ask("remove", [failed.id])?.hasPrefix("removed \(failed.id)") == true)
+        #expect(try await fixture.runVerb("remove", [failed.id])?.hasPrefix("removed \(failed.id)") == true)
         #expect(try await uploads(fixture).isEmpty)
         try await eventually("the staged copy has been deleted") {
             try Outcome.files(in: fixture.staging, hidden: true).isEmpty
@@ -107,7 +107,7 @@ struct OperatingTests {
         fixture.killDaemon()
         try fixture.startDaemon()
         let said = try await eventually("the daemon has retried the upload") {
-            try await fixture.ask("retry", [failed.id])
+            try await fixture.runVerb("retry", [failed.id])
         }
         #expect(said.hasPrefix("retried \(failed.id)"))
         try await eventually("the source has been released") {
@@ -128,11 +128,11 @@ struct OperatingTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try await fixture.startReceiver()
         try fixture.startDaemon()
-        _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
+        _ = try await eventually("the daemon has paused") { try await fixture.runVerb("pause") }
         try camera.drop(Clip(number: 0, size: 10_000, relative: "held.mp4"))
         let held = try await eventually("the file has an upload") { try await uploads(fixture).first }
-        _ = try await fixture.ask("pause", [held.id])
-        _ = try await fixture.ask("resume")
+        _ = try await fixture.runVerb("pause", [held.id])
+        _ = try await fixture.runVerb("resume")
         func isHeld(_ when: String, _ number: Int) async throws {
             // Another file is uploaded anyway: any effect on the held one would have happened by now.
             try camera.drop(Clip(number: number, size: 10_000, relative: FilePath("\(number).mp4")))
@@ -145,21 +145,21 @@ struct OperatingTests {
         fixture.killReceiver()
         try camera.drop(Clip(number: 2, size: 10_000, relative: "2.mp4"))
         try await eventually("the destination is held") {
-            try await fixture.ask("status", ["--json"])?.contains("\"kind\":\"destination\"") == true
+            try await fixture.runVerb("status", ["--json"])?.contains("\"kind\":\"destination\"") == true
         }
         try await fixture.startReceiver()
         try await isHeld("with the network back", 3)
         for (keys, word) in [(["windows: [\"mon 03:00-03:01\"]"], "schedule"), ([], "")] {
             fixture.policyKeys = keys
             try fixture.writeConfiguration()
-            _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+            _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
             if word.isEmpty { continue }
             try await eventually("the window has closed") {
-                try await fixture.ask("show", ["--json", held.id])?.contains("\"kind\":\"\(word)\"") == true
+                try await fixture.runVerb("show", ["--json", held.id])?.contains("\"kind\":\"\(word)\"") == true
             }
         }
         try await isHeld("with the window open", 4)
-        let log = try #require(try fixture.daemon?.complained())
+        let log = try #require(try fixture.daemon?.standardError())
         #expect(log.contains("a person gave a command verb=pause what=everything by="))
         #expect(log.contains("a person gave a command verb=pause what=\(held.id) by="))
         #expect(log.contains("uploads wait folder=camera destination=nas hold=schedule"))
@@ -167,7 +167,7 @@ struct OperatingTests {
         fixture.killDaemon()
         try fixture.startDaemon()
         try await isHeld("after a restart", 5)
-        _ = try await fixture.ask("resume", [held.id])
+        _ = try await fixture.runVerb("resume", [held.id])
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()
         try await outcome.check()
@@ -183,10 +183,10 @@ struct OperatingTests {
         // Eight of 1,024 bytes with their names, each of two letters.
         let pairs = (0..<8).map { ("k\($0)", String(repeating: "v", count: 1022)) }
         let words = pairs.flatMap { ["--context", "\($0.0)=\($0.1)"] }
-        try await eventually("the daemon answers") { try await fixture.ask("status") != nil }
-        #expect(try await fixture.ask("add", [path] + words + ["--context", "x="]) == nil)
+        try await eventually("the daemon answers") { try await fixture.runVerb("status") != nil }
+        #expect(try await fixture.runVerb("add", [path] + words + ["--context", "x="]) == nil)
         #expect(try await uploads(fixture).isEmpty)
-        #expect(try await fixture.ask("add", [path] + words) != nil)
+        #expect(try await fixture.runVerb("add", [path] + words) != nil)
         let wanted = Dictionary(uniqueKeysWithValues: pairs)
         func isWhole(_ generation: Int) async throws -> Bool {
             let all = try await uploads(fixture)
@@ -196,8 +196,8 @@ struct OperatingTests {
         fixture.killDaemon()
         try fixture.startDaemon()
         try await eventually("the context is complete after the restart") { try await isWhole(1) }
-        _ = try await fixture.ask("cancel", [path])
-        _ = try await fixture.ask("retry", [path])
+        _ = try await fixture.runVerb("cancel", [path])
+        _ = try await fixture.runVerb("retry", [path])
         #expect(try await isWhole(2))
         let socket = fixture.folder.path.appending("control.sock")
         let follower = try Child(
@@ -205,13 +205,13 @@ struct OperatingTests {
             output: fixture.folder.path.appending("events"), errors: fixture.folder.path.appending("events.err"))
         defer { follower.end(with: SIGKILL) }
         try await eventually("the event of the cancel has arrived") {
-            try follower.printed().contains("\"type\":\"cancelled\"")
+            try follower.standardOutput().contains("\"type\":\"cancelled\"")
         }
         struct Event: Decodable {
             var type: String
             var op: Page.Upload?
         }
-        let ended = try follower.printed().split(separator: "\n").compactMap {
+        let ended = try follower.standardOutput().split(separator: "\n").compactMap {
             try? JSONDecoder().decode(Event.self, from: Data($0.utf8))
         }
         #expect(ended.first { $0.type == "cancelled" }?.op?.context == wanted)
@@ -237,7 +237,7 @@ struct OperatingTests {
         fixture.killReceiver()
         try camera.drop(Clip(number: 1, size: 10_000, relative: "held.mp4"))
         try await eventually("the destination is held") {
-            try await fixture.ask("status", ["--json"])?.contains("\"kind\":\"destination\"") == true
+            try await fixture.runVerb("status", ["--json"])?.contains("\"kind\":\"destination\"") == true
         }
         let config = ["--config", fixture.config.display]
         let asked: [[String]] = [
@@ -254,12 +254,12 @@ struct OperatingTests {
                     [words[0]] + (words[0] == "completions" || words[0] == "help" ? [] : config)
                         + words.dropFirst() + more, output: place, errors: fixture.folder.path.appending("asked.err"))
                 _ = try await child.end(within: .seconds(60))
-                let said = try child.printed() + child.complained()
+                let said = try child.standardOutput() + child.standardError()
                 #expect(!said.contains(canary), "\(words) \(more): \(said)")
                 #expect(!said.isEmpty, "\(words) \(more)")
             }
         }
-        #expect(try fixture.daemon?.complained().contains(canary) == false)
+        #expect(try fixture.daemon?.standardError().contains(canary) == false)
         // The kernel shows the arguments of every process to all users.
         let pid = try #require(fixture.daemon?.pid)
         #expect(try !String(decoding: Files.read(FilePath("/proc/\(pid)/cmdline")), as: UTF8.self).contains(canary))

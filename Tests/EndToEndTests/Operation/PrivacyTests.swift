@@ -28,8 +28,8 @@ struct PrivacyTests {
                     \(folder)/sluice "$@"
                 """)
         try await eventually("the daemon answers", within: .seconds(30)) {
-            try fixture.daemon?.mustRun()
-            return try await fixture.ask("status") != nil
+            try fixture.daemon?.requireRunning()
+            return try await fixture.runVerb("status") != nil
         }
         let pid = try #require(fixture.daemon?.pid)
         for name in ["environ", "mem", "maps"] {
@@ -67,7 +67,7 @@ struct PrivacyTests {
         let file = Clip(number: 1, size: 300_000, relative: "1.mp4")
         try Camera(fixture, dice: Dice(seed: 1)).drop(file)
         try await eventually("the upload is staged and waits", within: .seconds(30)) {
-            try await fixture.ask("list")?.contains("waiting") == true
+            try await fixture.runVerb("list")?.contains("waiting") == true
         }
         func mode(_ path: FilePath) throws -> UInt32 { try FileStatus(at: path).mode & 0o7777 }
         #expect(try mode(fixture.state) == 0o750)
@@ -112,16 +112,16 @@ struct PrivacyTests {
         try Files.replace(path, with: Array([[UInt8]](repeating: content, count: 20_000).joined()))
         // Errors contain text too.
         try await eventually("the refused token is reported; \(fixture.lastWords())", within: .seconds(30)) {
-            try await fixture.ask("status")?.contains("token") == true
+            try await fixture.runVerb("status")?.contains("token") == true
         }
         try Files.replace(FilePath(files[0]), with: Array("\(secrets[0])\n".utf8))
-        try await eventually("the daemon has reloaded the new token") { try await fixture.ask("reload") != nil }
+        try await eventually("the daemon has reloaded the new token") { try await fixture.runVerb("reload") != nil }
         try await eventually("the hook has been notified", within: .seconds(30)) {
             try web.events.contains { $0.type == "completed" }
         }
         let daemon = try #require(fixture.daemon)
         var texts = [
-            "log": try daemon.complained() + daemon.printed(),
+            "log": try daemon.standardError() + daemon.standardOutput(),
             "arguments": String(
                 decoding: try Files.read(FilePath("/proc/\(daemon.pid)/cmdline"), limit: 1 << 20), as: UTF8.self),
         ]
@@ -136,7 +136,7 @@ struct PrivacyTests {
                 output: fixture.folder.path.appending("said"), errors: fixture.folder.path.appending("said.err"))
             // Some verbs find errors here, and end with a status of their own.
             _ = try await verb.end(within: .seconds(20))
-            texts[words.joined(separator: " ")] = try verb.printed() + verb.complained()
+            texts[words.joined(separator: " ")] = try verb.standardOutput() + verb.standardError()
             for file in [verb.output, verb.errors] { try Files.removeIfPresent(file) }
         }
         #expect(texts["status"]?.contains("1 completed") == true)

@@ -57,7 +57,7 @@ struct ReloadTests {
             fixture.binary, words, output: fixture.folder.path.appending(FilePath(name + ".out")),
             errors: fixture.folder.path.appending(FilePath(name + ".err")))
         let ending = try await child.end(within: .seconds(20))
-        return Ran(ending: ending, output: try child.printed(), errors: try child.complained())
+        return Ran(ending: ending, output: try child.standardOutput(), errors: try child.standardError())
     }
 
     private func reload(_ fixture: DaemonFixture) async throws -> Ran {
@@ -209,7 +209,7 @@ struct ReloadTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         let gone = try await reload(fixture)
         #expect(gone.ending == .status(69))
-        let log = try #require(try fixture.daemon?.complained())
+        let log = try #require(try fixture.daemon?.standardError())
         #expect(log.contains("configuration reloaded changes=\"folder more added\""))
         #expect(log.split(separator: "\n").count { $0.contains("configuration not reloaded") } >= cases.count + 3)
     }

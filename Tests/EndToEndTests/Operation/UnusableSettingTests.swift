@@ -31,7 +31,7 @@ struct UnusableSettingTests {
             errors: folder.path.appending("err"))
         let ending = try await child.end(within: .seconds(30))
         #expect(ending == .status(78))
-        let said = (try child.printed() + child.complained()).split { $0.isWhitespace }.joined(separator: " ")
+        let said = (try child.standardOutput() + child.standardError()).split { $0.isWhitespace }.joined(separator: " ")
         #expect(said.contains("c.yaml:9:23: destinations.film.video.privacy.view:"), "\(said)")
         #expect(said.contains("did you mean `nobody`"), "\(said)")
     }

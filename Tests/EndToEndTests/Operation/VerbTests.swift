@@ -50,7 +50,7 @@ struct VerbTests {
         #expect(Set(cells.map(\.state)).count == 9)
         let scene = try await Scene()
         for cell in cells { try await scene.play(cell) }
-        try scene.fixture.daemon?.mustRun()
+        try scene.fixture.daemon?.requireRunning()
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
     }
 
@@ -99,7 +99,7 @@ struct VerbTests {
             try await fixture.startReceiver()
             try fixture.startDaemon()
             try await eventually("the daemon has started") {
-                try fixture.daemon?.mustRun()
+                try fixture.daemon?.requireRunning()
                 return try await fixture.status()?.starting == false
             }
         }

@@ -33,7 +33,7 @@ struct AfterPartTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
         func upload() async throws -> Page.Upload? {
-            guard let text = try await fixture.ask("list", ["--json"]) else { return nil }
+            guard let text = try await fixture.runVerb("list", ["--json"]) else { return nil }
             return try JSONDecoder().decode(Page.self, from: Data(text.utf8)).uploads.first
         }
         func sends(more bytes: Int64) async throws -> Page.Upload {
@@ -55,25 +55,25 @@ struct AfterPartTests {
             return held
         }
         var going = try await sends(more: 0)
-        let said = try #require(try await fixture.ask("pause", ["--after-part", going.id]))
+        let said = try #require(try await fixture.runVerb("pause", ["--after-part", going.id]))
         #expect(said.hasPrefix("paused \(going.id)"), "\(said)")
         var held = try await isPaused(since: going, by: "operator")
-        _ = try await fixture.ask("resume", [going.id])
+        _ = try await fixture.runVerb("resume", [going.id])
 
         going = try await sends(more: held.progress.acked)
-        _ = try #require(try await fixture.ask("pause", ["--after-part"]))
+        _ = try #require(try await fixture.runVerb("pause", ["--after-part"]))
         held = try await isPaused(since: going, by: "global")
-        _ = try await fixture.ask("resume")
+        _ = try await fixture.runVerb("resume")
 
         going = try await sends(more: held.progress.acked)
-        _ = try #require(try await fixture.ask("pause", ["--after-part", going.id]))
+        _ = try #require(try await fixture.runVerb("pause", ["--after-part", going.id]))
         fixture.killDaemon()
         try fixture.startDaemon()
         let again = try await eventually("the daemon is back and holds the upload") {
             try await upload().flatMap { $0.state == "waiting" ? $0 : nil }
         }
         #expect(again.holds.map(\.kind) == ["operator"] && again.progress.acked >= going.progress.acked)
-        _ = try await fixture.ask("resume", [going.id])
+        _ = try await fixture.runVerb("resume", [going.id])
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()
         try await outcome.check()

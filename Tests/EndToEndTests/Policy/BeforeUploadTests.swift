@@ -56,7 +56,7 @@ struct BeforeUploadTests {
     }
 
     private func uploads(_ scene: Scene) async throws -> [Page.Upload] {
-        guard let text = try await scene.fixture.ask("list", ["--json"]) else { return [] }
+        guard let text = try await scene.fixture.runVerb("list", ["--json"]) else { return [] }
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         return try text.split(separator: "\n").flatMap { line -> [Page.Upload] in
@@ -144,7 +144,7 @@ struct BeforeUploadTests {
         scene.fixture.policyKeys = []
         scene.fixture.folderKeys = []
         try scene.fixture.writeConfiguration()
-        #expect(try await scene.fixture.ask("reload")?.contains("before_upload") == true)
+        #expect(try await scene.fixture.runVerb("reload")?.contains("before_upload") == true)
         try await scene.arrives("3.mp4")
     }
 
@@ -169,7 +169,7 @@ struct BeforeUploadTests {
         let path = scene.fixture.drop.appending("1.mp4").display
         // For a moment after each query the upload is not waiting.
         try await eventually("`why` shows the reason of the program") {
-            try await scene.fixture.ask("why", [path])?.contains("the tide is out") == true
+            try await scene.fixture.runVerb("why", [path])?.contains("the tide is out") == true
         }
         try says("", in: scene)
         try await scene.arrives("1.mp4")
@@ -190,13 +190,13 @@ struct BeforeUploadTests {
         #expect(upload.error?.message == "`before_upload` of folder camera skips it: nobody in the picture")
         #expect(try FileStatus.ifPresent(at: scene.fixture.drop.appending("1.mp4")) != nil)
         #expect(try Files.names(in: scene.fixture.archive).isEmpty)
-        let why = try await scene.fixture.ask("why", [upload.id])
+        let why = try await scene.fixture.runVerb("why", [upload.id])
         #expect(why?.contains("nobody in the picture") == true)
         try await eventually("the staged copy has been deleted") {
             try Outcome.files(in: scene.fixture.staging, hidden: true).isEmpty
         }
         try says("", in: scene)
-        #expect(try await scene.fixture.ask("retry", [upload.id]) != nil)
+        #expect(try await scene.fixture.runVerb("retry", [upload.id]) != nil)
         try await scene.arrives("1.mp4")
         #expect(try asked(scene).map(\.generation) == [1, 2])
     }
@@ -213,7 +213,7 @@ struct BeforeUploadTests {
         try fixture.startDaemon()
         try camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
         try await eventually("both uploads have ended") {
-            guard let text = try await fixture.ask("status") else { return false }
+            guard let text = try await fixture.runVerb("status") else { return false }
             return text.contains("0 ongoing, 1 completed, 0 failed, 1 cancelled")
         }
         try await eventually("the staged copy has been deleted") {
@@ -263,7 +263,7 @@ struct BeforeUploadTests {
         let start = clock.now
         scene.fixture.folderKeys = []
         try scene.fixture.writeConfiguration()
-        #expect(try await scene.fixture.ask("reload") != nil)
+        #expect(try await scene.fixture.runVerb("reload") != nil)
         #expect(start.duration(to: clock.now) < .seconds(5 * Patience.factor))
         // No program is asked any more, and the daemon does not wait for a program that hung.
         for number in 1...6 { try await scene.arrives(FilePath("\(number).mp4")) }

@@ -24,7 +24,7 @@ struct ExceptionEndToEndTests {
         _ = try await scene.waits("one.mp4", for: "metered")
         let one = scene.fixture.drop.appending("one.mp4").display
         let said = try await eventually("the upload has an exception") {
-            try await scene.fixture.ask("allow", [one, "--metered", "--for", "1h"])
+            try await scene.fixture.runVerb("allow", [one, "--metered", "--for", "1h"])
         }
         #expect(said.contains(": metered until ") && said.contains(", by "), "\(said)")
         try await eventually("the file has been received") {
@@ -33,10 +33,10 @@ struct ExceptionEndToEndTests {
         #expect(try await scene.bytes("lte") > 300_000)
         // The exception ends with the upload.
         try await eventually("the exception has ended") {
-            try await scene.fixture.ask("status")?.contains("allowed") == false
+            try await scene.fixture.runVerb("status")?.contains("allowed") == false
         }
         try await eventually("the bytes count as metered") {
-            try await scene.fixture.ask("usage", ["--json", "--by", "network"])?.contains("\"metered\"")
+            try await scene.fixture.runVerb("usage", ["--json", "--by", "network"])?.contains("\"metered\"")
         }
         let sent = try await scene.bytes("lte")
         _ = try await scene.waits("two.mp4", for: "metered")
@@ -53,11 +53,11 @@ struct ExceptionEndToEndTests {
         #expect(hold.text.contains("allows nothing"))
         let words = ["--folder", "camera", "--quota"]
         _ = try await eventually("the folder has an exception") {
-            try await scene.fixture.ask("allow", words + ["--for", "1h"])
+            try await scene.fixture.runVerb("allow", words + ["--for", "1h"])
         }
         try await scene.begun()
         _ = try await eventually("the exception has been withdrawn") {
-            try await scene.fixture.ask("allow", words + ["--end"])
+            try await scene.fixture.runVerb("allow", words + ["--end"])
         }
         _ = try await scene.waits("clip.mp4", for: "quota")
         let stopped = try await scene.bytes("wan")
@@ -65,18 +65,18 @@ struct ExceptionEndToEndTests {
         _ = try await scene.waits("other.mp4", for: "quota")
         #expect(try await scene.bytes("wan") < stopped + 2000)
         // So slow that neither is done before the next commands.
-        _ = try await scene.fixture.ask("limit", ["2kB/s", "--for", "1h"])
-        #expect(try await scene.fixture.ask("status")?.contains("at most 2.0 kB/s") == true)
+        _ = try await scene.fixture.runVerb("limit", ["2kB/s", "--for", "1h"])
+        #expect(try await scene.fixture.runVerb("status")?.contains("at most 2.0 kB/s") == true)
         _ = try await eventually("the folder has an exception again") {
-            try await scene.fixture.ask("allow", words + ["--for", "1h"])
+            try await scene.fixture.runVerb("allow", words + ["--for", "1h"])
         }
-        _ = try await scene.fixture.ask("limit", ["0", "--for", "1h"])
+        _ = try await scene.fixture.runVerb("limit", ["0", "--for", "1h"])
         let nothing = try await scene.waits("other.mp4", for: "global")
         #expect(nothing.text == "`sluice limit 0` stops all transfers; `sluice limit off` ends that")
         let sent = try await scene.bytes("wan")
         _ = try await scene.waits("clip.mp4", for: "global")
         #expect(try await scene.bytes("wan") < sent + 2000)
-        _ = try await scene.fixture.ask("limit", ["off"])
+        _ = try await scene.fixture.runVerb("limit", ["off"])
         try await scene.arrives()
     }
 }

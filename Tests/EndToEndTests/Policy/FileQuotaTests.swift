@@ -32,19 +32,19 @@ struct FileQuotaTests {
     }
 
     private func reserved(_ fixture: DaemonFixture) async throws -> Int64? {
-        guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
+        guard let text = try await fixture.runVerb("usage", ["--json"]) else { return nil }
         return try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.reduce(0) { $0 + $1.reserved }
     }
 
     private func uploads(_ fixture: DaemonFixture) async throws -> [Page.Upload]? {
-        guard let text = try await fixture.ask("list", ["--json"]) else { return nil }
+        guard let text = try await fixture.runVerb("list", ["--json"]) else { return nil }
         return try JSONDecoder().decode(Page.self, from: Data(text.utf8)).uploads
     }
 
     /// The files that count for the quota.
     private func counted(_ fixture: DaemonFixture) async throws -> Int64 {
         try await eventually("the daemon reports the use of the quota") {
-            guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
+            guard let text = try await fixture.runVerb("usage", ["--json"]) else { return nil }
             return try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.first.map {
                 $0.used + $0.reserved
             }
@@ -70,7 +70,7 @@ struct FileQuotaTests {
     func paused() async throws {
         let (fixture, _) = try await scene()
         let first = try await eventually("one upload has begun") { begun(try await uploads(fixture)).first }
-        _ = try await eventually("the daemon has paused the upload") { try await fixture.ask("pause", [first.id]) }
+        _ = try await eventually("the daemon has paused the upload") { try await fixture.runVerb("pause", [first.id]) }
         try await eventually("the paused upload waits") {
             try await uploads(fixture)?.first { $0.id == first.id }.map { $0.state == "waiting" }
         }
@@ -81,7 +81,9 @@ struct FileQuotaTests {
             }
         }
         #expect(begun(try await uploads(fixture)).map(\.id) == [first.id])
-        _ = try await eventually("the daemon has resumed the upload") { try await fixture.ask("resume", [first.id]) }
+        _ = try await eventually("the daemon has resumed the upload") {
+            try await fixture.runVerb("resume", [first.id])
+        }
         try await eventually("the upload is complete", within: .seconds(30), every: .milliseconds(100)) {
             try await fixture.status()?.counts.completed == 1
         }
@@ -109,7 +111,7 @@ struct FileQuotaTests {
         }
         func begins() async throws -> String {
             try await eventually("the class of uploads waits") {
-                guard let text = try await fixture.ask("status", ["--json"]) else { return nil }
+                guard let text = try await fixture.runVerb("status", ["--json"]) else { return nil }
                 return try JSONDecoder().decode(Status.self, from: Data(text.utf8)).classes.first?.hold.since
             }
         }
@@ -122,7 +124,7 @@ struct FileQuotaTests {
         // A plan reads the quotas first, and a quota that is found used up is recorded. This does not happen while
         // bytes are reserved, since they may be given back.
         try await eventually("no quota has reserved bytes") { try await reserved(fixture) == 0 }
-        #expect(try await fixture.ask("plan") != nil)
+        #expect(try await fixture.runVerb("plan") != nil)
         fixture.killDaemon()
         try fixture.startDaemon()
         // The start time is stored, and known from the first reading of the quotas.

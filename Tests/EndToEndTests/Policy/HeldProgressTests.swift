@@ -24,7 +24,7 @@ struct HeldProgressTests {
     private func read<Value: Decodable>(
         _ type: Value.Type, _ verb: String, _ words: [String] = [], of fixture: DaemonFixture
     ) async throws -> Value? {
-        guard let text = try await fixture.ask(verb, words + ["--json"]) else { return nil }
+        guard let text = try await fixture.runVerb(verb, words + ["--json"]) else { return nil }
         return try JSONDecoder().decode(type, from: Data(text.utf8))
     }
 
@@ -40,7 +40,7 @@ struct HeldProgressTests {
         try camera.drop(Clip(number: 0, size: 24_000_000, relative: "clip.mp4"))
         func upload() async throws -> Page.Upload? { try await read(Page.self, "list", of: fixture)?.uploads.first }
         try await eventually("some bytes have been sent") { try await upload().map { $0.progress.sent > 3_000_000 } }
-        _ = try await eventually("the daemon has paused") { try await fixture.ask("pause") }
+        _ = try await eventually("the daemon has paused") { try await fixture.runVerb("pause") }
         let held = try await eventually("the upload is paused") {
             try await upload().flatMap { $0.state == "waiting" ? $0 : nil }
         }
@@ -54,7 +54,7 @@ struct HeldProgressTests {
         try fixture.startDaemon()
         _ = try await eventually("the daemon lists the upload again") { try await upload() }
         try await check()
-        _ = try await eventually("the daemon has resumed") { try await fixture.ask("resume") }
+        _ = try await eventually("the daemon has resumed") { try await fixture.runVerb("resume") }
         var most: Int64 = 0
         try await eventually("the upload is complete", within: .seconds(30), every: .milliseconds(20)) {
             most = max(most, try await read(Status.self, "status", of: fixture)?.rate ?? 0)

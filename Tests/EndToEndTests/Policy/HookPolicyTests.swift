@@ -21,8 +21,8 @@ struct HookPolicyTests {
             "  - {name: free, on: [added], url: \"\(free.url)\", network: any}",
         ]
         try scene.fixture.startDaemon()
-        try await eventually("the daemon answers") { try await scene.fixture.ask("status") != nil }
-        #expect(try await scene.fixture.ask("pause") != nil)
+        try await eventually("the daemon answers") { try await scene.fixture.runVerb("status") != nil }
+        #expect(try await scene.fixture.runVerb("pause") != nil)
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
         try await eventually("the first hook has been notified") { try free.events.count == 1 }
         let hook = try await eventually("the notice of the second hook is held") {
@@ -31,9 +31,9 @@ struct HookPolicyTests {
         #expect(hook.hold?.text == "everything is paused")
         #expect(hook.waiting == 1)
         #expect(try held.events.isEmpty)
-        #expect(try await scene.fixture.ask("resume") != nil)
+        #expect(try await scene.fixture.runVerb("resume") != nil)
         try await eventually("the second hook has been notified") { try held.events.count == 1 }
-        let metrics = try #require(try await scene.fixture.ask("metrics"))
+        let metrics = try #require(try await scene.fixture.runVerb("metrics"))
         #expect(metrics.contains("sluice_network_sent_bytes_total{destination=\"hook held\",network="))
     }
 
@@ -51,7 +51,7 @@ struct HookPolicyTests {
         try scene.fixture.startDaemon()
         if isByHand {
             try await eventually("the daemon has accepted the limit") {
-                try await scene.fixture.ask("limit", ["0", "--for", "1h"]) != nil
+                try await scene.fixture.runVerb("limit", ["0", "--for", "1h"]) != nil
             }
         }
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
@@ -67,24 +67,24 @@ struct HookPolicyTests {
         #expect(hook.hold?.since.isEmpty == false)
         let words = try #require(hook.hold?.text)
         #expect(
-            try #require(try await scene.fixture.ask("status")).split(separator: "\n").contains {
+            try #require(try await scene.fixture.runVerb("status")).split(separator: "\n").contains {
                 $0.contains(words) && $0.contains(", since ")
             })
         let kind = try #require(hook.hold?.kind)
         #expect(
-            try await scene.fixture.ask("metrics")?.contains(
+            try await scene.fixture.runVerb("metrics")?.contains(
                 "sluice_hook_held_notices{hook=\"held\",reason=\"\(kind)\"} 1") == true)
         #expect(try held.events.isEmpty)
         if isByHand {
-            #expect(try await scene.fixture.ask("limit", ["off"]) != nil)
+            #expect(try await scene.fixture.runVerb("limit", ["off"]) != nil)
         } else {
             scene.fixture.policyKeys = []
             try scene.fixture.writeConfiguration()
-            #expect(try await scene.fixture.ask("reload") != nil)
+            #expect(try await scene.fixture.runVerb("reload") != nil)
         }
         try await eventually("the second hook has been notified") { try held.events.count == 1 }
         try await eventually("no notice is held") {
-            try await scene.fixture.ask("metrics")?.contains("sluice_hook_held_notices{") == false
+            try await scene.fixture.runVerb("metrics")?.contains("sluice_hook_held_notices{") == false
         }
     }
 
@@ -95,12 +95,12 @@ struct HookPolicyTests {
         scene.fixture.policyKeys = ["bandwidth: 0 B/s"]
         scene.fixture.topKeys = ["hooks:", "  - {name: held, on: [added], url: \"\(held.url)\"}"]
         try scene.fixture.startDaemon()
-        try await eventually("the daemon has paused") { try await scene.fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused") { try await scene.fixture.runVerb("pause") != nil }
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
         try await eventually("the notice waits for the end of the pause") {
             try await scene.hooks().first?.hold?.text == "everything is paused"
         }
-        #expect(try await scene.fixture.ask("resume") != nil)
+        #expect(try await scene.fixture.runVerb("resume") != nil)
         #expect(try await scene.hooks().first?.hold?.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
     }
 
@@ -125,12 +125,12 @@ struct HookPolicyTests {
         try scene.fixture.startDaemon()
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
         try await eventually("the notice is in progress") { asked.withLock { $0 } == 1 }
-        #expect(try await scene.fixture.ask("pause") != nil)
+        #expect(try await scene.fixture.runVerb("pause") != nil)
         try await eventually("the notice waits for the end of the pause") {
             try await scene.hooks().first?.hold?.text == "everything is paused"
         }
         silent.withLock { $0 = false }
-        #expect(try await scene.fixture.ask("resume") != nil)
+        #expect(try await scene.fixture.runVerb("resume") != nil)
         try await eventually("the hook has been notified") { try await scene.hooks().first?.told == 1 }
         #expect(try scene.log().contains("stopped before its end to=\"hook slow\" hold=global"))
         #expect(try scene.log().contains("hook failed") == false)

@@ -15,7 +15,7 @@ struct PartQuotaTests {
     /// Returns the used bytes when no transfer is in progress.
     private func used(_ fixture: DaemonFixture) async throws -> Int64 {
         try await eventually("no quota has reserved bytes") {
-            guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
+            guard let text = try await fixture.runVerb("usage", ["--json"]) else { return nil }
             let quota = try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.first
             return quota?.reserved == 0 ? quota?.used : nil
         }
@@ -37,7 +37,8 @@ struct PartQuotaTests {
         try fixture.startDaemon()
         try await eventually("two uploads are complete, and two wait", within: .seconds(30), every: .milliseconds(50)) {
             guard try await fixture.status()?.counts.completed == 2 else { return false }
-            return try await fixture.ask("list", ["--json"])?.components(separatedBy: "\"kind\":\"quota\"").count == 3
+            return try await fixture.runVerb("list", ["--json"])?.components(separatedBy: "\"kind\":\"quota\"").count
+                == 3
         }
         let used = try await used(fixture)
         #expect(used >= 800_000 && used <= 1_150_000, "\(used)")
@@ -65,21 +66,21 @@ struct PartQuotaTests {
         for (limit, parts) in [(12, 2), (24, 4), (30, 5)] as [(Int64, Int)] {
             if limit > 12 {
                 try allow("\(limit) MB")
-                _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+                _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
             }
             // Another part would not fit into the remainder, and the unused reservation was given back.
             try await eventually(
                 "both uploads wait for more than \(limit) MB", within: .seconds(60), every: .milliseconds(50)
             ) {
-                try fixture.daemon?.mustRun()
-                let text = try await fixture.ask("list", ["--json"])
+                try fixture.daemon?.requireRunning()
+                let text = try await fixture.runVerb("list", ["--json"])
                 return text?.components(separatedBy: "\"kind\":\"quota\"").count == 3 && stored() == parts
             }
             #expect(stored() == parts && sent() == parts, "\(emulator.requests)")
             let used = try await used(fixture)
             #expect(used <= limit * 1_000_000, "\(used)")
         }
-        let text = try #require(try await fixture.ask("why", ["1.mp4"]))
+        let text = try #require(try await fixture.runVerb("why", ["1.mp4"]))
         #expect(text.contains("30 MB a month") && text.contains("cannot be split"), "\(text)")
         let asked = emulator.requests.count
         // The wait is due to the earlier rules.
@@ -106,10 +107,10 @@ struct PartQuotaTests {
         try fixture.startDaemon()
         try await eventually("the small upload is complete, and the large one waits", within: .seconds(30)) {
             guard try await fixture.status()?.counts.completed == 1 else { return false }
-            return try await fixture.ask("list", ["--json"])?.contains("\"kind\":\"quota\"") ?? false
+            return try await fixture.runVerb("list", ["--json"])?.contains("\"kind\":\"quota\"") ?? false
         }
         func said(_ verb: String, _ arguments: [String] = []) async throws -> String {
-            try #require(try await fixture.ask(verb, arguments)).split { $0 == " " || $0 == "\n" }
+            try #require(try await fixture.runVerb(verb, arguments)).split { $0 == " " || $0 == "\n" }
                 .joined(separator: " ")
         }
         let words =
@@ -138,7 +139,7 @@ struct PartQuotaTests {
         #expect(check.contains("1 file waits for bucket: never under this quota"), "\(check)")
         #expect(try await said("check").contains(words))
         let requests = emulator.requests.count
-        try #require(try await fixture.ask("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
+        try #require(try await fixture.runVerb("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
         try await eventually("both uploads are complete", within: .seconds(30)) {
             try await fixture.status()?.counts.completed == 2
         }
@@ -160,8 +161,10 @@ struct PartQuotaTests {
         }
         try camera.drop(Clip(number: 2, size: 2_750_000, relative: "second.mp4"))
         let plan = try await eventually("the second upload waits") { () -> String? in
-            guard try await fixture.ask("list", ["--json"])?.contains("\"kind\":\"quota\"") == true else { return nil }
-            return try await fixture.ask("plan", [])
+            guard try await fixture.runVerb("list", ["--json"])?.contains("\"kind\":\"quota\"") == true else {
+                return nil
+            }
+            return try await fixture.runVerb("plan", [])
         }.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
         #expect(
             plan.contains(
@@ -189,7 +192,7 @@ struct PartQuotaTests {
             "never under this quota: policy allows \(limit) \(direction == "both" ? "sent and received" : direction) a month"
         for (verb, arguments) in [("why", ["large.mp4"]), ("plan", []), ("check", []), ("check", ["--running"])] {
             try await eventually("\(verb) reports that the file never fits") {
-                try await fixture.ask(verb, arguments)?.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+                try await fixture.runVerb(verb, arguments)?.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
                     .contains(words)
             }
         }
@@ -209,16 +212,16 @@ struct PartQuotaTests {
         try fixture.startDaemon()
         try await eventually("the small file is uploaded; the large one never fits", within: .seconds(30)) {
             guard try await fixture.status()?.counts.completed == 1 else { return false }
-            return try await fixture.ask("why", ["larger.mp4"])?.contains("never under this quota") ?? false
+            return try await fixture.runVerb("why", ["larger.mp4"])?.contains("never under this quota") ?? false
         }
         try bucket(at: emulator, fixture, partSize: 5)
         fixture.policyKeys = ["quotas: [{per: month, bytes: 16 MB}]"]
         try fixture.writeConfiguration()
-        _ = try await eventually("the daemon has reloaded") { try await fixture.ask("reload") }
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
         try await eventually("one part of the large file is uploaded", within: .seconds(30)) {
             emulator.uploads.values.map(\.parts.count) == [1]
         }
-        let why = try #require(try await fixture.ask("why", ["larger.mp4"]))
+        let why = try #require(try await fixture.runVerb("why", ["larger.mp4"]))
         #expect(!why.contains("never"), "\(why)")
     }
 

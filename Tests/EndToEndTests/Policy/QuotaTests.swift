@@ -36,7 +36,9 @@ struct QuotaTests {
             try await fixture.status()?.counts.completed == 2
         }
         func asked(_ words: [String]) async throws -> Data {
-            Data(try await eventually("the daemon answers") { try await fixture.ask("quota", words + ["--json"]) }.utf8)
+            Data(
+                try await eventually("the daemon answers") { try await fixture.runVerb("quota", words + ["--json"]) }
+                    .utf8)
         }
         let nas = try JSONDecoder().decode(Allowance.self, from: try await asked(["nas"]))
         #expect(nas.destination == "nas")
@@ -52,10 +54,10 @@ struct QuotaTests {
         #expect(all.last?.quotas.isEmpty == true)
         #expect((all.last?.space?.free ?? 0) > 0)
 
-        let words = try #require(try await fixture.ask("quota"))
+        let words = try #require(try await fixture.runVerb("quota"))
         #expect(
             words.contains("nas\n") && words.contains("destinations.nas") && words.contains(" left until "), "\(words)")
-        #expect(try await fixture.ask("quota", ["nass"]) == nil)
+        #expect(try await fixture.runVerb("quota", ["nass"]) == nil)
         let wire = try Wire(unix: fixture.folder.path.appending("control.sock"))
         try await wire.send("GET /v1/quota/nass HTTP/1.1\r\nHost: x\r\n\r\n")
         let refusal = try await wire.reply()

@@ -37,7 +37,7 @@ struct RetentionTests {
         #expect(left.count >= 5, "no more sources are deleted than needed: \(left)")
         // The receiver has a file before the daemon has recorded it.
         try await eventually("all uploads are complete", within: .seconds(30), every: .milliseconds(100)) {
-            try await fixture.ask("status", ["--json"])?.contains("\"completed\":12,") == true
+            try await fixture.runVerb("status", ["--json"])?.contains("\"completed\":12,") == true
         }
 
         // No server accepts files any more: files that arrive now stay, however little space is left.
@@ -53,7 +53,7 @@ struct RetentionTests {
         #expect(try Space(at: disk.path).free < 4 << 20)
         #expect(try (0..<12).allSatisfy { try !stands($0, fixture) })
         #expect(try (12..<19).allSatisfy { try stands($0, fixture) })
-        let status = try #require(await fixture.ask("status", []))
+        let status = try #require(await fixture.runVerb("status", []))
         #expect(status.contains("verified sources stay while 4.2 MB are free"), "\(status)")
     }
 

@@ -18,7 +18,7 @@ struct WindowEndToEndTests {
     }
 
     private func why(_ fixture: DaemonFixture, _ path: FilePath) async throws -> Why.Answer? {
-        guard let text = try await fixture.ask("why", ["--json", path.display]) else { return nil }
+        guard let text = try await fixture.runVerb("why", ["--json", path.display]) else { return nil }
         return try JSONDecoder().decode(Why.self, from: Data(text.utf8)).answers.first
     }
 
@@ -27,7 +27,7 @@ struct WindowEndToEndTests {
         let now = SystemClocks().wall()
         let time = Int64(hour * 3600 + minute * 60 + second) * 1000
         // Tomorrow: a clock that is set back a day may show a time before this program was made.
-        let tomorrow = Zone.local.reading(at: now).day + 1
+        let tomorrow = Zone.local.localTime(at: now).day + 1
         let moment = try #require(Zone.local.moments(tomorrow, time).first)
         return (moment.milliseconds - now.milliseconds) / 1000
     }
@@ -101,7 +101,7 @@ struct WindowEndToEndTests {
         try await eventually("the upload waits for midnight in the new time zone") {
             try await opens()?.hasSuffix("T15:00:00.000Z")
         }
-        let usage = try await fixture.ask("usage", ["--json"])
+        let usage = try await fixture.runVerb("usage", ["--json"])
         #expect(usage?.contains("T15:00:00.000Z") == true && usage?.contains("T00:00:00") == false, "\(usage ?? "")")
     }
 
@@ -125,7 +125,7 @@ struct WindowEndToEndTests {
         }
         try fixture.startDaemon()
         let status = try await eventually("`status` shows the limit") {
-            try await fixture.ask("status").flatMap { $0.contains("500 kB/s") ? $0 : nil }
+            try await fixture.runVerb("status").flatMap { $0.contains("500 kB/s") ? $0 : nil }
         }
         #expect(status.contains(place == .policy ? "for all transfers" : "at most 500 kB/s"))
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
@@ -151,14 +151,14 @@ struct WindowEndToEndTests {
         #expect(slow.text.hasSuffix("; the bandwidth of policy limits it to 20.0 kB/s"))
         fixture.policyKeys = ["bandwidth: 0"]
         try fixture.writeConfiguration()
-        #expect(try await fixture.ask("reload")?.contains("policy changed (bandwidth)") == true)
+        #expect(try await fixture.runVerb("reload")?.contains("policy changed (bandwidth)") == true)
         let still = try await eventually("the upload is held") {
             try await why(fixture, path).flatMap { $0.state == "waiting" ? $0 : nil }
         }
         #expect(still.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
         fixture.policyKeys = ["bandwidth: unlimited"]
         try fixture.writeConfiguration()
-        #expect(try await fixture.ask("reload") != nil)
+        #expect(try await fixture.runVerb("reload") != nil)
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(30))
         try await outcome.check()
@@ -176,7 +176,7 @@ struct WindowEndToEndTests {
         }
         #expect(answer.state == "left_alone")
         #expect(answer.text == "it matches none of `include: [*.mp4]`")
-        let text = try #require(try await fixture.ask("why", [fixture.drop.appending("notes.txt").display]))
+        let text = try #require(try await fixture.runVerb("why", [fixture.drop.appending("notes.txt").display]))
         #expect(text.contains("left alone"))
         #expect(text.contains("it matches none of"))
         #expect(try await why(fixture, "/etc/hostname")?.state == "outside")

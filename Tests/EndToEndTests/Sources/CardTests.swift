@@ -21,7 +21,7 @@ struct CardTests {
 
     /// Each report that it is safe to remove, by its level.
     private func told(_ fixture: DaemonFixture) throws -> [String] {
-        try fixture.daemon?.complained().split(separator: "\n").compactMap { line in
+        try fixture.daemon?.standardError().split(separator: "\n").compactMap { line in
             guard line.contains("safe to remove") else { return nil }
             return line.contains("every file on it is verified") ? "verified" : "staged"
         } ?? []
@@ -29,7 +29,7 @@ struct CardTests {
 
     private func status(_ fixture: DaemonFixture, says words: String) async throws {
         try await eventually("`status` contains: \(words); \(fixture.lastWords())", within: .seconds(40)) {
-            try await fixture.ask("status")?.contains(words) == true
+            try await fixture.runVerb("status")?.contains(words) == true
         }
     }
 
@@ -47,7 +47,7 @@ struct CardTests {
         try fixture.startDaemon()
         try await status(fixture, says: "do not remove: ")
         try await eventually("three files are staged and wait") {
-            try await fixture.ask("list")?.split(separator: "\n").filter { $0.contains("waiting") }.count == 3
+            try await fixture.runVerb("list")?.split(separator: "\n").filter { $0.contains("waiting") }.count == 3
         }
         #expect(try told(fixture) == [])
         try written.close(named: "open.mp4")
@@ -77,7 +77,7 @@ struct CardTests {
             fixture.binary, ["events", "--since", "0", "--json", "--config", fixture.config.display], output: events,
             errors: fixture.folder.path.appending("events.err"))
         try await eventually("the events contain both levels") {
-            let lines = try reader.printed().split(separator: "\n").filter { $0.contains("\"safe_to_remove\"") }
+            let lines = try reader.standardOutput().split(separator: "\n").filter { $0.contains("\"safe_to_remove\"") }
             return lines.first?.contains("\"level\":\"staged\"") == true
                 && lines.last?.contains("\"level\":\"verified\"") == true
                 && lines.allSatisfy { $0.contains("\"folders\":\"camera\"") }
@@ -104,14 +104,14 @@ struct CardTests {
         // Data that is not in memory cannot be read any more; then the system removes the mount.
         try await card.shutDown()
         try await eventually("the log reports the disk of the folder") {
-            try fixture.daemon?.complained().contains(/the disk of folder|the disk of their folder/) == true
+            try fixture.daemon?.standardError().contains(/the disk of folder|the disk of their folder/) == true
         }
         try await card.unmount()
         try await status(fixture, says: "absent")
         try await eventually("all staged files have been uploaded", within: .seconds(60)) {
             try Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
-        let lines = try #require(fixture.daemon).complained().split(separator: "\n").filter {
+        let lines = try #require(fixture.daemon).standardError().split(separator: "\n").filter {
             $0.contains("warning") || $0.contains("error") || $0.contains("notice")
         }
         #expect(lines.count < 20, "\(lines.joined(separator: "\n"))")

@@ -127,7 +127,7 @@ struct CrowdTests {
             try await outcome.check()
             for wire in hanging { wire.vanish() }
             hanging = []
-            try fixture.daemon?.mustRun()
+            try fixture.daemon?.requireRunning()
             try await eventually(
                 "the daemon has as few descriptors and threads as before", within: .seconds(40),
                 every: .milliseconds(100)

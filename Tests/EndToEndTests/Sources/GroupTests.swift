@@ -41,7 +41,7 @@ struct GroupTests {
         try await eventually(
             "`status` says that the sidecar waits for its video", within: .seconds(20), every: .milliseconds(100)
         ) {
-            try await fixture.ask("status", [])?.contains("a sidecar file that waits for its lone.*") == true
+            try await fixture.runVerb("status", [])?.contains("a sidecar file that waits for its lone.*") == true
         }
         try drop("lone.mp4", fixture)
         try await eventually("the sidecar and its video have been released", within: .seconds(30)) {
@@ -62,7 +62,7 @@ struct GroupTests {
         try await eventually(
             "`status` says that the video waits for its subtitles", within: .seconds(20), every: .milliseconds(100)
         ) {
-            try await fixture.ask("status", [])?.contains("waits for clip.srt, which has not settled") == true
+            try await fixture.runVerb("status", [])?.contains("waits for clip.srt, which has not settled") == true
         }
         #expect(try received(fixture).isEmpty)
         try subtitles.close(named: path)
@@ -76,37 +76,37 @@ struct GroupTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try await eventually("the daemon has paused", within: .seconds(20), every: .milliseconds(100)) {
-            try await fixture.ask("pause", ["--all"]) != nil
+            try await fixture.runVerb("pause", ["--all"]) != nil
         }
         for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
         func ids(_ name: String) async throws -> [String] {
-            guard let text = try await fixture.ask("list", ["--text", name, "--json"]) else { return [] }
+            guard let text = try await fixture.runVerb("list", ["--text", name, "--json"]) else { return [] }
             return text.matches(of: /"id":"([0-9A-Z]{26})"/).map { String($0.1) }
         }
         try await eventually("both files have uploads", within: .seconds(20), every: .milliseconds(100)) {
             try await ids("clip.").count == 2
         }
         let sidecar = try #require(await ids("clip.xml").first)
-        _ = try #require(await fixture.ask("pause", [sidecar]))
-        _ = try #require(await fixture.ask("resume", ["--all"]))
+        _ = try #require(await fixture.runVerb("pause", [sidecar]))
+        _ = try #require(await fixture.runVerb("resume", ["--all"]))
         try await eventually("the video has been received", within: .seconds(20)) {
             try received(fixture) == ["clip.mp4"]
         }
         try await eventually("the video is verified", within: .seconds(20), every: .milliseconds(100)) {
-            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+            try await fixture.runVerb("status", ["--json"])?.contains("\"completed\":1,") == true
         }
         try drop("clip.srt", fixture)
         try await eventually("the late sidecar has been received", within: .seconds(20)) {
             try received(fixture).count == 2
         }
         try await eventually("the late sidecar is verified", within: .seconds(20), every: .milliseconds(100)) {
-            try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
+            try await fixture.runVerb("status", ["--json"])?.contains("\"completed\":2,") == true
         }
         #expect(try left(fixture) == ["clip.mp4", "clip.xml", "clip.srt"])
         fixture.killDaemon()
         try fixture.startDaemon()
         try await eventually("the daemon has resumed the sidecar", within: .seconds(20), every: .milliseconds(100)) {
-            try await fixture.ask("resume", [sidecar]) != nil
+            try await fixture.runVerb("resume", [sidecar]) != nil
         }
         try await eventually("all sources have been released", within: .seconds(30)) { try left(fixture).isEmpty }
         #expect(try received(fixture).count == 3)
@@ -120,7 +120,7 @@ struct GroupTests {
         try drop("clip.mp4", fixture, size: 0)
         try drop("clip.xml", fixture)
         try await eventually("the sidecar waits for its video", every: .milliseconds(100)) {
-            try await fixture.ask("status", [])?.contains("waits for its clip.*") == true
+            try await fixture.runVerb("status", [])?.contains("waits for its clip.*") == true
         }
         #expect(try received(fixture).isEmpty)
         let path = fixture.drop.appending("clip.mp4")
@@ -146,13 +146,13 @@ struct GroupTests {
         }
         try drop("lone.xml", fixture)
         try await eventually("the sidecar waits", every: .milliseconds(100)) {
-            try await fixture.ask("status", [])?.contains("lone.xml") == true
+            try await fixture.runVerb("status", [])?.contains("lone.xml") == true
         }
         try Files.remove(fixture.drop.appending("lone.xml"))
         try await eventually(
             "`status` no longer shows the deleted sidecar", within: .seconds(60), every: .milliseconds(200)
         ) {
-            try await fixture.ask("status", [])?.contains("lone.xml") == false
+            try await fixture.runVerb("status", [])?.contains("lone.xml") == false
         }
     }
 
@@ -162,28 +162,28 @@ struct GroupTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try await eventually("the daemon has paused", every: .milliseconds(100)) {
-            try await fixture.ask("pause", ["--all"]) != nil
+            try await fixture.runVerb("pause", ["--all"]) != nil
         }
         for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
         let sidecar = try await eventually("the sidecar has an upload", every: .milliseconds(100)) {
-            try await fixture.ask("list", ["--text", "clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map
-            {
-                String($0.1)
-            }
+            try await fixture.runVerb("list", ["--text", "clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/)
+                .map {
+                    String($0.1)
+                }
         }
-        _ = try #require(await fixture.ask("pause", [sidecar]))
-        _ = try #require(await fixture.ask("resume", ["--all"]))
+        _ = try #require(await fixture.runVerb("pause", [sidecar]))
+        _ = try #require(await fixture.runVerb("resume", ["--all"]))
         try await eventually("the video is verified", every: .milliseconds(100)) {
-            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+            try await fixture.runVerb("status", ["--json"])?.contains("\"completed\":1,") == true
         }
         try drop("clip.mp4", fixture, size: 30_000)
         try await eventually("the new version is verified", every: .milliseconds(100)) {
-            try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
+            try await fixture.runVerb("status", ["--json"])?.contains("\"completed\":2,") == true
         }
         // The release has checked the video once it has checked a file that arrived later.
         try drop("other.mp4", fixture)
         try await eventually("the other file has been released") { try left(fixture) == ["clip.mp4", "clip.xml"] }
-        _ = try #require(await fixture.ask("resume", [sidecar]))
+        _ = try #require(await fixture.runVerb("resume", [sidecar]))
         try await eventually("all sources have been released") { try left(fixture).isEmpty }
     }
 
@@ -193,33 +193,33 @@ struct GroupTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try await eventually("the daemon has paused", every: .milliseconds(100)) {
-            try await fixture.ask("pause", ["--all"]) != nil
+            try await fixture.runVerb("pause", ["--all"]) != nil
         }
         let clip = Repository.root.appending("config/demo/clip.mp4")
         try fixture.folder.write("beside/clip.mp4", try Files.read(clip))
         try Files.rename(fixture.folder.path.appending("beside/clip.mp4"), to: fixture.drop.appending("clip.mp4"))
         try drop("clip.xml", fixture)
         try await eventually("both files are staged", every: .milliseconds(100)) {
-            try await fixture.ask("list", ["--json"])?.split(separator: "\"sha256\"").count == 3
+            try await fixture.runVerb("list", ["--json"])?.split(separator: "\"sha256\"").count == 3
         }
-        let before = try #require(try await fixture.ask("show", ["clip.mp4", "--json"]))
+        let before = try #require(try await fixture.runVerb("show", ["clip.mp4", "--json"]))
         #expect(before.contains("\"duration\""))
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
-        _ = try #require(try await fixture.ask("rebuild", ["--yes", "--force"]))
+        _ = try #require(try await fixture.runVerb("rebuild", ["--yes", "--force"]))
         try fixture.startDaemon()
         let sidecar = try await eventually("the daemon shows the sidecar", every: .milliseconds(100)) {
-            try await fixture.ask("show", ["clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map {
+            try await fixture.runVerb("show", ["clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map {
                 String($0.1)
             }
         }
-        #expect(try await fixture.ask("show", ["clip.mp4", "--json"])?.contains("\"duration\"") == true)
-        _ = try #require(await fixture.ask("pause", [sidecar]))
-        _ = try #require(await fixture.ask("resume", ["--all"]))
+        #expect(try await fixture.runVerb("show", ["clip.mp4", "--json"])?.contains("\"duration\"") == true)
+        _ = try #require(await fixture.runVerb("pause", [sidecar]))
+        _ = try #require(await fixture.runVerb("resume", ["--all"]))
         try await eventually("the video is verified", every: .milliseconds(100)) {
-            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+            try await fixture.runVerb("status", ["--json"])?.contains("\"completed\":1,") == true
         }
         #expect(try left(fixture) == ["clip.mp4", "clip.xml"])
-        _ = try #require(await fixture.ask("resume", [sidecar]))
+        _ = try #require(await fixture.runVerb("resume", [sidecar]))
         try await eventually("both sources have been released") { try left(fixture).isEmpty }
         #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
     }
@@ -231,7 +231,7 @@ struct GroupTests {
         try fixture.startDaemon()
         try drop("first.mp4.json", fixture)
         try await eventually("the sidecar waits for its video", within: .seconds(20), every: .milliseconds(100)) {
-            try await fixture.ask("status", [])?.contains("waits for its first.mp4.*") == true
+            try await fixture.runVerb("status", [])?.contains("waits for its first.mp4.*") == true
         }
         for name in ["first.mp4", "second.mp4", "second.mp4.XML"] { try drop(name, fixture) }
         try await eventually("all sources have been released", within: .seconds(30)) { try left(fixture).isEmpty }
@@ -294,7 +294,7 @@ struct GroupTests {
             fixture.binary, ["run", "--once", "--config", fixture.config.display], output: out, errors: errors)
         #expect(try await child.end(within: .seconds(60)) == .status(75))
         #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
-        let text = try child.printed() + child.complained()
+        let text = try child.standardOutput() + child.standardError()
         #expect(text.contains("lone.srt"), "\(text)")
     }
 }

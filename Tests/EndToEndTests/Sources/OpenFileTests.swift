@@ -47,7 +47,7 @@ struct OpenFileTests {
         _ words: String, _ fixture: DaemonFixture, _ verb: String, _ arguments: [String] = []
     ) async throws {
         try await eventually("\(verb) contains \(words); \(fixture.lastWords())", every: .milliseconds(50)) {
-            try await fixture.ask(verb, arguments)?.contains(words) == true
+            try await fixture.runVerb(verb, arguments)?.contains(words) == true
         }
     }
 

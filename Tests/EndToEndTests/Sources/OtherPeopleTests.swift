@@ -28,7 +28,7 @@ struct OtherPeopleTests {
         try fixture.startDaemon()
         let files = store.appending("up")
         try await eventually("the server has bytes of a file") {
-            try fixture.daemon?.mustRun()
+            try fixture.daemon?.requireRunning()
             return try Files.names(in: files).contains { try FileStatus(at: files.appending($0)).size > 0 }
         }
         server.end(with: SIGKILL)
@@ -93,9 +93,9 @@ struct OtherPeopleTests {
             tool("python3"), [folder.appending("client.py").display] + arguments,
             output: folder.appending("client.out"), errors: folder.appending("client.err"))
         let ending = try await child.end(within: .seconds(60))
-        let complaint = try child.complained()
+        let complaint = try child.standardError()
         try #require(ending == .status(0), "\(complaint)")
-        return try child.printed()
+        return try child.standardOutput()
     }
 
     private func startServer(port: UInt16, store: FilePath) async throws -> Child {
@@ -106,7 +106,7 @@ struct OtherPeopleTests {
                 "--upload-dir", store.appending("up").display, "--db-path", store.appending("tus.db").display,
             ], output: store.appending("out"), errors: store.appending("err"))
         try await eventually("the tus server accepts connections") {
-            try child.mustRun()
+            try child.requireRunning()
             return isOpen(port)
         }
         return child

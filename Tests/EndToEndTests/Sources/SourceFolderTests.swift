@@ -148,7 +148,7 @@ struct SourceFolderTests: FolderScenes {
         try Files.makeFolders(directory)
         try Files.replace(directory.appending("a.mp4"), with: noise(1000))
         try await eventually("the file waits for its group", within: .seconds(20), every: .milliseconds(50)) {
-            try await fixture.ask("why", [directory.appending("a.mp4").display])?.contains("group") == true
+            try await fixture.runVerb("why", [directory.appending("a.mp4").display])?.contains("group") == true
         }
         try Files.rename(directory, to: fixture.drop.appending(".e"))
         try Files.makeLink(directory, to: "/etc")
@@ -184,7 +184,7 @@ struct SourceFolderTests: FolderScenes {
         }
         #expect(try Files.read(moved) == noise(5000) && FileStatus(at: moved).inode != inode)
         try await eventually("the log says that each file is copied") {
-            try fixture.daemon?.complained().contains("each is copied") == true
+            try fixture.daemon?.standardError().contains("each is copied") == true
         }
     }
 
@@ -202,7 +202,7 @@ struct SourceFolderTests: FolderScenes {
         // No descriptor is open while files wait either: here they wait for the end of a pause.
         let waiting = try SmallDisk(at: disk.path)
         try Files.makeFolders(fixture.drop)
-        try await eventually("the daemon has paused") { try await fixture.ask("pause") != nil }
+        try await eventually("the daemon has paused") { try await fixture.runVerb("pause") != nil }
         try Files.replace(fixture.drop.appending("waits.mp4"), with: noise(100_000))
         try await eventually("the upload is staged and waits; \(fixture.lastWords())", within: .seconds(40)) {
             guard try await fixture.status()?.counts.ongoing == 1 else { return false }
@@ -210,13 +210,13 @@ struct SourceFolderTests: FolderScenes {
         }
         #expect(disk.path.withCString { umount($0) } == 0, "waiting: \(String(cString: strerror(errno)))")
         withExtendedLifetime(waiting) {}
-        try await eventually("the daemon has resumed") { try await fixture.ask("resume") != nil }
+        try await eventually("the daemon has resumed") { try await fixture.runVerb("resume") != nil }
         try await completed(fixture, 1)
         let again = try SmallDisk(at: disk.path)
         try Files.makeFolders(fixture.drop)
         try Files.replace(fixture.drop.appending("a.mp4"), with: noise(600_000))
         try await eventually("the file is being uploaded; \(fixture.lastWords())", within: .seconds(40)) {
-            try await fixture.ask("list")?.contains("uploading") == true
+            try await fixture.runVerb("list")?.contains("uploading") == true
         }
         #expect(disk.path.withCString { umount($0) } == 0, "uploading: \(String(cString: strerror(errno)))")
         try await completed(fixture, 2)

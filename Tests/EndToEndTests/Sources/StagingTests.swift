@@ -16,7 +16,9 @@ struct StagingEndToEndTests {
     private func says(_ words: [String], _ fixture: DaemonFixture, _ verb: [String]) async throws {
         try await eventually("the output of \(verb) contains \(words)", within: .seconds(60), every: .milliseconds(100))
         {
-            guard let text = try await fixture.ask(verb[0], Array(verb.dropFirst()) + ["--json"]) else { return false }
+            guard let text = try await fixture.runVerb(verb[0], Array(verb.dropFirst()) + ["--json"]) else {
+                return false
+            }
             return words.allSatisfy { text.contains($0) }
         }
     }
@@ -36,7 +38,7 @@ struct StagingEndToEndTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try await eventually("the daemon has paused", every: .milliseconds(50)) {
-            try await fixture.ask("pause") != nil
+            try await fixture.runVerb("pause") != nil
         }
         let source = try fixture.folder.write("drop/a.mp4", noise(300_000))
         try await says([#""waiting""#, "a.mp4"], fixture, ["list"])
@@ -47,7 +49,7 @@ struct StagingEndToEndTests {
                 try? Descriptor.open(copy, for: .updating).write($0, at: 70_000, named: copy).error
             } == nil)
         if !hasSource { try Files.remove(source) }
-        _ = try await fixture.ask("resume")
+        _ = try await fixture.runVerb("resume")
         if hasSource {
             try await says([#""completed":1"#], fixture, ["status"])
             #expect(try Files.read(fixture.received.appending("a.mp4"), limit: 1 << 20) == noise(300_000))
@@ -200,7 +202,7 @@ struct StagingEndToEndTests {
         try sparse(fixture.drop.appending("one.mp4"), size: 20_000_000_000)
         try await says(["\"copying\"", "one.mp4"], fixture, ["list"])
         try await says(["\"running\"", "one.mp4"], fixture, ["status"])
-        _ = try await fixture.ask("cancel", ["--all"])
+        _ = try await fixture.runVerb("cancel", ["--all"])
         try await eventually("no copy is left", within: .seconds(20)) {
             try Outcome.files(in: fixture.staging, hidden: true).isEmpty
         }
@@ -285,16 +287,16 @@ struct StagingEndToEndTests {
             try camera.drop(Clip(number: number, size: 5000, relative: FilePath("\(number).mp4")))
         }
         try await says(["\"disk\"", "copy: reflink is set", "set copy: auto"], fixture, ["list"])
-        #expect(try await fixture.ask("check") == nil)
+        #expect(try await fixture.runVerb("check") == nil)
         try await eventually("all three files have been tried", within: .seconds(30)) {
-            let text = try await fixture.ask("list", ["--json"]) ?? ""
+            let text = try await fixture.runVerb("list", ["--json"]) ?? ""
             return text.components(of: "copy: reflink is set") == 3
         }
-        let complaints = try #require(fixture.daemon).complained()
+        let complaints = try #require(fixture.daemon).standardError()
         #expect(complaints.components(of: "copy: reflink is set") == 1, "\(complaints)")
         fixture.stagingKeys = ""
         try fixture.writeConfiguration()
-        #expect(try await fixture.ask("reload") != nil)
+        #expect(try await fixture.runVerb("reload") != nil)
         try await finish(fixture, camera.clips)
     }
 }

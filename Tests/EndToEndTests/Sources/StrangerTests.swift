@@ -95,7 +95,7 @@ struct StrangerTests {
         defer { besieger.end(with: SIGKILL) }
         _ = try await besieger.line(after: "ready")
         try await body()
-        let complaint = try besieger.complained()
+        let complaint = try besieger.standardError()
         #expect(besieger.ended == nil, "\(complaint)")
     }
 
@@ -124,7 +124,7 @@ struct StrangerTests {
         let limited = try folder.write("limited", Array(script.utf8))
         try #require(limited.withCString { chmod($0, 0o755) } == 0)
         let fixture = try await fixture(binary: limited)
-        let said = try #require(fixture.receiver).complained()
+        let said = try #require(fixture.receiver).standardError()
         #expect(said.contains("connections=68") && said.contains("open_files=200"), "\(said)")
         try await uploads(fixture, to: try #require(fixture.address.split(separator: ":").last.flatMap { Int($0) }))
     }
@@ -161,7 +161,7 @@ struct StrangerTests {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {
-            try fixture.daemon?.complained().firstMatch(of: /\(port ([0-9]+)\)/).flatMap { Int($0.1) }
+            try fixture.daemon?.standardError().firstMatch(of: /\(port ([0-9]+)\)/).flatMap { Int($0.1) }
         }
         try await besieged(port, in: fixture.folder.path) {
             for _ in 0..<20 {
@@ -169,7 +169,7 @@ struct StrangerTests {
                 try await wire.send(
                     "GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(Self.token)\r\n\r\n")
                 #expect(try await wire.reply().status == 200)
-                #expect(try await fixture.ask("status") != nil)
+                #expect(try await fixture.runVerb("status") != nil)
             }
         }
     }

@@ -19,7 +19,7 @@ extension FolderScenes {
             errors: fixture.folder.path.appending(FilePath("\(name).err")))
         let ending = try await child.end(within: .seconds(20))
         // Tables contain line breaks.
-        let words = try (child.printed() + child.complained()).split(whereSeparator: \.isWhitespace)
+        let words = try (child.standardOutput() + child.standardError()).split(whereSeparator: \.isWhitespace)
         return (ending, words.joined(separator: " "))
     }
 

@@ -9,7 +9,7 @@ import Testing
 struct WatchingTests {
     private func status(_ fixture: DaemonFixture, says words: String) async throws -> String {
         try await eventually("`status` contains: \(words)") {
-            guard let text = try await fixture.ask("status"), text.contains(words) else { return nil }
+            guard let text = try await fixture.runVerb("status"), text.contains(words) else { return nil }
             return text
         }
     }
@@ -29,7 +29,7 @@ struct WatchingTests {
         let away = fixture.folder.path.appending("away")
         try Files.rename(fixture.drop, to: away)
         try fixture.writeConfiguration()
-        let check = try #require(try await fixture.ask("check", ["--json"]))
+        let check = try #require(try await fixture.runVerb("check", ["--json"]))
         #expect(check.contains("absent"))
         #expect(check.contains("does not exist now, and is watched when it appears"))
         try fixture.startDaemon()
@@ -49,7 +49,7 @@ struct WatchingTests {
         try await fixture.startReceiver()
         try fixture.writeConfiguration()
         let dead = try DeadDisk(at: fixture.drop)
-        let check = try #require(try await fixture.ask("check", ["--json"]))
+        let check = try #require(try await fixture.runVerb("check", ["--json"]))
         #expect(check.contains("has not responded for 5s: check the server"))
         withExtendedLifetime(dead) {}
     }
@@ -84,7 +84,7 @@ struct WatchingTests {
         }
         remote.cut()
         try await eventually("`status` reports the folder; \(fixture.lastWords())", within: .seconds(100)) {
-            let text = try await fixture.ask("status")
+            let text = try await fixture.runVerb("status")
             return text?.contains("failed:") == true || text?.contains("absent:") == true
         }
         remote.lose()
@@ -108,7 +108,7 @@ struct WatchingTests {
             fixture.binary, ["run", "--once", "--config", fixture.config.display], output: out,
             errors: fixture.folder.path.appending("once.err"))
         #expect(try await child.end(within: .seconds(30)) == .status(75))
-        #expect(try child.printed().contains(".sluice-here is missing (require.file)"))
+        #expect(try child.standardOutput().contains(".sluice-here is missing (require.file)"))
         #expect(try FileStatus.ifPresent(at: fixture.received.appending("a.mp4")) == nil)
         try Descriptor.open(fixture.drop.appending(".sluice-here"), for: .creating).close(named: "here")
         try fixture.startDaemon()
@@ -141,7 +141,7 @@ struct WatchingTests {
         try await fixture.startReceiver()
         try await arrives(fixture, "staged.mp4", noise(1000))
         try await eventually("the release waits for the folder") {
-            try fixture.daemon?.complained().contains("files wait for the disk of their folder") == true
+            try fixture.daemon?.standardError().contains("files wait for the disk of their folder") == true
         }
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("staged.mp4")) != nil)
         #expect(try FileStatus.ifPresent(at: fixture.received.appending("settling.mp4")) == nil)
@@ -164,11 +164,11 @@ struct WatchingTests {
         try file.close(named: "a.mp4")
         let text = try await status(fixture, says: "does not settle")
         #expect(text.contains("a.mp4.ok does not exist yet"))
-        let json = try #require(try await fixture.ask("status", ["--json"]))
+        let json = try #require(try await fixture.runVerb("status", ["--json"]))
         #expect(json.contains("\"overdue\":true"))
         try Descriptor.open(fixture.drop.appending("a.mp4.ok"), for: .creating).close(named: "ok")
         try await arrives(fixture, "a.mp4", noise(1000))
-        let shown = try await eventually("`show` answers") { try await fixture.ask("show", ["a.mp4"]) }
+        let shown = try await eventually("`show` answers") { try await fixture.runVerb("show", ["a.mp4"]) }
         #expect(shown.contains("marker"))
         #expect(try FileStatus.ifPresent(at: fixture.received.appending("a.mp4.ok")) == nil)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
@@ -234,7 +234,7 @@ struct WatchingTests {
             try await arrives(
                 fixture, FilePath("d\(number)/\(number).mp4"), noise(100, seed: UInt64(number + 1)))
         }
-        #expect(try #require(fixture.daemon).complained().components(separatedBy: limit.words).count == 2)
+        #expect(try #require(fixture.daemon).standardError().components(separatedBy: limit.words).count == 2)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 }

@@ -125,7 +125,7 @@ struct GoldenResumeTests {
         let child = try Child(
             "/usr/bin/env", ["tar", "-C", folder.path.display, "-xJf", archive],
             output: folder.path.appending("out"), errors: folder.path.appending("err"))
-        #expect(try await child.end(within: .seconds(20)) == .status(0), "\((try? child.complained()) ?? "")")
+        #expect(try await child.end(within: .seconds(20)) == .status(0), "\((try? child.standardError()) ?? "")")
         #expect(try FileStatus(at: folder.path.appending("state/sluice.db-wal")).size > 0)
         let store = try await Store.open(
             folder.path.appending("state"), clocks: SystemClocks(), sorting: .newestFirst)
@@ -158,7 +158,7 @@ struct GoldenResumeTests {
         server.state.withLock { state in
             var upload = FormServer.Upload(total: 1_200_000, count: 12, name: "large.mp4")
             for index in 0..<3 { upload.blocks[index] = Array(content[(index * 100_000)..<((index + 1) * 100_000)]) }
-            (upload.taken, upload.nominal) = (3, 100_000)
+            (upload.acceptedBlocks, upload.nominal) = (3, 100_000)
             state.uploads["1200000-largemp4-c17296dd938d12f1"] = upload
         }
         return server
@@ -166,7 +166,7 @@ struct GoldenResumeTests {
 
     /// Bytes that each destination's attempt has sent, from the log.
     private func sent(_ scene: GoldenScene) throws -> [String: Int64] {
-        let lines = try scene.daemon?.complained().split(separator: "\n") ?? []
+        let lines = try scene.daemon?.standardError().split(separator: "\n") ?? []
         return Dictionary(
             lines.compactMap { line in
                 guard

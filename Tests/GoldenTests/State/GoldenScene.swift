@@ -76,7 +76,7 @@ final class GoldenScene {
             environment: environment.merging(step.map { ["SLUICE_TEST_CRASH": $0] } ?? [:]) { $1 }, output: output,
             errors: errors)
         try await eventually("the daemon answers", every: .milliseconds(50)) {
-            try self.daemon?.mustRun()
+            try self.daemon?.requireRunning()
             return try await self.ask("status", ["--json"])?.contains("\"starting\":false") == true
         }
     }
@@ -99,7 +99,7 @@ final class GoldenScene {
     func ask(_ verb: String, _ words: [String] = []) async throws -> String? {
         let name = hexadecimal(Random.bytes(6))
         let child = try start(name, [verb, "--config", config.display] + words)
-        return try await child.end(within: .seconds(20)) == .status(0) ? try child.printed() : nil
+        return try await child.end(within: .seconds(20)) == .status(0) ? try child.standardOutput() : nil
     }
 
     /// The output of a verb that must succeed.
@@ -107,8 +107,8 @@ final class GoldenScene {
         let name = hexadecimal(Random.bytes(6))
         let child = try start(name, [verb, "--config", config.display] + words)
         let ending = try await child.end(within: .seconds(20))
-        if ending != .status(0) { throw Failed(ending: ending, said: try child.complained()) }
-        return try child.printed()
+        if ending != .status(0) { throw Failed(ending: ending, said: try child.standardError()) }
+        return try child.standardOutput()
     }
 
     func start(_ name: String, _ words: [String]) throws -> Child {
@@ -124,7 +124,7 @@ final class GoldenScene {
             "/bin/sh", ["-ec", script, "sh"] + words, output: root.appending(FilePath("logs/\(name).out")),
             errors: root.appending(FilePath("logs/\(name).err")))
         let ending = try await child.end(within: .seconds(60))
-        if ending != .status(0) { throw Failed(ending: ending, said: try child.complained()) }
+        if ending != .status(0) { throw Failed(ending: ending, said: try child.standardError()) }
     }
 
     struct Failed: Error {
@@ -132,7 +132,7 @@ final class GoldenScene {
         let said: String
     }
 
-    func log() -> String { String((try? daemon?.complained())?.suffix(4000) ?? "") }
+    func log() -> String { String((try? daemon?.standardError())?.suffix(4000) ?? "") }
 
     /// Content that compresses well and differs in each place: eight bytes of the file's name and the block's number,
     /// repeated.

@@ -94,7 +94,8 @@ struct GoldenStateTests {
             "events", ["events", "--since", "0", "--json", "--config", scene.config.display])
         defer { follower.end(with: 9) }
         let lines = try await eventually("the follower has printed \(last) events", every: .milliseconds(50)) {
-            let lines = try follower.printed().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            let lines = try follower.standardOutput().split(separator: "\n", omittingEmptySubsequences: false)
+                .dropLast()
             return lines.count >= last ? Array(lines.prefix(last)) : nil
         }
         var seen: Set<String> = []

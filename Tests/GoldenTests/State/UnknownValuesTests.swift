@@ -93,7 +93,7 @@ struct UnknownValuesTests {
         let follower = try scene.start(
             "events", ["events", "--since", "114", "--json", "--config", scene.config.display])
         try await eventually("the follower has printed the unknown event", every: .milliseconds(50)) {
-            try follower.printed().contains("\"type\":\"teleported\"")
+            try follower.standardOutput().contains("\"type\":\"teleported\"")
         }
         follower.end(with: 9)
         // An upload of an unknown state is not changed.

@@ -39,7 +39,7 @@ struct FileEventsTests {
     @Test("a file that appears or disappears is reported at once, even if no folder of its path existed")
     func appears() async throws {
         let events = try await listen(to: "run/camera/recording")
-        #expect(events.unheard.isEmpty)
+        #expect(events.unwatched.isEmpty)
         let (run, camera) = (folder.path.appending("run"), folder.path.appending("run/camera"))
         try await isTold("the first folder of the path is reported") { try Files.makeFolders(run) }
         try await isTold("the second folder is reported") { try Files.makeFolders(camera) }
@@ -81,7 +81,7 @@ struct FileEventsTests {
         // A disk that another test mounts causes an event as well, and then the round proves nothing.
         let mounts = try MountEvents()
         try await eventually("a round has passed without a mount") {
-            _ = mounts.hasCome()
+            _ = mounts.hasChanged()
             let before = reports.count
             for number in 0..<50 {
                 try folder.write(FilePath("run/\(number)"), [1])
@@ -93,7 +93,7 @@ struct FileEventsTests {
             try await isTold("the removal of the file is reported") {
                 try Files.remove(folder.path.appending("run/recording"))
             }
-            if mounts.hasCome() { return false }
+            if mounts.hasChanged() { return false }
             #expect(count == 1)
             return true
         }
@@ -114,10 +114,10 @@ struct FileEventsTests {
         #expect(reports.count == before + 1)
         let here = try DeadDisk(at: folder.path.appending("run"))
         try await eventually("the missing events of the path are reported") {
-            events.unheard.values.contains { $0.contains("mounted from elsewhere") }
+            events.unwatched.values.contains { $0.contains("mounted from elsewhere") }
         }
         try await isTold("the unmount is reported") { here.release() }
-        try await eventually("the events of the path are no longer missing") { events.unheard.isEmpty }
+        try await eventually("the events of the path are no longer missing") { events.unwatched.isEmpty }
         elsewhere.release()
         events.stop()
     }
@@ -125,15 +125,15 @@ struct FileEventsTests {
     @Test("missing events are reported: no watches left, or a file system without events")
     func unheard() async throws {
         let few = try await listen(to: "run/recording", limit: 1)
-        #expect(few.unheard.values.contains { $0.contains("inotify_add_watch") })
+        #expect(few.unwatched.values.contains { $0.contains("inotify_add_watch") })
         few.stop()
         let events = try await listen(to: "run/recording")
         events.watch(["/proc/self/nothing"])
         try await eventually("the missing events of the path are reported") {
-            events.unheard["/proc/self/nothing"]?.contains("does not report") == true
+            events.unwatched["/proc/self/nothing"]?.contains("does not report") == true
         }
         events.watch([])
-        try await eventually("no path is reported without events") { events.unheard.isEmpty }
+        try await eventually("no path is reported without events") { events.unwatched.isEmpty }
         events.stop()
     }
 }

@@ -102,7 +102,7 @@ struct WriterSearchTests {
         let program = Program(
             words: [Array("/bin/cat".utf8), Array("/proc/self/status".utf8)],
             environment: Program.plainEnvironment, folder: "/")
-        let said = String(decoding: try program.answer(atMost: 64 << 10, within: .seconds(20)), as: UTF8.self)
+        let said = String(decoding: try program.collectOutput(atMost: 64 << 10, within: .seconds(20)), as: UTF8.self)
         func set(_ name: String) throws -> UInt64 {
             let line = try #require(said.split(separator: "\n").first { $0.hasPrefix(name + ":") })
             return try #require(UInt64(line.split(separator: "\t").last ?? "", radix: 16))

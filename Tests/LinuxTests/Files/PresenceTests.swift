@@ -145,7 +145,7 @@ struct OpenFilesTests {
     func rights(_ bits: UInt64, _ looks: Bool) throws {
         _ = try folder.write("12/status", Array("Uid:\t5\t5\t5\t5\nCapEff:\t\(String(bits, radix: 16))\n".utf8))
         let rights = try #require(ProcessRights(folder.path.appending("12")))
-        #expect(rights.looksIntoOthers == looks)
+        #expect(rights.mayExamineOthers == looks)
     }
 
     @Test("a process that cannot be inspected makes the answer uncertain")

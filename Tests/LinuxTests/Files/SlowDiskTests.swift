@@ -136,10 +136,10 @@ struct MountPointTests {
     func holds() throws {
         let folder = TemporaryFolder()
         let opened = try Descriptor.open(folder.path, for: .folder)
-        #expect(try MountPoint("/").holds(opened, named: folder.path))
+        #expect(try MountPoint("/").contains(opened, named: folder.path))
         let bare = MountPoint(folder.path)
-        #expect(try !bare.holds(opened, named: folder.path))
-        #expect(try !bare.holds(opened, named: folder.path), "a second check gives the same answer")
+        #expect(try !bare.contains(opened, named: folder.path))
+        #expect(try !bare.contains(opened, named: folder.path), "a second check gives the same answer")
     }
 
     @Test("mounting and unmounting are detected", .enabled(if: SmallDisk.isPossible, "mounting needs root"))
@@ -147,7 +147,7 @@ struct MountPointTests {
         let folder = TemporaryFolder()
         let point = MountPoint(folder.path)
         func isOn() throws -> Bool {
-            try point.holds(try Descriptor.open(folder.path, for: .folder), named: folder.path)
+            try point.contains(try Descriptor.open(folder.path, for: .folder), named: folder.path)
         }
         #expect(try !isOn())
         var disk: SmallDisk? = try SmallDisk(at: folder.path)

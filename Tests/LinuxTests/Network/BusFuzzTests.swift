@@ -175,7 +175,7 @@ struct BusFuzzTests {
             for name in report.devices.keys { try round.expect(!name.isEmpty, "a device without a name") }
             var modems = ServiceMirror(.modemManager)
             modems.change(owner: ":1.5")
-            for (_, answer) in mirror.known {
+            for (_, answer) in mirror.answers {
                 for question in modems.nextQuestions() { modems.apply(answer, to: question) }
             }
             _ = BusService.readModemManager(modems)

@@ -17,7 +17,7 @@ struct ModemManagerTests {
         let modems = try await bus.play(.modemManager)
         let listening = try Listening(bus.address)
         try await listening.until("ModemManager runs") { $0.modemManager.isRunning && $0.modemManager.bearers.isEmpty }
-        try await modems.tell("add_modem(0, 'wwan0', 1)")
+        try await modems.runLine("add_modem(0, 'wwan0', 1)")
         let home = try await listening.until("a modem is reported") { $0.modemManager.bearers["wwan0"] != nil }
         #expect(home.bearer("wwan0") == NetworkReport.Bearer(isRoaming: false, operatorCode: "26201"))
         #expect(home.bearer("eth0") == nil)
@@ -25,20 +25,20 @@ struct ModemManagerTests {
             (5, true), (6, false), (7, true), (9, false), (10, true), (2, nil), (8, nil), (5, true),
         ]
         for (state, isRoaming) in states {
-            try await modems.tell("registration(0, \(state))")
+            try await modems.runLine("registration(0, \(state))")
             try await listening.until("state \(state) is reported") {
                 $0.modemManager.bearers["wwan0"]?.isRoaming == isRoaming
             }
         }
-        try await modems.tell("bearer_connected(0, False)")
+        try await modems.runLine("bearer_connected(0, False)")
         try await listening.until("no modem is connected") { $0.modemManager.bearers.isEmpty }
-        try await modems.tell("bearer_connected(0, True)")
+        try await modems.runLine("bearer_connected(0, True)")
         try await listening.until("the modem is connected") { $0.modemManager.bearers["wwan0"]?.isRoaming == true }
-        try await modems.tell("add_modem(1, 'wwan1', 1)")
+        try await modems.runLine("add_modem(1, 'wwan1', 1)")
         try await listening.until("two modems are reported") {
             $0.modemManager.bearers.keys.sorted() == ["wwan0", "wwan1"]
         }
-        try await modems.tell("remove_modem(0)")
+        try await modems.runLine("remove_modem(0)")
         try await listening.until("one modem is reported") { $0.modemManager.bearers.keys.sorted() == ["wwan1"] }
         try await listening.stop()
     }
@@ -50,7 +50,7 @@ struct ModemManagerTests {
         let bus = try await PrivateBus()
         try await bus.start()
         let modems = try await bus.play(.modemManager)
-        try await modems.tell("add_modem(0, 'wwan0', 5); add_modem(1, 'wwan1', 1)")
+        try await modems.runLine("add_modem(0, 'wwan0', 5); add_modem(1, 'wwan1', 1)")
         let listening = try Listening(bus.address)
         try await listening.until("two modems are reported") { $0.modemManager.bearers.count == 2 }
         modems.end()
@@ -63,12 +63,12 @@ struct ModemManagerTests {
         let back = try await listening.until("ModemManager runs again") { $0.modemManager.isRunning }
         #expect(back.bearer("wwan0")?.isRoaming == true)
         #expect(back.modemManager.bearers.count == 2 && back.bearer("wwan1")?.isRoaming == nil)
-        try await again.tell("add_modem(1, 'wwan1', 0, state=1); add_modem(2, 'wwan2', 1)")
+        try await again.runLine("add_modem(1, 'wwan1', 0, state=1); add_modem(2, 'wwan2', 1)")
         let looking = try await listening.until("the state of wwan2 is reported") { $0.bearer("wwan2") != nil }
         #expect(looking.bearer("wwan1") != nil && looking.bearer("wwan0")?.isRoaming == true)
-        try await again.tell("modem_state(1, 8)")
+        try await again.runLine("modem_state(1, 8)")
         try await listening.until("wwan1 is not connected") { $0.bearer("wwan1") == nil }
-        try await again.tell("add_modem(0, 'wwan0', 1)")
+        try await again.runLine("add_modem(0, 'wwan0', 1)")
         try await listening.until("wwan0 does not roam") { $0.bearer("wwan0")?.isRoaming == false }
         #expect(listening.report?.modemManager.bearers.keys.sorted() == ["wwan0", "wwan2"])
         try await listening.stop()
@@ -79,19 +79,19 @@ struct ModemManagerTests {
         let bus = try await PrivateBus()
         try await bus.start()
         let modems = try await bus.play(.modemManager)
-        try await modems.tell("add_modem(0, 'wwan0', 1); add_modem(1, 'wwan1', 1)")
+        try await modems.runLine("add_modem(0, 'wwan0', 1); add_modem(1, 'wwan1', 1)")
         let listening = try Listening(bus.address)
         try await listening.until("two modems are reported") { $0.modemManager.bearers.count == 2 }
         let first = "MODEMS + '/Modem/0'"
-        try await modems.tell("change(\(first), MOBILE, RegistrationState=String('home'), OperatorCode=UInt32(1))")
+        try await modems.runLine("change(\(first), MOBILE, RegistrationState=String('home'), OperatorCode=UInt32(1))")
         try await listening.until("the state of wwan0 is unknown") {
             $0.modemManager.bearers["wwan0"] == NetworkReport.Bearer()
         }
         // The bearers are reported together with the strength of the signal, to which there is no subscription.
-        try await modems.tell("change(\(first), MODEM, Bearers=Paths(['/', '/nowhere']))")
+        try await modems.runLine("change(\(first), MODEM, Bearers=Paths(['/', '/nowhere']))")
         listening.events.checkAgain()
         try await listening.until("one modem is reported") { $0.modemManager.bearers.keys.sorted() == ["wwan1"] }
-        try await modems.tell("change(MODEMS + '/Bearer/1', BEARER, Connected=String('yes'))")
+        try await modems.runLine("change(MODEMS + '/Bearer/1', BEARER, Connected=String('yes'))")
         listening.events.checkAgain()
         try await listening.until("no modem is reported") { $0.modemManager.bearers.isEmpty }
         try await listening.stop()

@@ -70,7 +70,7 @@ struct NetworkManagerEventsTests {
         try await waiting.until("the missing bus is reported") { $0.trouble != nil }
         try await bus.start()
         let manager = try await bus.play(.networkManager)
-        try await manager.tell("add_device('eth0', 1)")
+        try await manager.runLine("add_device('eth0', 1)")
         try await waiting.until("eth0", is: .yes)
         #expect(waiting.report?.trouble == nil)
         try await waiting.stop()
@@ -86,7 +86,7 @@ struct NetworkManagerEventsTests {
         try await bus.start()
         try await listening.until("the trouble has ended") { $0.trouble == nil }
         let again = try await bus.play(.networkManager)
-        try await again.tell("add_device('eth0', 2)")
+        try await again.runLine("add_device('eth0', 2)")
         try await listening.until("eth0", is: .no)
         try await listening.stop()
     }
@@ -109,7 +109,7 @@ struct NetworkManagerEventsTests {
         let modems = try await bus.play(.modemManager)
         try await listening.until("ModemManager runs") { $0.modemManager.isRunning }
         let manager = try await bus.play(.networkManager)
-        try await manager.tell("add_device('eth0', 4)")
+        try await manager.runLine("add_device('eth0', 4)")
         try await listening.until("eth0", is: .guessedNo)
         #expect(try FileStatus.ifPresent(at: bus.services.appending("started")) == nil)
         try await listening.stop()

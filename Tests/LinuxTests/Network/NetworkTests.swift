@@ -179,7 +179,7 @@ struct NetworkTests {
             let address = try #require(IPAddress(text))
             let route = try #require(try near.run { try Routes.route(to: address) })
             #expect(route.gatewayHardware == nil)
-            try near.run { try Routes.askGateway(of: route) }
+            try near.run { try Routes.probeGateway(of: route) }
             try await eventually("the gateway of \(text) has answered") {
                 try near.run { try Routes.route(to: address) }?.gatewayHardware == wanted
             }
@@ -218,7 +218,7 @@ struct NetworkTests {
         let error = #expect(throws: SystemError.self) {
             let socket = try NetlinkSocket()
             // Too short for its type.
-            _ = try socket.ask(NetlinkRequest(Netlink.Kind.getAddress, dump: false, header: [0]), about: "nonsense")
+            _ = try socket.query(NetlinkRequest(Netlink.Kind.getAddress, dump: false, header: [0]), about: "nonsense")
         }
         #expect(error?.call == "netlink")
         #expect(error?.subject == "nonsense")

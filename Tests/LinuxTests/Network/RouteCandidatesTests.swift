@@ -183,7 +183,8 @@ struct RouteCandidatesTests {
         return try network.run {
             let links = try Links.all()
             let names = Dictionary(links.map { ($0.index, $0.name) }, uniquingKeysWith: { $1 })
-            let ways = try RouteCandidates.ways(to: address, port: 443, over: links.filter(\.leadsOut).map(\.index))
+            let ways = try RouteCandidates.candidates(
+                to: address, port: 443, over: links.filter(\.leadsOut).map(\.index))
             // A connection is possible over the interfaces that may be chosen, and over no other.
             for link in links where link.medium != .loopback {
                 let may = try RouteCandidates.leads(link.name, to: address, port: 443)
@@ -263,7 +264,7 @@ struct RouteCandidatesTests {
     func inside() throws {
         let network = try network()
         let address = try #require(IPAddress("10.1.0.2"))
-        let links = try network.run { try RouteCandidates.ways(to: address, over: []).map(\.route.link) }
+        let links = try network.run { try RouteCandidates.candidates(to: address, over: []).map(\.route.link) }
         #expect(links == [1])
         #expect(throws: SystemError.self) {
             try network.run { try RouteCandidates.leads("nothing0", to: address, port: 1) }

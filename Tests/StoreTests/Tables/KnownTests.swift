@@ -53,9 +53,9 @@ struct KnownTests {
                 let stone = try await scene.store.read { try $0.tombstones.find(identity.folder, identity.relative) }
                 alone.append(stone?.identity.isSameVersion(as: identity) ?? false)
             }
-            #expect(try await scene.store.known(asked) == alone, "seed \(seed), query for \(count)")
+            #expect(try await scene.store.areKnown(asked) == alone, "seed \(seed), query for \(count)")
         }
-        #expect(try await scene.store.known([]) == [])
+        #expect(try await scene.store.areKnown([]) == [])
     }
 
     @Test("the files of a directory are read together, and other rows are not read")
@@ -68,7 +68,7 @@ struct KnownTests {
                 await scene.store.effort(measure).filter { $0.key.contains("FROM tombstone") }.values.reduce(0, +)
             }
             _ = await (spent(.runs), spent(.steps))
-            #expect(try await scene.store.known(asked).allSatisfy { $0 })
+            #expect(try await scene.store.areKnown(asked).allSatisfy { $0 })
             return await (spent(.runs), spent(.steps))
         }
         let whole = try await cost(Array(all[1_000..<3_000].shuffled()))
@@ -87,7 +87,7 @@ struct KnownTests {
         /// The number of rows written.
         func asking() async throws -> Int {
             _ = await scene.store.effort(.runs)
-            #expect(try await scene.store.known(files).allSatisfy { $0 })
+            #expect(try await scene.store.areKnown(files).allSatisfy { $0 })
             return await scene.store.effort(.runs).filter { $0.key.hasPrefix("UPDATE tombstone") }.values.reduce(0, +)
         }
         #expect(try await asking() == 0)

@@ -15,7 +15,7 @@ struct NamedTests {
         let id = try #require(try await scene.stage(Scene.arrival(Scene.file("a.mp4"))).uploads.first)
         _ = try await scene.store.claim("nas", passingOver: [])
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id) }
-        try await scene.store.name("media", for: id)
+        try await scene.store.recordRemoteName("media", for: id)
         return (scene, id)
     }
 
@@ -31,7 +31,7 @@ struct NamedTests {
         }
         let id = try #require(try await store?.claim("nas", passingOver: [])).upload.id
         try await store?.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id) }
-        try await store?.name("media", for: id)
+        try await store?.recordRemoteName("media", for: id)
         store = nil
         let again = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
         let upload = try #require(try await again.read { try $0.uploads.find(id) })
@@ -44,7 +44,7 @@ struct NamedTests {
         let (scene, id) = try await named()
         func writes(_ name: String) async throws -> Int {
             _ = await scene.store.effort(.runs)
-            try await scene.store.name(name, for: id)
+            try await scene.store.recordRemoteName(name, for: id)
             return await scene.store.effort(.runs).filter { $0.key.hasPrefix("UPDATE upload") }.values.reduce(0, +)
         }
         #expect(try await writes("media") == 0)
@@ -73,7 +73,7 @@ struct NamedTests {
     @Test("a name may have an address, which is shown, finds the upload, and leaves with the name")
     func address() async throws {
         let (scene, id) = try await named()
-        try await scene.store.name("/videos/1", at: "https://x.example/1", for: id)
+        try await scene.store.recordRemoteName("/videos/1", at: "https://x.example/1", for: id)
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteURL == "https://x.example/1")
         #expect(
             try await scene.store.read { try $0.uploads.rows(remote: "https://x.example/1") }.map(\.upload.id) == [id])
@@ -100,7 +100,7 @@ struct NamedTests {
             _ = try await scene.store.claim("nas", passingOver: [])
         }
         try await scene.store.write {
-            try $0.attempts.finish(id, .again(Self.failure, until: MonotonicTime(nanoseconds: 0)))
+            try $0.attempts.finish(id, .retry(Self.failure, until: MonotonicTime(nanoseconds: 0)))
         }
         #expect(try await scene.store.read { try $0.failures.of(id) }.map(\.failure.code) == ["x"])
         #expect(try await scene.store.read { try $0.uploads.row(id) }?.upload.attempt == 1)
@@ -113,14 +113,14 @@ struct NamedTests {
             try $0.checkpoints.renew(Checkpoint(["id": "y"]), for: id, leaving: Checkpoint(["id": "x"]))
         }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == nil)
-        try await scene.store.name("second", for: id)
+        try await scene.store.recordRemoteName("second", for: id)
         _ = try await scene.store.write { try $0.transitions.cancel([id]) }
         // Its object there is removed: the next beginning has another name.
         _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == nil)
         _ = try await scene.store.claim("nas", passingOver: [])
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "z"]), for: id) }
-        try await scene.store.name("third", for: id)
+        try await scene.store.recordRemoteName("third", for: id)
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(), for: id) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteID == nil)
     }
@@ -157,7 +157,7 @@ struct NamedTests {
             _ = try await old.write { try $0.staging.record([StagedCopy(asset: asset.id, sha256: noise(32))]) }
             let id = try #require(try await old.claim("nas", passingOver: [])).upload.id
             try await old.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id) }
-            try await old.name("media", for: id)
+            try await old.recordRemoteName("media", for: id)
             await old.close()
         }
         let new = try await Store.open(folder.path.appending("new"), clocks: clocks, sorting: .newestFirst)
@@ -185,6 +185,6 @@ struct NamedTests {
         await #expect(throws: LeaseLost.self) {
             try await scene.store.writeHeld { try $0.attempts.record(CredentialRenewal(reason: .ending), of: id) }
         }
-        await #expect(throws: LeaseLost.self) { try await scene.store.name("late", for: id) }
+        await #expect(throws: LeaseLost.self) { try await scene.store.recordRemoteName("late", for: id) }
     }
 }

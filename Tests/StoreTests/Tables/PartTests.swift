@@ -53,7 +53,7 @@ struct PartTests {
         let (scene, id) = try await begun()
         let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
         try await scene.store.write {
-            try $0.attempts.finish(id, .again(failure, until: MonotonicTime(nanoseconds: 0)))
+            try $0.attempts.finish(id, .retry(failure, until: MonotonicTime(nanoseconds: 0)))
         }
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
         #expect(claim.upload.attempt == 1)

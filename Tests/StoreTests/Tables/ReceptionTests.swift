@@ -74,14 +74,14 @@ struct ReceptionTests {
         let (asset, _) = try await scene.store.write { try $0.receptions.begin(uploads: 1) }
         let (ended, _) = try await scene.store.write { try $0.receptions.begin(uploads: 1) }
         try await scene.store.write { try $0.receptions.end(ended) }
-        #expect(try await scene.store.read { try $0.assets.recorded([asset, ended, 99]) } == [asset])
+        #expect(try await scene.store.read { try $0.assets.existing([asset, ended, 99]) } == [asset])
         #expect(try await scene.store.read { try $0.assets.owned([asset]) }.isEmpty)
         await scene.store.close()
         let again = try await Store.open(
             scene.folder.path.appending("state"), clocks: scene.clocks, sorting: .newestFirst)
-        #expect(try await again.read { try $0.assets.recorded([asset]) } == [asset])
+        #expect(try await again.read { try $0.assets.existing([asset]) } == [asset])
         try await again.forgetReceptions()
-        #expect(try await again.read { try $0.assets.recorded([asset]) }.isEmpty)
+        #expect(try await again.read { try $0.assets.existing([asset]) }.isEmpty)
         // Its number is not used again.
         #expect(try await again.write { try $0.receptions.begin(uploads: 0) }.asset > ended)
         await again.close()

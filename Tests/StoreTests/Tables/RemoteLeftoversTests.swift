@@ -95,7 +95,7 @@ struct RemoteLeftoversTests {
         let scene = try await Scene()
         let id = try await staged(scene)
         _ = try await scene.store.claim("nas", passingOver: [])
-        try await scene.store.name("v1", for: id)
+        try await scene.store.recordRemoteName("v1", for: id)
         try await scene.store.writeHeld {
             try $0.checkpoints.renew(Checkpoint([Checkpoint.perhapsTwice: "v1"]), for: id, leaving: nil)
         }

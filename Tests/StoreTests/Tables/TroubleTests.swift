@@ -55,7 +55,7 @@ struct TroubleTests {
     func behind(_ fault: Fault) async throws {
         let (scene, id) = try await begun()
         switch fault {
-        case .again: try await scene.store.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
+        case .again: try await scene.store.write { try $0.attempts.finish(id, .retry(Self.failure, until: Self.now)) }
         case .held: try await scene.store.write { try $0.attempts.finish(id, .held(Self.failure, until: Self.now)) }
         case .refused:
             try await scene.store.write { try $0.attempts.finish(id, .refused(Self.failure)) }
@@ -81,7 +81,7 @@ struct TroubleTests {
     @Test("an upload that completes without a progress report has recovered too, which is reported before its end")
     func completes() async throws {
         let (scene, id) = try await begun()
-        try await scene.store.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
+        try await scene.store.write { try $0.attempts.finish(id, .retry(Self.failure, until: Self.now)) }
         try await attempt(scene, id)
         try await scene.store.write {
             try $0.attempts.finish(id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
@@ -94,7 +94,7 @@ struct TroubleTests {
     func several() async throws {
         let (scene, id) = try await begun()
         for _ in 0..<3 {
-            try await scene.store.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
+            try await scene.store.write { try $0.attempts.finish(id, .retry(Self.failure, until: Self.now)) }
             try await attempt(scene, id)
         }
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 10) }
@@ -111,7 +111,7 @@ struct TroubleTests {
         let asset = try #require(try await store?.read { try $0.staging.waiting(limit: 1, except: []) }.first)
         _ = try await store?.write { try $0.staging.record([StagedCopy(asset: asset.id, sha256: noise(32))]) }
         let id = try #require(try await store?.claim("nas", passingOver: [])).upload.id
-        try await store?.write { try $0.attempts.finish(id, .again(Self.failure, until: Self.now)) }
+        try await store?.write { try $0.attempts.finish(id, .retry(Self.failure, until: Self.now)) }
         _ = try await store?.claim("nas", passingOver: [])
         try await store?.write { try $0.failures.beginAttempts([id]) }
         try await store?.write { try $0.attempts.finish(id, .yielded) }

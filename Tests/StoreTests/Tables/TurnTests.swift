@@ -94,7 +94,7 @@ struct TurnTests {
         try await record("b", 2)
         #expect(try await names() == ["a0", "b0", "a1", "b1", "a2"])
         var turns = FolderTurns()
-        turns.took("a")
+        turns.recordTurn("a")
         #expect(try await names(turns) == ["b0", "a0", "b1", "a1", "a2"])
         try await record("c", 1, priority: 1)
         #expect(try await names(turns) == ["c0", "b0", "a0", "b1", "a1"])

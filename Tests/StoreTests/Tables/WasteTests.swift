@@ -190,7 +190,7 @@ struct WasteTests {
         one.scene.clocks.advance(by: .seconds(50))
         try await one.begin()
         try await one.end(sent: 10)
-        #expect(try await since() == first && one.store.ran == first + 50_000)
+        #expect(try await since() == first && one.store.currentRunTime == first + 50_000)
         try await one.begin()
         try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: one.id, acked: 10) }
         #expect(try await since() == nil)
@@ -208,7 +208,7 @@ struct WasteTests {
         var ran: Int64 = 0
         for _ in 0..<5 {
             let store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
-            #expect(store.ran == ran)
+            #expect(store.currentRunTime == ran)
             clocks.advance(by: .seconds(20))
             ran += 20_000
             try await store.write { try $0.settings.storeRunTime() }

@@ -91,9 +91,9 @@ struct ChangeSetTests {
             _ = reported.take()
             _ = try #require(try await store.claim("nas", passingOver: []))
         case .yielded: _ = try await end(.yielded)
-        case .failedAttempt: _ = try await end(.again(Self.failure, until: later))
+        case .failedAttempt: _ = try await end(.retry(Self.failure, until: later))
         case .waitEnded:
-            _ = try await ended(.again(Self.failure, until: later))
+            _ = try await ended(.retry(Self.failure, until: later))
             try await store.write { try $0.waits.end(for: "nas") }
         case .paused, .resumed:
             let staged = try await scene.stage(arrival)
@@ -140,7 +140,7 @@ struct ChangeSetTests {
             let one = try await ended(.verified(Self.remote))
             try await store.write { try $0.releases.finish(one.asset, .kept, note: "unsure") }
             _ = reported.take()
-            try await store.judgeAgain([one.asset])
+            try await store.requeueKept([one.asset])
         case .superseded, .supersededUnclaimed:
             var first = arrival
             first.stagingMode = .inPlace
@@ -171,7 +171,7 @@ struct ChangeSetTests {
                 throw Undone()
             }
         }
-        try await scene.store.prove()
+        try await scene.store.testWrite()
         #expect(reported.take() == [])
     }
 }

@@ -196,7 +196,7 @@ struct ContainerChecksTests {
     @Test("an incomplete file waits longer each time, until it is taken as it is or for ever")
     mutating func incomplete() {
         _ = decide("a")
-        _ = checks.finish(1, .notWhole(.mp4, reason: "has no end"), candidates: 1) { _ in true }
+        _ = checks.finish(1, .incomplete(.mp4, reason: "has no end"), candidates: 1) { _ in true }
         #expect(checks.flaw(of: trees.place("a")) == "has no end")
         #expect(decide("a", unchanged: .seconds(1)) == .incomplete(until: now + .seconds(1)))
         #expect(decide("a", unchanged: .seconds(30)) == .incomplete(until: now + .seconds(15)))
@@ -209,7 +209,7 @@ struct ContainerChecksTests {
     mutating func forgotten() {
         for number in 1...66 {
             _ = decide(FilePath("\(number)"))
-            _ = checks.finish(number, .notWhole(.mp4, reason: "x"), candidates: 0) { _ in false }
+            _ = checks.finish(number, .incomplete(.mp4, reason: "x"), candidates: 0) { _ in false }
         }
         #expect(checks.flaw(of: trees.place("1")) == nil && checks.flaw(of: trees.place("66")) == "x")
         checks.drop(trees.root)

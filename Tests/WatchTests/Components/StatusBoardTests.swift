@@ -58,16 +58,16 @@ struct StatusBoardTests {
         board.addFound(3, in: "cam")
         board.addNew(in: "cam")
         board.recordFinishedScans(roots)
-        #expect(states(roots).map(\.lookedSince) == [nil])
+        #expect(states(roots).map(\.scannedSince) == [nil])
         root.visits = 0
         board.recordFinishedScans(roots)
         let state = states(roots)[0]
-        #expect(state.lookedSince == start && state.found == 3 && state.fresh == 1)
+        #expect(state.scannedSince == start && state.found == 3 && state.fresh == 1)
         // The next scan does not hide the last one while it runs.
         root.visits = 1
         board.scanBegan(root, at: start + .seconds(9))
         board.recordFinishedScans(roots)
-        #expect(states(roots)[0].lookedSince == start)
+        #expect(states(roots)[0].scannedSince == start)
     }
 
     @Test("problems are shown while scans find them, and beyond the first three only counted")

@@ -32,8 +32,8 @@ struct WatchTreeTests {
         let replaced = trees.directory("to", "b")
         trees.tree.detach("a", from: trees.root.top, cookie: 7, at: start)
         #expect(moved.relative == nil && !moved.isGone && trees.tree.isRenaming(in: trees.root))
-        #expect(trees.tree.detached(8, in: trees.root) == nil)
-        #expect(trees.tree.detached(7, in: trees.root) === moved)
+        #expect(trees.tree.removeDetached(8, in: trees.root) == nil)
+        #expect(trees.tree.removeDetached(7, in: trees.root) === moved)
         #expect(names(trees.tree.attach(moved, as: "b", to: target, visit: 2)) == ["b"])
         #expect(moved.relative == "to/b" && replaced.isGone && !trees.tree.isRenaming)
     }

@@ -45,8 +45,8 @@ extension SchedulerFacts {
         if isForItself(&end) { return consequences }
         let (name, id) = (end.destination, end.id)
         let trouble = destinations.trouble(of: name)
-        if case .again(let after)? = end.verdict.remedy, let failure = end.verdict.failure {
-            let times = uploads.setBack(id, wasAnswered: end.verdict.wasAnswered)
+        if case .retry(let after)? = end.verdict.remedy, let failure = end.verdict.failure {
+            let times = uploads.recordSetback(id, wasAnswered: end.verdict.wasAnswered)
             end.hold(
                 failure, for: max(after ?? .zero, end.retry.wait(afterFailures: times, jitter: Random.jitter())))
         }
@@ -70,7 +70,7 @@ extension SchedulerFacts {
             // After the next probe, so that another upload makes it: this file may be the one that makes the server
             // fail.
             end.hold(failure, for: hold.wait + .seconds(1))
-            if case .authenticate = remedy { destinations.waitsForKey(id, of: name) }
+            if case .authenticate = remedy { destinations.recordKeyWait(id, of: name) }
         } else if end.verdict.wasAnswered {
             if case .verified = end.verdict.outcome {
                 destinations.accepted(name)
@@ -108,8 +108,8 @@ extension Remedy {
     /// destinations report a wrong key with 200, 400 or 404.
     var mayConcernSecret: Bool {
         switch self {
-        case .authenticate, .misconfigured, .refused, .giveUp: true
-        case .holdDestination, .noRoom, .rateLimit, .again, .pending, .restage: false
+        case .authenticate, .misconfigured, .refused, .failUpload: true
+        case .holdDestination, .noRoom, .rateLimit, .retry, .pending, .restage: false
         }
     }
 }

@@ -138,7 +138,7 @@ struct AttemptLog {
                     "size": "\(claim.asset.stagedSize)", "verified_by": remote.verifiedBy,
                     "sent": "\(sent)",
                 ])
-        case .again(let failure, _):
+        case .retry(let failure, _):
             reportRetry(failure, upload)
         case .refused(let failure):
             log.error(
@@ -170,7 +170,7 @@ struct AttemptLog {
                 "upload waits for quota",
                 ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
         case .held(let failure, _, _, _):
-            if case .again? = verdict.remedy { return reportRetry(failure, upload) }
+            if case .retry? = verdict.remedy { return reportRetry(failure, upload) }
             log.debug("held", ["id": upload.id, "reason": failure.message])
         case .yielded:
             log.debug("stopped", ["id": upload.id])

@@ -16,19 +16,19 @@ struct AttemptRecords: Sendable {
         let hasArrived = if case .verified = outcome { true } else { false }
         let payment = await accounts[upload.id]?.closing(hasArrived: hasArrived)
         return AttemptEnding(
-            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: live.takeLeft(upload.id))
+            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: live.removeEndPosition(upload.id))
     }
 
     /// Called when the costs of the endings are on disk.
-    func paid(_ endings: [AttemptEnding]) {
+    func recordPayments(_ endings: [AttemptEnding]) {
         for ending in endings {
             guard let account = accounts[ending.id] else { continue }
-            for payment in ending.payments { ledger.entered(payment, for: account) }
+            for payment in ending.payments { ledger.recordPayment(payment, for: account) }
         }
     }
 
     /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.
-    func unrecorded(_ endings: [AttemptEnding], _ error: any Error) async {
+    func recordLater(_ endings: [AttemptEnding], _ error: any Error) async {
         let ids = endings.map(\.id).joined(separator: ",")
         if let error = error as? StoreError {
             stateHealth.failed(error)
@@ -36,11 +36,11 @@ struct AttemptRecords: Sendable {
         } else {
             context.log.error("cannot record the end of attempts; will retry", ["ids": ids, "reason": "\(error)"])
         }
-        await putBack(endings)
+        await retryRecording(endings)
     }
 
     /// Puts back uploads that were claimed and did not begin.
-    nonisolated(nonsending) func giveBack(
+    nonisolated(nonsending) func returnClaims(
         _ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded }
     )
         async throws
@@ -52,15 +52,15 @@ struct AttemptRecords: Sendable {
             endings.append(AttemptEnding(claim.upload.id, try await outcome(claim), payments: payments))
         }
         try await context.store.write { [endings] tx in try tx.attempts.finish(endings) }
-        for payment in endings.flatMap(\.payments) { ledger.settled(payment) }
+        for payment in endings.flatMap(\.payments) { ledger.settle(payment) }
     }
 
-    private func putBack(_ endings: [AttemptEnding]) async {
+    private func retryRecording(_ endings: [AttemptEnding]) async {
         while !live.isStopping && !Task.isCancelled {
             do {
                 try await Alarms.shared.sleep(for: .seconds(5))
                 try await context.store.write { try $0.attempts.finish(endings) }
-                paid(endings)
+                recordPayments(endings)
                 return
             } catch {
                 context.log.debug(
@@ -69,6 +69,6 @@ struct AttemptRecords: Sendable {
             }
         }
         // Only the transfer was stopped: without this its uploads would stay leased until the next start.
-        if !live.isStopping { await Task { await self.putBack(endings) }.value }
+        if !live.isStopping { await Task { await self.retryRecording(endings) }.value }
     }
 }

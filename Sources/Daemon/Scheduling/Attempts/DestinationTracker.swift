@@ -56,7 +56,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
     mutating func reconsiderRefused(at now: MonotonicTime) -> [String] {
         let refused = entries.filter { $0.value.health?.trouble?.kind == .auth }.map(\.key)
         for name in refused {
-            entries[name]?.health?.reconsider(monotonic: now)
+            entries[name]?.health?.scheduleProbe(at: now)
             entries[name]?.keyRefusals = nil
         }
         return refused
@@ -64,8 +64,8 @@ struct DestinationTracker: Sendable, RecordsChanges {
 
     /// A destination is tried again at once: it may work again.
     mutating func reconsider(_ name: String, at now: MonotonicTime) {
-        entries[name]?.health?.reconsider(monotonic: now)
-        entries[name]?.capacity?.changed()
+        entries[name]?.health?.scheduleProbe(at: now)
+        entries[name]?.capacity?.markStale()
         changes.insert(.scheduling)
     }
 
@@ -119,7 +119,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
                 jitter: Random.jitter())
         else { return nil }
         if let longest = fault.longestWait { hold.wait = min(hold.wait, longest) }
-        if isFull { entries[name]?.capacity?.changed() }
+        if isFull { entries[name]?.capacity?.markStale() }
         if fault.isUp { health.succeeded() }
         // Compared by code: the text may name another file each time.
         let code = fault.failure.code
@@ -169,7 +169,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
     }
 
     /// Records that an upload waits because its destination refused the key.
-    mutating func waitsForKey(_ upload: String, of name: String) {
+    mutating func recordKeyWait(_ upload: String, of name: String) {
         entries[name, default: Entry()].waitingForKey.insert(upload)
     }
 
@@ -209,7 +209,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
     }
 
     /// The destinations whose key is doubted after one or two refusals, and that are not tried before a while.
-    func doubted(at now: MonotonicTime) -> [String] {
+    func doubtedKeys(at now: MonotonicTime) -> [String] {
         entries.compactMap { name, entry in
             guard let health = entry.health, health.trouble?.kind == .auth, !health.mayProbe(at: now),
                 let refusals = entry.keyRefusals, refusals.isDoubtful
@@ -237,7 +237,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
 
     /// Whether to query its free space before the next upload that has not begun, or to wait for the answer.
     func lacksCapacity(_ name: String, at now: MonotonicTime) -> Bool {
-        asksForCapacity(name) || isCapacityDue(name, at: now)
+        isQueryingCapacity(name) || isCapacityDue(name, at: now)
     }
 
     /// Whether to query its free space now. A destination that does not answer is tried with an upload, which reports the
@@ -248,10 +248,10 @@ struct DestinationTracker: Sendable, RecordsChanges {
     }
 
     /// Whether a query for the destination's free space is running.
-    func asksForCapacity(_ name: String) -> Bool { entries[name]?.capacityQuery != nil }
+    func isQueryingCapacity(_ name: String) -> Bool { entries[name]?.capacityQuery != nil }
     var capacityQueries: [Task<Void, Never>] { entries.values.compactMap(\.capacityQuery) }
 
-    mutating func capacityAsked(_ name: String, _ query: Task<Void, Never>) {
+    mutating func setCapacityQuery(_ name: String, _ query: Task<Void, Never>) {
         entries[name, default: Entry()].capacityQuery = query
     }
 
@@ -272,7 +272,9 @@ struct DestinationTracker: Sendable, RecordsChanges {
     }
 
     /// Records that uploads begin, each with the bytes that it still lacks there.
-    mutating func begun(_ name: String, missing: [Int64]) { entries[name]?.capacity?.begun(missing: missing) }
+    mutating func reserveCapacity(_ name: String, missing: [Int64]) {
+        entries[name]?.capacity?.reserve(missing: missing)
+    }
 
     /// Records the end of an upload; one that was not accepted may have freed space.
     mutating func ended(_ name: String, _ upload: String, isOver: Bool, hasArrived: Bool) {
@@ -291,12 +293,14 @@ struct DestinationTracker: Sendable, RecordsChanges {
     }
 
     /// Records the next upload that does not fit; `nil` when none waits for space.
-    mutating func waits(_ name: String, _ next: RemoteCapacity.Waiting?) { entries[name]?.capacity?.waits(next) }
+    mutating func setCapacityWait(_ name: String, _ next: RemoteCapacity.Waiting?) {
+        entries[name]?.capacity?.setWaiting(next)
+    }
 
     /// A file was removed there: uploads that wait for space may continue.
     mutating func freedSpace(_ name: String) {
         guard entries[name]?.capacity != nil || trouble(of: name)?.kind == .quota else { return }
-        entries[name]?.capacity?.changed()
+        entries[name]?.capacity?.markStale()
         changes.insert(.scheduling)
     }
 }

@@ -18,7 +18,7 @@ actor LearnedFacts {
     /// Stores the speed to a destination for the plans of a later run.
     func storeSpeed(to name: String) async {
         guard let speed = live.speed(to: name),
-            stored.isToStore(speed: speed, of: name, at: context.clocks.monotonic())
+            stored.shouldStore(speed: speed, of: name, at: context.clocks.monotonic())
         else { return }
         do { try await context.store.write { try $0.settings.store(speed: speed, to: name) } } catch let error
             as StoreError
@@ -45,7 +45,7 @@ actor LearnedFacts {
     func storeRequestSize(of name: String) async {
         guard let destination = context.destinations[name], let place = destination.requestSizePlace else { return }
         let size = destination.requestSize
-        guard stored.isToStore(requestSize: size, of: name) else { return }
+        guard stored.shouldStore(requestSize: size, of: name) else { return }
         do {
             try await context.store.write { try $0.settings.store(requestSize: size, to: name, at: place) }
         } catch let error as StoreError {
@@ -72,7 +72,7 @@ struct StoredFacts: Sendable {
     private var requestSizes: [String: (generation: Int, size: RequestSize?)] = [:]
 
     /// - Returns: Whether the speed in bytes a second is to be stored now: at most once a minute, and where it changed.
-    mutating func isToStore(speed: Int64, of name: String, at now: MonotonicTime) -> Bool {
+    mutating func shouldStore(speed: Int64, of name: String, at now: MonotonicTime) -> Bool {
         if let stored = speeds[name] {
             guard now.since(stored.at) > .seconds(60), abs(stored.speed - speed) > stored.speed / 10 else {
                 return false
@@ -93,7 +93,7 @@ struct StoredFacts: Sendable {
     }
 
     /// - Returns: Whether a size that a destination has learned is to be stored: it differs from the stored one.
-    mutating func isToStore(requestSize: RequestSize?, of name: String) -> Bool {
+    mutating func shouldStore(requestSize: RequestSize?, of name: String) -> Bool {
         guard let known = requestSizes[name], known.size != requestSize else { return false }
         requestSizes[name]?.size = requestSize
         return true

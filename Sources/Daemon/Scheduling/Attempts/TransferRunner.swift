@@ -23,22 +23,22 @@ struct TransferRunner: Sendable {
     /// Runs a transfer until each of its uploads has a verdict.
     func run(_ claims: [Claim], isBundle: Bool) async {
         var left = claims
-        if isBundle { left = await together(claims) }
+        if isBundle { left = await runBundle(claims) }
         var isHeld = false
         var yielded: [(Claim, UploadAttempt.Verdict)] = []
         for claim in left {
-            if isHeld || Task.isCancelled || attempts.live.isToPause(claim.upload.id) {
+            if isHeld || Task.isCancelled || attempts.live.shouldPause(claim.upload.id) {
                 yielded.append((claim, UploadAttempt.Verdict(outcome: .yielded, wasAnswered: false)))
             } else {
                 // An obstacle of the destination that stops one upload stops the rest too.
-                isHeld = await !alone(claim)
+                isHeld = await !runAlone(claim)
             }
         }
         await conclude(yielded)
     }
 
     /// - Returns: Whether the next upload has a chance.
-    private func alone(_ claim: Claim) async -> Bool {
+    private func runAlone(_ claim: Claim) async -> Bool {
         do {
             let verdict = try await UploadAttempt(
                 shared: attempts, claim: claim, destination: destination, permit: permit
@@ -46,13 +46,13 @@ struct TransferRunner: Sendable {
             await conclude([(claim, verdict)])
             return verdict.failure == nil || verdict.wasAnswered
         } catch {
-            await records.unrecorded([await records.ending(claim.upload, .yielded)], error)
+            await records.recordLater([await records.ending(claim.upload, .yielded)], error)
             return false
         }
     }
 
     /// - Returns: The uploads that have to be sent one by one.
-    private func together(_ claims: [Claim]) async -> [Claim] {
+    private func runBundle(_ claims: [Claim]) async -> [Claim] {
         let began = context.clocks.monotonic()
         do {
             let result = try await BundleAttempt(
@@ -68,7 +68,7 @@ struct TransferRunner: Sendable {
         } catch {
             var endings: [AttemptEnding] = []
             for claim in claims { endings.append(await records.ending(claim.upload, .yielded)) }
-            await records.unrecorded(endings, error)
+            await records.recordLater(endings, error)
             return []
         }
     }
@@ -84,14 +84,14 @@ struct TransferRunner: Sendable {
         }
         do {
             let states = try await context.store.write { [endings] tx in try tx.attempts.finish(endings) }
-            records.paid(endings)
+            records.recordPayments(endings)
             for (index, end) in ends.enumerated() {
                 await scheduler.ended(
                     end.claim, verdicts[index], states[index], records.accounts[end.claim.upload.id])
             }
         } catch {
             for index in endings.indices { endings[index].outcome = .yielded }
-            return await records.unrecorded(endings, error)
+            return await records.recordLater(endings, error)
         }
         for name in Set(ends.map(\.claim.upload.destination)) {
             let held = zip(ends, verdicts).filter { $0.0.claim.upload.destination == name && $0.1.isHeld }
@@ -115,12 +115,12 @@ struct TransferRunner: Sendable {
             return context.log.debug("cannot read the number of wasted bytes", ["id": upload.id, "reason": "\(error)"])
         }
         let retry = context.configuration.retry(folder: upload.folder, destination: upload.destination)
-        let failing = failingSince.map { Duration.milliseconds(context.store.ran - $0) }
+        let failing = failingSince.map { Duration.milliseconds(context.store.currentRunTime - $0) }
         if WasteRules.end(&verdict, failing: failing, retry) { return }
         let wasted = waste.total + waste.unsettled
         guard wasted > 0 else { return }
         WasteRules.delay(&verdict, waste, of: upload, retry, now: context.clocks.monotonic())
-        guard await scheduler.isToLog(waste: wasted, of: upload.id) else { return }
+        guard await scheduler.shouldLog(waste: wasted, of: upload.id) else { return }
         context.log.warning(
             "attempt wasted the bytes it sent",
             [

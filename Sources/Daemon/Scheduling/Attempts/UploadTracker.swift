@@ -32,7 +32,7 @@ struct UploadTracker: Sendable {
     ///
     /// - Parameter wasAnswered: Bytes of it were accepted meanwhile: the count begins again.
     /// - Returns: How often in a row it has failed so.
-    mutating func setBack(_ id: String, wasAnswered: Bool) -> Int {
+    mutating func recordSetback(_ id: String, wasAnswered: Bool) -> Int {
         let times = wasAnswered ? 1 : (entries[id]?.setbacks ?? 0) + 1
         entries[id, default: Entry()].setbacks = times
         return times
@@ -56,7 +56,8 @@ struct UploadTracker: Sendable {
             // upload needs.
             guard let before, before < accepted, !isHeld else { return nil }
             return after
-                ?? DestinationHealth.patience(retry).wait(afterFailures: entries[id]?.failures ?? 1, jitter: jitter)
+                ?? DestinationHealth.backoffWhenFull(retry).wait(
+                    afterFailures: entries[id]?.failures ?? 1, jitter: jitter)
         }
         let after: Duration?
         switch remedy {
@@ -73,7 +74,7 @@ struct UploadTracker: Sendable {
     }
 
     /// - Returns: Whether this number of wasted bytes has to be logged.
-    mutating func isToLog(waste: Int64, of id: String) -> Bool {
+    mutating func shouldLog(waste: Int64, of id: String) -> Bool {
         guard waste > entries[id]?.loggedWaste ?? 0 else { return false }
         entries[id, default: Entry()].loggedWaste = waste
         return true
@@ -89,7 +90,7 @@ struct UploadTracker: Sendable {
     }
 
     /// - Returns: The uploads that need not wait for an unmetered network any more.
-    mutating func takeUnmetered(where isFree: (UploadRecord) -> Bool) -> [String] {
+    mutating func removeUnmetered(where isFree: (UploadRecord) -> Bool) -> [String] {
         let free = entries.values.compactMap(\.waitsForUnmetered).filter(isFree).map(\.id).sorted()
         for id in free { entries[id]?.waitsForUnmetered = nil }
         return free

@@ -12,7 +12,7 @@ enum WasteRules {
     static func end(_ verdict: inout UploadAttempt.Verdict, failing: Duration?, _ retry: Backoff) -> Bool {
         guard let limit = retry.giveUpAfter, let failing, var failure = verdict.failure else { return false }
         switch verdict.outcome {
-        case .held(_, _, _, isFault: true), .again: break
+        case .held(_, _, _, isFault: true), .retry: break
         default: return false
         }
         guard failing >= limit else { return false }
@@ -34,8 +34,8 @@ enum WasteRules {
         switch verdict.outcome {
         case .held(let failure, let until, let known, isFault: true) where until < latest:
             verdict.outcome = .held(failure, until: latest, knowing: known)
-        case .again(let failure, let until) where until < latest:
-            verdict.outcome = .again(failure, until: latest)
+        case .retry(let failure, let until) where until < latest:
+            verdict.outcome = .retry(failure, until: latest)
         default: break
         }
     }

@@ -14,7 +14,7 @@ struct BusyMonitor: Sendable, RecordsChanges {
     private var events: FileEvents?
     private var watched: Set<FilePath> = []
     /// Questions to sources that are under way.
-    private var questions: [BusySource: Task<Void, Never>] = [:]
+    private var queries: [BusySource: Task<Void, Never>] = [:]
 
     /// Adds the sources of these rules, and forgets those that no rule names.
     mutating func apply(_ rules: [PolicyRules]) {
@@ -44,13 +44,13 @@ struct BusyMonitor: Sendable, RecordsChanges {
     }
 
     /// The files whose changes are not reported, each with the reason; `nil` while no files are watched.
-    var unwatched: [FilePath: String]? { events?.unheard }
+    var unwatched: [FilePath: String]? { events?.unwatched }
 
     func stop() { events?.stop() }
 
     /// - Returns: The sources to ask, each with the time that it may take.
     mutating func filesChanged(_ unwatched: [FilePath: String], _ log: Log) -> [BusySource: Duration] {
-        let (questions, failures) = states.filesChanged(unheard: unwatched)
+        let (questions, failures) = states.filesChanged(unwatched: unwatched)
         for (path, reason) in failures {
             log.notice(
                 "cannot watch a file that `busy` names for changes: Sluice checks it every 30 s while an upload waits",
@@ -78,16 +78,16 @@ struct BusyMonitor: Sendable, RecordsChanges {
         answered: @escaping @Sendable (BusyAnswer.Answer?, BusySource, MonotonicTime) async -> Void
     ) {
         for (source, patience) in sources {
-            questions[source] = Task { [probe] in await answered(await probe.ask(source, patience), source, now) }
+            queries[source] = Task { [probe] in await answered(await probe.check(source, patience), source, now) }
         }
     }
 
     /// Returns when the questions about files are answered, or when `patience` is over.
     func filesAnswered() async {
-        await AsyncSignal.wait(for: questions.filter { $0.key.isFile }.map(\.value), atMost: patience)
+        await AsyncSignal.wait(for: queries.filter { $0.key.isFile }.map(\.value), atMost: patience)
     }
 
-    var tasks: [Task<Void, Never>] { Array(questions.values) }
+    var tasks: [Task<Void, Never>] { Array(queries.values) }
 
     /// Records the answer of a source.
     ///
@@ -96,8 +96,8 @@ struct BusyMonitor: Sendable, RecordsChanges {
     mutating func answered(
         _ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime, at now: WallTime, _ log: Log
     ) -> (isNew: Bool, again: [BusySource: Duration]) {
-        questions[source] = nil
-        let (change, patience) = states.heard(answer, of: source, asked: askedAt, at: now)
+        queries[source] = nil
+        let (change, patience) = states.record(answer, of: source, asked: askedAt, at: now)
         let again = patience.map { [source: $0] } ?? [:]
         let isNew = change != .none
         // A file whose state is the same changes nothing, and needs no next inspection.

@@ -6,14 +6,14 @@ internal import Synchronization
 /// Checks the present state of the sources of `busy`.
 package struct BusyProbe: Sendable {
     /// Checks a source, with a time limit. `nil` if the task was cancelled.
-    let ask: @Sendable (BusySource, Duration) async -> BusyAnswer.Answer?
+    let check: @Sendable (BusySource, Duration) async -> BusyAnswer.Answer?
 
     /// For tests, which supply the answers.
-    init(ask: @escaping @Sendable (BusySource, Duration) async -> BusyAnswer.Answer?) { self.ask = ask }
+    init(ask: @escaping @Sendable (BusySource, Duration) async -> BusyAnswer.Answer?) { self.check = ask }
 
     package init() {
         let disks = Disks()
-        ask = { source, patience in
+        check = { source, patience in
             switch source {
             case .file(let path): await Self.status(at: path, disks.disk(of: path, patience))
             case .command(let words): await Self.run(words, within: patience)
@@ -24,8 +24,8 @@ package struct BusyProbe: Sendable {
     /// The present answer of a source, in words for `check`.
     package static func report(_ rule: BusyRule) async -> (isFree: Bool, text: String) {
         let (source, name) = (rule.source, rule.source.name)
-        let patience = source.isFile ? BusyStates.fileLook.patience : rule.timeout
-        switch await BusyProbe().ask(source, patience) {
+        let patience = source.isFile ? BusyStates.fileCheck.patience : rule.timeout
+        switch await BusyProbe().check(source, patience) {
         case .free?:
             let says = source.isFile ? "does not exist" : "reports not busy"
             return (true, "`\(name)` \(says): it blocks no upload now")

@@ -3,7 +3,7 @@ internal import Linux
 
 /// Whether the wall clock is trusted, and which time zone holds.
 struct ClockMonitor: Sendable, RecordsChanges {
-    static let oldestClock = Zone.utc.start(of: sluiceIsYoungerThan)
+    static let oldestClock = Zone.utc.start(of: earliestPlausibleDay)
 
     var changes: FactChanges = []
     private var trust = ClockTrust(oldest: oldestClock)
@@ -19,7 +19,7 @@ struct ClockMonitor: Sendable, RecordsChanges {
     mutating func filesChanged() { if ZoneSource.identity() != zone { changes.insert(.scheduling) } }
 
     /// The clock is not checked where no rule depends on it.
-    mutating func rest() { trouble = nil }
+    mutating func reset() { trouble = nil }
 
     /// Reads the time zone again if another one was set.
     ///
@@ -36,7 +36,7 @@ struct ClockMonitor: Sendable, RecordsChanges {
 
     /// Decides whether the wall clock is trusted.
     mutating func evaluate(_ clocks: any Clocks, _ log: Log) {
-        let now = clocks.together()
+        let now = clocks.readBoth()
         let found = trust.evaluate(
             wall: now.wall, monotonic: now.monotonic, isSynchronised: clocks.isSynchronised)
         if let found, trouble?.text != found.text {

@@ -75,7 +75,7 @@ struct NetworkInspection {
         let links = outward.filter(\.leadsOut).map(\.index)
         var (chosen, equal): ([NetworkPath], [NetworkPath]) = ([], [])
         for address in addresses {
-            let ways = try RouteCandidates.ways(to: address, port: port, over: links)
+            let ways = try RouteCandidates.candidates(to: address, port: port, over: links)
             if let first = ways.first, let path = try path(of: first, to: address) { chosen.append(path) }
             for way in ways.dropFirst() {
                 guard var path = try path(of: way, to: address) else { continue }
@@ -118,7 +118,7 @@ struct NetworkInspection {
         {
             // Without the hardware address it is unknown which network this is. A gateway that cannot be queried stays
             // unknown, and so closed.
-            try? Routes.askGateway(of: route)
+            try? Routes.probeGateway(of: route)
             isUnfinished = true
             return nil
         }

@@ -77,12 +77,12 @@ struct NetworkMonitor: Sendable, RecordsChanges {
         var changed: Set<String> = []
         for name in names {
             let reachability =
-                picture.reaches[name] ?? routes[name]?.reachability ?? .unseen(Admission.notLookedAt)
+                picture.reaches[name] ?? routes[name]?.reachability ?? .unseen(Admission.notExamined)
             // With a fixed time, so that the results can be compared.
             var state = snapshot.destination(name)
             (state.reachability, state.reachabilitySince) = (reachability, WallTime(milliseconds: 0))
             let now = Reached(
-                reachability: reachability, route: snapshot.admission.way(to: state, in: snapshot.inputs),
+                reachability: reachability, route: snapshot.admission.routeDecision(to: state, in: snapshot.inputs),
                 since: snapshot.inputs.now)
             let (isChange, isNew, before) = record(now, for: name)
             if isNew { report(name, now, after: before, log) }
@@ -136,7 +136,7 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     }
 
     /// Something is sent over an interface.
-    mutating func use(_ interface: String?) { if let interface { openInterfaces.insert(interface) } }
+    mutating func recordUse(_ interface: String?) { if let interface { openInterfaces.insert(interface) } }
 
     /// The interfaces that were used and that no route is bound to any more.
     var unapproved: Set<String> { openInterfaces.subtracting(interfaces.values) }

@@ -62,7 +62,7 @@ package struct NetworkSurvey: Sendable {
                 if servers.interfaces.isEmpty, !servers.hasLocal, !servers.forbidden.isEmpty {
                     survey.unreachableNameServers[name] = servers.forbidden
                 }
-                addresses[host] = try? await NameQuestion.ask(host, servers).addresses
+                addresses[host] = try? await NameQuestion.resolve(host, servers).addresses
             }
         }
         let known = addresses
@@ -102,7 +102,8 @@ package struct NetworkSurvey: Sendable {
             for number in survey.choices.indices {
                 survey.choices[number].choice.refused += others[survey.choices[number].destination] ?? []
             }
-            survey.misnamed = survey.names(ways, report.networkManager.heard).misnamed(in: settings.networkRules)
+            survey.misnamed = survey.names(ways, report.networkManager.visibleSSIDs).suspectedTypos(
+                in: settings.networkRules)
         } catch { survey.troubles.append("cannot read the state of the networks: \(error)") }
         return survey
     }
@@ -121,7 +122,7 @@ package struct NetworkSurvey: Sendable {
             return try inspection.nameServers { paths in
                 var remote = remote
                 remote.reachability = .over(paths)
-                if case .open = admission.way(to: remote, in: inputs) { return true }
+                if case .open = admission.routeDecision(to: remote, in: inputs) { return true }
                 return false
             }
         }
@@ -193,7 +194,7 @@ package struct NetworkSurvey: Sendable {
             }
             let remote = remote(destination.name, settings, at: inputs.now)
             if let choice = admission.choice(to: remote, in: inputs) { choices.append((destination.name, choice)) }
-            switch admission.way(to: remote, in: inputs) {
+            switch admission.routeDecision(to: remote, in: inputs) {
             case .closed(let found, _): if let hold = found.first { holds.append((destination.name, hold)) }
             case .open(let route):
                 guard case .over(let paths) = reachability else { continue }

@@ -28,7 +28,7 @@ struct PowerMonitor: Sendable, RecordsChanges {
     }
 
     /// Drops the known state and stops receiving events, because no rule depends on power any more.
-    mutating func rest() {
+    mutating func reset() {
         power = nil
         events = nil
     }

@@ -73,7 +73,7 @@ extension PolicySnapshot {
             return "it waits for its turn: folder \(folder) has reached its limit of transfers"
         }
         switch verdict(for: destination) {
-        case .go where destinations.asksForCapacity(destination):
+        case .go where destinations.isQueryingCapacity(destination):
             return "it starts when \(destination) has reported its free space"
         case .go: return "it starts next"
         case .busy:
@@ -114,7 +114,7 @@ extension PolicySnapshot {
         else { return nil }
         return Hold(
             .quota, since: upload.createdAt,
-            text: line.never(piece, to: name, isWhole: !upload.isBegun && piece.bytes >= size))
+            text: line.neverSentText(piece, to: name, isWhole: !upload.isBegun && piece.bytes >= size))
     }
 
     /// The listed uploads that wait and can never be sent under their quotas: for each folder and destination their
@@ -130,7 +130,7 @@ extension PolicySnapshot {
                         neverLeaving: piece, to: waiting.destination, from: folder(waiting.folder, of: upload.id))
                 else { continue }
                 if found.files == 0 {
-                    found.text = line.never(
+                    found.text = line.neverSentText(
                         piece, to: waiting.destination, isWhole: !upload.isBegun && piece.bytes >= upload.size)
                 }
                 found.files += 1
@@ -160,9 +160,9 @@ extension PolicySnapshot {
         neverLeaving piece: UncutPiece, to destination: String, from folder: Admission.FolderState
     ) -> QuotaState.Line? {
         // Called for each upload in a list: most have no such quota.
-        guard inputs.quotas.lines.contains(where: { $0.neverLeaves(piece.cost) }), !folder.exempt.contains(.quota)
+        guard inputs.quotas.lines.contains(where: { $0.neverAllows(piece.cost) }), !folder.exempt.contains(.quota)
         else { return nil }
-        return quotaClass(of: folder, to: destination).flatMap { inputs.quotas.neverLeaves(piece.cost, for: $0) }
+        return quotaClass(of: folder, to: destination).flatMap { inputs.quotas.lineTooSmall(piece.cost, for: $0) }
     }
 
     /// The class that quotas count uploads under; `nil` for bytes that stay on this machine.
@@ -184,22 +184,22 @@ extension DestinationTracker.Fault {
     func rule(of name: String, _ keys: [String]) -> String? {
         switch remedy {
         case .holdDestination(nil):
-            let most = DestinationHealth.longestSilence
+            let most = DestinationHealth.longestProbeWait
             let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
             return "the next attempt follows `\(retry.written)`\(longest)"
         case .noRoom(nil):
-            let patience = DestinationHealth.patience(retry)
+            let patience = DestinationHealth.backoffWhenFull(retry)
             return
                 "the next attempt waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
                 + "(`\(retry.written)`)"
         case .rateLimit(nil), .misconfigured: return "the next attempt follows `\(retry.written)`"
         case .holdDestination, .noRoom, .rateLimit: return "the destination set the time of the next attempt"
         case .authenticate:
-            let again = "every \(writtenTime(DestinationHealth.betweenCredentials))"
+            let again = "every \(writtenTime(DestinationHealth.credentialRetryWait))"
             if keys.isEmpty { return "it is tried again \(again)" }
             let named = keys.map { "`\($0)`" }.joined(separator: ", ")
             return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
-        case .again, .refused, .pending, .restage, .giveUp: return nil
+        case .retry, .refused, .pending, .restage, .failUpload: return nil
         }
     }
 }

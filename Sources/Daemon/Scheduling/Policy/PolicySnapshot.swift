@@ -31,7 +31,7 @@ struct PolicySnapshot: Sendable {
         inputs = Admission.PolicyInputs(
             now: now, monotonic: monotonic, zone: .local, clockTrouble: clock.trouble, running: transfers.count,
             everything: pauses.pause(.all, ""), network: network.metering, quotas: quotas, power: facts.power.power,
-            busy: busy.words(at: monotonic))
+            busy: busy.answers(at: monotonic))
         inputs.globalStop = overrides.globalStop(at: now)
     }
 
@@ -83,7 +83,7 @@ struct PolicySnapshot: Sendable {
             name: name, slots: policy?.concurrency ?? settings.policy.perDestination,
             running: transfers.count(to: name), pause: pauses.pause(.destination, name),
             health: destinations.health(of: name), rules: policy?.rules ?? PolicyRules(),
-            reachability: reached?.reachability ?? .unseen(Admission.notLookedAt),
+            reachability: reached?.reachability ?? .unseen(Admission.notExamined),
             reachabilitySince: reached?.since ?? configuration.since)
     }
 
@@ -209,7 +209,7 @@ struct PolicySnapshot: Sendable {
 
     /// The route for files of a folder, or for requests that belong to no folder.
     func route(to destination: String, from folder: Admission.FolderState?) -> Admission.RouteDecision {
-        admission.way(to: self.destination(destination), from: folder, in: inputs)
+        admission.routeDecision(to: self.destination(destination), from: folder, in: inputs)
     }
 
     /// Whether bytes of an upload would count as metered, or cannot be sent at all.
@@ -231,20 +231,22 @@ struct PolicySnapshot: Sendable {
             if own.isEmpty { return false }
             same.reachability = .over(own)
         }
-        guard case .open(let route) = admission.way(to: same, from: folder, in: inputs),
+        guard case .open(let route) = admission.routeDecision(to: same, from: folder, in: inputs),
             route.isSame(as: transfer.route)
         else { return false }
         if !route.countsAsMetered { return true }
-        guard case .open(let best) = admission.way(to: destination, from: folder, in: inputs) else { return true }
+        guard case .open(let best) = admission.routeDecision(to: destination, from: folder, in: inputs) else {
+            return true
+        }
         return best.countsAsMetered
     }
 
     /// Whether DNS queries for a destination are permitted over one of these routes.
-    @Sendable func allowsQuestions(_ name: String, _ metering: Metering, _ paths: [NetworkPath]) -> Bool {
+    @Sendable func allowsNameQueries(_ name: String, _ metering: Metering, _ paths: [NetworkPath]) -> Bool {
         var (state, inputs) = (destination(name), inputs)
         inputs.network = metering
         state.reachability = .over(paths)
-        if case .open = admission.way(to: state, in: inputs) { return true }
+        if case .open = admission.routeDecision(to: state, in: inputs) { return true }
         return false
     }
 

@@ -43,7 +43,7 @@ struct QuotaWaitlist: Sendable {
     ///     rest.
     ///   - isFolderExempt: Whether the files of a folder are exempt from quotas.
     ///   - isExempt: Whether an upload is exempt from quotas itself.
-    mutating func takeReady(
+    mutating func removeReady(
         _ quotas: QuotaState, most: Int, isFolderExempt: (String) -> Bool, isExempt: (String) -> Bool
     ) -> [String] {
         let ready = all.filter { id, one in

@@ -52,7 +52,7 @@ struct TransferPermit: RequestPermit {
 
     /// Calls `end` when the quotas of an upload are used up, or with the error where their usage cannot be recorded.
     func whenOver(_ end: @escaping @Sendable ((any Error)?) -> Void) {
-        for account in accounts.values { account.whenOver(end) }
+        for account in accounts.values { account.setEndHandler(end) }
     }
 
     // MARK: Requests
@@ -191,7 +191,7 @@ extension TransferPermit {
         in inputs: Admission.PolicyInputs, _ counter: TrafficCounter
     ) -> Result<TransferPermit, Held> {
         let folder = Admission.FolderState(name: remote.name, exempt: exemptions)
-        switch admission.way(to: remote, from: folder, in: inputs) {
+        switch admission.routeDecision(to: remote, from: folder, in: inputs) {
         case .open(let route): return .success(TransferPermit(.person(counter), interface: route.interface))
         case .closed(let holds, _):
             if let hold = holds.binding { return .failure(Held(hold: hold)) }

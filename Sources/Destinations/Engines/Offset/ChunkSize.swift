@@ -99,7 +99,7 @@ final class ChunkSize: Sendable {
 
 extension ChunkSize {
     /// A cut request that carried less does not show whether the path keeps partial bodies.
-    private static let tellingLoss: Int64 = 1 << 20
+    private static let significantLoss: Int64 = 1 << 20
 
     /// - Parameter size: The size of the whole request.
     static func noteCut(from start: Int64, to end: Int64, of size: Int64, _ checkpoint: inout OffsetCheckpoint) {
@@ -129,7 +129,7 @@ extension ChunkSize {
         Self.forgetLastCut(&checkpoint)
         if offset > start {
             checkpoint.cutLosses = nil
-        } else if lost >= Self.tellingLoss, checkpoint.increment(\.cutLosses) >= 2 {
+        } else if lost >= Self.significantLoss, checkpoint.increment(\.cutLosses) >= 2 {
             checkpoint.cutLosses = nil
             keptNothing(size)
         }

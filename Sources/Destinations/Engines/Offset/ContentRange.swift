@@ -39,7 +39,7 @@ struct ContentRange: Sendable {
         let size = order.file.size
         let response: Response
         do {
-            response = try await client.ask(
+            response = try await client.send(
                 Request(
                     "PUT", url, headers: [("Content-Range", "bytes */\(size)"), ("Content-Length", "0")],
                     body: .bytes([]), limits: limits.small), context
@@ -54,7 +54,7 @@ struct ContentRange: Sendable {
         case 404, 410: return .gone(isCertain: false)
         // Google's status for an upload that was cancelled.
         case 499: return .gone(isCertain: true)
-        case 400: return .doubtful(refused(response, "the lookup of its offset", .again(after: nil)))
+        case 400: return .doubtful(refused(response, "the lookup of its offset", .retry(after: nil)))
         default: throw refused(response, "the lookup of its offset", remedy(response))
         }
     }
@@ -68,7 +68,7 @@ struct ContentRange: Sendable {
                         .protocol, "no_offset", "an answer whose Range is not a range of bytes", http: 308,
                         retryable: true
                     ),
-                    remedy: .again(after: nil)))
+                    remedy: .retry(after: nil)))
         }
         let offset = offset(number, size, checkpoint)
         return offset > size ? .foreign("it holds \(offset) bytes, and the file has \(size)") : .at(offset)
@@ -98,8 +98,8 @@ struct ContentRange: Sendable {
                 ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(order.file.size)"),
             ], body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
             limits: limits.sending)
-        request.asksFirst = false
-        let carried = await client.carry(request, context, sent: sent)
+        request.allowsExpectContinue = false
+        let carried = await client.sendBody(request, context, sent: sent)
         switch carried.result {
         case .failure(let error): return Sending(.failed(error), carried)
         case .success(let answer):
@@ -120,20 +120,20 @@ struct ContentRange: Sendable {
             switch success {
             case .ofPiece: return .accepted(range.upperBound)
             case .ofFile where range.upperBound == size: return .accepted(size)
-            case .ofFile: return .status(refusal(.again(after: nil)), again: 1)
+            case .ofFile: return .status(refusal(.retry(after: nil)), again: 1)
             }
         case 308:
             if isLastByteAlone { checkpoint.wasLastByteAlone = true }
             guard response.headers["Range"] != nil, case .at(let offset) = position(response, size, &checkpoint) else {
                 return .status(
-                    client.refused("bytes", response, .again(after: nil), words: "it does not report its offset"),
+                    client.refused("bytes", response, .retry(after: nil), words: "it does not report its offset"),
                     again: 2)
             }
             return .accepted(offset)
-        case 400, 416: return .status(refusal(.giveUp), again: 1)
+        case 400, 416: return .status(refusal(.failUpload), again: 1)
         case 401, 403: return .status(refusal(.authenticate), again: 1)
-        case 404, 410, 499: return .status(refusal(.again(after: nil)), again: 0)
-        case 413: return .tooMuch(refusal(.giveUp))
+        case 404, 410, 499: return .status(refusal(.retry(after: nil)), again: 0)
+        case 413: return .tooMuch(refusal(.failUpload))
         case let status where StatusOfPath.all.contains(status): return .status(refusal(remedy(response)), again: 0)
         default: return .failed(refusal(remedy(response)))
         }
@@ -145,13 +145,13 @@ struct ContentRange: Sendable {
         switch response.status {
         case 401, 403: return .authenticate
         case 407: return .holdDestination(after: nil)
-        case 408, 409, 425: return .again(after: wait)
+        case 408, 409, 425: return .retry(after: wait)
         case 429: return .rateLimit(after: wait)
         case 507: return .noRoom(after: wait)
         case 500...: return .holdDestination(after: wait)
         case 300..<400, 405, 411, 415: return .misconfigured
         case let status where StatusOfPath.all.contains(status): return .holdDestination(after: wait)
-        default: return .giveUp
+        default: return .failUpload
         }
     }
 

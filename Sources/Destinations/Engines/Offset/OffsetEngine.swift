@@ -29,7 +29,7 @@ struct OffsetEngine: Sendable {
         while true {
             if !run.isConcluding { reporter.entered(.uploading) }
             while offset < order.file.size {
-                if Task.isCancelled || reporter.isToPause { throw try await run.stopped() }
+                if Task.isCancelled || reporter.shouldPause { throw try await run.stopped() }
                 offset = try await run.send(from: offset)
             }
             reporter.entered(.finishing)

@@ -32,7 +32,7 @@ struct OffsetLoss {
     }
 
     /// - Parameter isCertain: As in ``Position``.
-    func ofGone(_ isCertain: Bool) async throws -> End {
+    func handleGone(_ isCertain: Bool) async throws -> End {
         // A server that no longer knew the upload when its last bytes came has refused nothing.
         if let refusal, refusal.failure.http.map({ ![404, 410].contains($0) }) ?? true { throw refusal }
         if acknowledged == size, size > 0 { return .whole }
@@ -44,7 +44,7 @@ struct OffsetLoss {
                 .transient, "upload_missing", "the upload with \(acknowledged) bytes is not found; asking again",
                 .pending(after: .seconds(15)))
         }
-        if progress.bounds.mayBeWhole || progress.wasTakenWhole {
+        if progress.bounds.mayBeWhole || progress.isEndAccepted {
             // The remote may have finished the upload and removed its record, or lost it.
             if engine.gone == .assumeComplete, progress.bounds.isDelivered, !isRefused { return .assumed }
             return try await again("the upload is gone", "it is gone after its last byte may have been sent")
@@ -60,7 +60,7 @@ struct OffsetLoss {
     /// Handles an address that holds something else than this upload, or not this upload alone.
     ///
     /// - Parameter offset: The offset that the remote named, if known.
-    func ofForeign(_ reason: String, at offset: Int64? = nil) async throws -> End {
+    func handleForeign(_ reason: String, at offset: Int64? = nil) async throws -> End {
         let isBack = offset.map { $0 <= progress.bounds.reach } ?? false
         if !isBack, !progress.checkpoint.isOfAnotherWriter {
             // Recorded before any other step: neither a cancel nor a new start may remove data that another writer has
@@ -77,7 +77,7 @@ struct OffsetLoss {
             throw dialect.error(
                 .protocol, "upload_lost",
                 "the server accepts every byte and loses some each time (\(reason))"
-                    + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .giveUp)
+                    + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
         guard !isBack, mayBeWhole else { return .again(reason) }
         // Otherwise a single wrong answer would send the whole file twice.
@@ -99,7 +99,7 @@ struct OffsetLoss {
             throw dialect.error(
                 .protocol, "outcome_unknown",
                 "\(words) after its last byte may have been sent: it may be finished or lost"
-                    + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .giveUp)
+                    + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
         progress.checkpoint.wasReuploaded = true
         return .again(reason)

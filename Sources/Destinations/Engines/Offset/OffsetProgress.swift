@@ -30,12 +30,12 @@ final class OffsetProgress {
     }
 
     /// Whether a success has named the end of the file.
-    var wasTakenWhole: Bool { order.file.size > 0 && (checkpoint.acceptedOffset ?? 0) == order.file.size }
+    var isEndAccepted: Bool { order.file.size > 0 && (checkpoint.acceptedOffset ?? 0) == order.file.size }
 
     /// Records that the remote says that bytes are missing. Its answer to the last bytes stays, since the new answer
     /// may be an old one, until the remote accepts bytes again.
-    func lacks() {
-        bounds.lacks()
+    func recordMissing() {
+        bounds.recordMissing()
         checkpoint.isEndAnswered = false
     }
 
@@ -53,7 +53,7 @@ final class OffsetProgress {
     ///   - name: The remote's name for the forgotten upload, if that is no secret.
     func renew(leaving remains: OffsetCheckpoint?, name: String?) async throws {
         var fresh = OffsetCheckpoint(checkpoint.stored.keeping(OffsetCheckpoint.lasting))
-        if checkpoint.isOfAnotherWriter { FinalAnswer.leave(name, in: &fresh) }
+        if checkpoint.isOfAnotherWriter { FinalAnswer.recordLeft(name, in: &fresh) }
         // Another generation means that a person wants it sent again.
         if checkpoint.has(\.missingIn) {
             fresh.nameNotFound = name

@@ -73,20 +73,21 @@ final class OffsetUpload {
             try await reporter.record(checkpoint.stored)
             throw dialect.error(
                 .protocol, "same_upload",
-                "a new upload has the address of the one that the server refused: remove that at the server", .giveUp)
+                "a new upload has the address of the one that the server refused: remove that at the server",
+                .failUpload)
         }
         let objection = dialect.objection(to: checkpoint)
         checkpoint.offset = 0
         progress.bounds = SentBounds(OffsetCheckpoint(), size: size)
         if isKnown {
-            progress.bounds.isKnownThere()
+            progress.bounds.recordComplete()
             checkpoint.isEndAnswered = true
         } else if size > 0, objection == nil {
             _ = progress.bounds.enter(to: end(from: 0))
         }
         // Recorded before the first byte: without a recorded address the upload would be paid for and lost.
         try await progress.record()
-        if let name = dialect.name(of: checkpoint) { try await reporter.named(name.id, at: name.url) }
+        if let name = dialect.name(of: checkpoint) { try await reporter.recordName(name.id, at: name.url) }
         // Thrown only now: with the recorded address the upload continues when that is allowed, and no second one is
         // created.
         if let objection { throw objection }
@@ -100,21 +101,21 @@ final class OffsetUpload {
         case .at(let offset):
             checkpoint.goneAnswers = nil
             checkpoint.doubtfulAnswers = nil
-            if let reason = objection(to: offset) { return try await end(loss.ofForeign(reason, at: offset)) }
+            if let reason = objection(to: offset) { return try await end(loss.handleForeign(reason, at: offset)) }
             checkpoint.foreignAnswers = nil
             if let peak = checkpoint.conflictPeak, offset > peak {
                 Contradiction.end(.conflict, in: &progress.checkpoint)
             }
             engine.chunks.learn(from: offset, &progress.checkpoint)
-            if offset < size { progress.lacks() }
+            if offset < size { progress.recordMissing() }
             located = offset
             try await progress.accepted(offset)
             if offset == size, let refusal = loss.refusal { throw refusal }
             return offset
-        case .gone(let isCertain): return try await end(loss.ofGone(isCertain))
-        case .foreign(let reason): return try await end(loss.ofForeign(reason))
+        case .gone(let isCertain): return try await end(loss.handleGone(isCertain))
+        case .foreign(let reason): return try await end(loss.handleForeign(reason))
         case .doubtful(let error):
-            if checkpoint.increment(\.doubtfulAnswers) > 2 { return try await end(loss.ofGone(true)) }
+            if checkpoint.increment(\.doubtfulAnswers) > 2 { return try await end(loss.handleGone(true)) }
             try await reporter.record(checkpoint.stored)
             throw error
         }
@@ -240,7 +241,7 @@ final class OffsetUpload {
         case .rejected(var error):
             // Each time costs the whole file once more.
             if checkpoint.increment(\.rejections) >= Self.mostRejections, error.remedy.isForOnce {
-                error.remedy = .giveUp
+                error.remedy = .failUpload
                 error.failure.retryable = false
                 error.failure.message += ", for the third time"
             }
@@ -268,10 +269,10 @@ final class OffsetUpload {
         case .at(size): return completed(byOffset)
         case .at(let offset):
             if let reason = objection(to: offset) {
-                _ = try await end(loss.ofForeign(reason, at: offset))
+                _ = try await end(loss.handleForeign(reason, at: offset))
                 return nil
             }
-            progress.lacks()
+            progress.recordMissing()
             try await progress.accepted(offset)
             return nil
         // Some remotes remove an upload's record once it is complete. The remote has acknowledged the last byte.
@@ -281,7 +282,7 @@ final class OffsetUpload {
             let isAnswered = checkpoint.isEndAnswered || size == 0
             return completed(isAssumed ? "assumption" : isAnswered ? "acknowledgement" : byOffset)
         case .foreign(let reason):
-            _ = try await end(loss.ofForeign(reason))
+            _ = try await end(loss.handleForeign(reason))
             return nil
         }
     }
@@ -289,7 +290,7 @@ final class OffsetUpload {
     /// How the file was verified, where only the remote's byte count proves it. The text differs if no answer to the
     /// last byte was received.
     private var byOffset: String {
-        size == 0 || checkpoint.isEndAnswered || progress.wasTakenWhole ? "offset" : FinalAnswer.unanswered
+        size == 0 || checkpoint.isEndAnswered || progress.isEndAccepted ? "offset" : FinalAnswer.unanswered
     }
 
     private func completed(_ how: String) -> String {

@@ -69,10 +69,10 @@ struct SentBounds: Sendable {
 
     /// Records that the remote has these bytes from elsewhere, as it said when the upload was created. No offset is too
     /// large then.
-    mutating func isKnownThere() { reach = size }
+    mutating func recordComplete() { reach = size }
 
     /// Records that the remote says that it lacks bytes.
-    mutating func lacks() {
+    mutating func recordMissing() {
         mayBeWhole = false
         isDelivered = false
     }

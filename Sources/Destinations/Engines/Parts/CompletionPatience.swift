@@ -26,7 +26,7 @@ struct CompletionPatience: Sendable {
         var error = refusal
         error.failure.retryable = !isAtEnd
         if isAtEnd {
-            error.remedy = .giveUp
+            error.remedy = .failUpload
         } else if waits {
             error.remedy = .pending(after: Self.wait)
         } else {

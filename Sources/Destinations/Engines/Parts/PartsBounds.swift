@@ -74,7 +74,7 @@ struct PartsBounds: Sendable {
     }
 
     /// Records that the remote says that parts are missing.
-    mutating func lacks() {
+    mutating func recordMissing() {
         mayBeWhole = false
         isDelivered = false
     }

@@ -39,7 +39,7 @@ extension PartsEngine {
             let checkpoints = Dictionary(pieces.map { ($0.order.id, $0.checkpoint.stored) }) { first, _ in first }
             let isHeld = pieces.isEmpty ? [] : try await reporter.record(checkpoints)
             reporter.entered(.uploading)
-            for piece in pieces where isHeld.contains(piece.order.id) && !reporter.isToPause(piece.order.id) {
+            for piece in pieces where isHeld.contains(piece.order.id) && !reporter.shouldPause(piece.order.id) {
                 try Task.checkCancellation()
                 let id = piece.order.id
                 let dialect = dialect.charging(upload: id)

@@ -30,7 +30,7 @@ extension PartsUpload {
             while true {
                 // A server that keeps renaming never gets two requests at once.
                 let most = dialect.mayRename && accepted.isEmpty || renamings > 2 ? 1 : engine.parallel
-                while failure == nil, running < most, !reporter.isToPause, let index = waiting.first {
+                while failure == nil, running < most, !reporter.shouldPause, let index = waiting.first {
                     if let shortage = await dialect.reserve(for: plan[index].length) {
                         // A part in flight may use less than its reservation.
                         if running == 0 { failure = short(shortage) }
@@ -202,7 +202,7 @@ extension PartsUpload {
             }
             let refusal = try await noteEnd(error, part, sending)
             if let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
-                let object = await there(behind: error, plan)
+                let object = await findObject(after: error, plan)
             {
                 throw Exit.finished(object)
             }
@@ -275,7 +275,7 @@ extension PartsUpload {
             if isDenied { return refusal }
             return FinalAnswer.isFinal(error, isKnownPlace: !accepted.isEmpty || wasPerhapsWhole) ? refusal : nil
         }
-        guard error.remedy == .giveUp else { return nil }
+        guard error.remedy == .failUpload else { return nil }
         if engine.finalError == .fail { return refusal }
         // Accepted where the server says that it has every part.
         error.remedy = .refused(after: nil)
@@ -336,7 +336,7 @@ extension PartsUpload {
             try await note([], lost: [plan.count - 1])
             return nil
         case .failed(let error):
-            if let object = await there(behind: error, plan) { return object }
+            if let object = await findObject(after: error, plan) { return object }
             throw try await noteRefusedEnd(error, isRepeated: isRepeated) ?? error
         }
     }
@@ -365,7 +365,7 @@ extension PartsUpload {
             try await record()
             return FinalAnswer.refusal(in: checkpoint, dialect.failure)
         }
-        if !isRepeated, FinalAnswer.isUnheard(error), checkpoint.isCompleting {
+        if !isRepeated, FinalAnswer.provesIncomplete(error), checkpoint.isCompleting {
             checkpoint.isCompleting = false
             try await record()
         }
@@ -374,7 +374,7 @@ extension PartsUpload {
 
     /// Looks for the whole file after its end was answered with an error. Where the remote can compare the content,
     /// that decides, regardless of the answer. A busy remote is left to the next attempt.
-    private func there(behind error: any Error, _ plan: PartPlan) async -> RemoteObject? {
+    private func findObject(after error: any Error, _ plan: PartPlan) async -> RemoteObject? {
         guard !dialect.onlyCounts, let error = error as? UploadError, let status = error.failure.http,
             FinalAnswer.isRefusal(status)
         else { return nil }
@@ -395,6 +395,6 @@ extension UploadError {
             dialect.failure(
                 .protocol, "ended_early",
                 "the server called the file complete before it had all of it, and accepts no more: \(failure.message)",
-                retryable: false), remedy: .giveUp)
+                retryable: false), remedy: .failUpload)
     }
 }

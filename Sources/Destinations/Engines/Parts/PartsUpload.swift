@@ -143,7 +143,7 @@ final class PartsUpload {
         bounds = PartsBounds(PartsCheckpoint(), count: plan.count, tracksReach: dialect.tracksReach)
         try await record()
         if dialect.opensByRequest, let name = dialect.name(of: checkpoint) {
-            try await reporter.named(name.id, at: name.url)
+            try await reporter.recordName(name.id, at: name.url)
         }
         accepted = [:]
         acked = 0
@@ -164,27 +164,29 @@ final class PartsUpload {
     }
 
     private func reconcile(_ plan: PartPlan) async throws {
-        try await askWhatIsThere(plan)
+        try await queryHeldParts(plan)
         // A remote that has completed the file has no parts of it any more, or all of them.
         if dialect.inquiry != .none, !accepted.isEmpty, accepted[plan.count - 1] == nil { wasPerhapsWhole = false }
     }
 
-    private func askWhatIsThere(_ plan: PartPlan) async throws {
+    private func queryHeldParts(_ plan: PartPlan) async throws {
         switch dialect.inquiry {
         case .none: return
         // There is nothing to ask for before the first part.
         case .list:
             guard order.partsCheckpoint.isBegun || renewals > 0 else { return }
-            try await believe(Array(0..<plan.count), plan)
+            try await acceptHeldParts(Array(0..<plan.count), plan)
         case .each:
             let known = accepted.keys.sorted()
             let ends = Set([known.first, known.last].compactMap { $0 }).sorted()
-            if !ends.isEmpty, try await believe(ends, plan) < ends.count { try await believe(known, plan) }
+            if !ends.isEmpty, try await acceptHeldParts(ends, plan) < ends.count {
+                try await acceptHeldParts(known, plan)
+            }
             // Queries beyond the known parts while the remote has more.
             var next = 0
             while true {
                 let batch = Array(missing(of: plan).filter { $0 >= next }.prefix(engine.parallel))
-                guard let last = batch.last, try await believe(batch, plan) == batch.count else { return }
+                guard let last = batch.last, try await acceptHeldParts(batch, plan) == batch.count else { return }
                 next = last + 1
             }
         }
@@ -194,7 +196,7 @@ final class PartsUpload {
     ///
     /// - Returns: How many of them it has.
     @discardableResult
-    private func believe(_ indices: [Int], _ plan: PartPlan) async throws -> Int {
+    private func acceptHeldParts(_ indices: [Int], _ plan: PartPlan) async throws -> Int {
         guard !indices.isEmpty else { return 0 }
         let held: [AcknowledgedPart]
         switch try await dialect.held(among: indices, piece(plan)) {
@@ -237,7 +239,7 @@ final class PartsUpload {
             try await record()
         }
         if !lost.isEmpty || !new.isEmpty { try await note(new, lost: lost) }
-        if indices.contains(where: { accepted[$0] == nil }) { bounds.lacks() }
+        if indices.contains(where: { accepted[$0] == nil }) { bounds.recordMissing() }
         return indices.count { accepted[$0] != nil }
     }
 
@@ -250,7 +252,7 @@ final class PartsUpload {
             bounds.accepted(part.index)
         }
         flight.acknowledge(acked, ended: parts.map(\.index))
-        try await reporter.took(parts, lost: lost, acked: acked)
+        try await reporter.recordParts(parts, lost: lost, acked: acked)
     }
 
     /// Checks that the staged copy is still the file from the beginning of the attempt.
@@ -295,7 +297,7 @@ final class PartsUpload {
             return dialect.error(
                 .protocol, "outcome_unknown",
                 "the upload is gone after its last byte may have been sent: it may be finished or lost"
-                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
+                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
         checkpoint.wasReuploaded = true
         return try await renewed("it is gone after its last byte may have been sent", isGone: true)
@@ -340,7 +342,7 @@ final class PartsUpload {
         let isOthers = old.isOfAnotherWriter
         let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) && !isOthers ? old : nil
         if wasBegun, !isGone, remains == nil { checkpoint.increment(\.remains) }
-        if isOthers { FinalAnswer.leave(dialect.name(of: old)?.id, in: &checkpoint) }
+        if isOthers { FinalAnswer.recordLeft(dialect.name(of: old)?.id, in: &checkpoint) }
         accepted = [:]
         acked = 0
         try await reporter.renewed(checkpoint.stored, leaving: remains?.stored)
@@ -348,7 +350,7 @@ final class PartsUpload {
             return dialect.error(
                 .protocol, "upload_lost",
                 "it was begun \(restarts) times and not finished, now because \(reason)"
-                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
+                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
         renewals += 1
         if renewals > 1 {

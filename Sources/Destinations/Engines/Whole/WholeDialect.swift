@@ -49,7 +49,7 @@ protocol WholePlace: Sendable {
     /// - Parameter isWanted: Called for each id before the first byte of that file.
     /// - Returns: The ids of the files that have their name. A file with an error is left out, and a stop leaves out
     ///   the files that have no name yet.
-    func bring(
+    func sendBundle(
         _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
         _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String>
@@ -84,7 +84,7 @@ enum RemoteNameState: Sendable {
 }
 
 /// The rule for a name that another file holds.
-enum TakenRule: String, Sendable, CaseIterable {
+enum NameConflictRule: String, Sendable, CaseIterable {
     case suffix, replace, fail
 }
 

@@ -12,7 +12,7 @@ extension WholeEngine {
                 guard let first = orders.first,
                     let place = try await dialect.openFolder(first.name, isMaking: true)
                 else { continue }
-                for id in try await bring(orders, to: place, reporter) {
+                for id in try await sendBundle(orders, to: place, reporter) {
                     guard let order = orders.first(where: { $0.id == id }) else { continue }
                     verified[id] = RemoteObject(
                         id: nil, url: place.address(of: order.name.name), verifiedBy: "digest", warnings: place.warnings
@@ -29,7 +29,7 @@ extension WholeEngine {
         return verified
     }
 
-    private func bring(
+    private func sendBundle(
         _ orders: [UploadOrder], to place: any WholePlace, _ reporter: any BundleReporter
     ) async throws -> Set<String> {
         var pieces: [WholePiece] = []
@@ -41,8 +41,8 @@ extension WholeEngine {
         // Recorded before anything exists under the temporary names: without a record they would never be removed.
         let held = try await reporter.record(Dictionary(checkpoints, uniquingKeysWith: { first, _ in first }))
         reporter.entered(.uploading)
-        return try await place.bring(
-            pieces.filter { held.contains($0.order.id) }, isWanted: { !reporter.isToPause($0) },
+        return try await place.sendBundle(
+            pieces.filter { held.contains($0.order.id) }, isWanted: { !reporter.shouldPause($0) },
             { id, bytes in
                 reporter.spent(id, bytes)
                 // Each file is read back once.

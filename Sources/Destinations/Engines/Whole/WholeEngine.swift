@@ -9,7 +9,7 @@ internal import Linux
 /// remedy.
 struct WholeEngine: Sendable {
     let dialect: any WholeDialect
-    let taken: TakenRule
+    let taken: NameConflictRule
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
         try order.file.checkStatus(dialect.failure)
@@ -18,7 +18,7 @@ struct WholeEngine: Sendable {
             throw UploadError(
                 dialect.failure(
                     .transient, "folder_gone", "the folder disappeared while it was created", retryable: true),
-                remedy: .again(after: nil))
+                remedy: .retry(after: nil))
         }
         return try await WholeUpload(self, order, reporter, place).finish()
     }
@@ -45,7 +45,7 @@ struct WholeEngine: Sendable {
             case .same:
                 // The file that was found may only be in a cache: a source may be deleted because of this answer.
                 try await place.settle(name)
-                return .held(RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held"))
+                return .found(RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held"))
             case .other: if taken != .suffix { return .absent }
             }
         }
@@ -86,7 +86,7 @@ final class WholeUpload {
         guard var name = try await freeName() else { return try await alreadyHeld() }
         try await begin()
         reporter.entered(.uploading)
-        do { try await bring() } catch let error as UploadError where error.remedy == .restage {
+        do { try await sendMissing() } catch let error as UploadError where error.remedy == .restage {
             await removeDamaged()
             throw error
         }
@@ -118,17 +118,18 @@ final class WholeUpload {
                 heldName = name
                 return nil
             case (.other, .suffix): continue
-            case (.other(isFile: false), .replace): throw taken(name, "is not a file, and cannot be replaced")
-            case (.other, .fail): throw taken(name, "exists already with other content, and `taken: fail` is set")
+            case (.other(isFile: false), .replace): throw nameConflict(name, "is not a file, and cannot be replaced")
+            case (.other, .fail):
+                throw nameConflict(name, "exists already with other content, and `taken: fail` is set")
             }
         }
-        throw taken(order.name.name, "and 10,000 numbers after it are taken")
+        throw nameConflict(order.name.name, "and 10,000 numbers after it are taken")
     }
 
-    private func taken(_ name: FilePath, _ why: String) -> UploadError {
+    private func nameConflict(_ name: FilePath, _ why: String) -> UploadError {
         UploadError(
             dialect.failure(.permanent, "name_taken", "\(place.address(of: name)) \(why)", retryable: false),
-            remedy: .giveUp)
+            remedy: .failUpload)
     }
 
     /// Nothing has to be sent: another writer uploaded the file, or this upload did before a crash.
@@ -159,7 +160,7 @@ final class WholeUpload {
     }
 
     /// Sends the missing bytes, until the remote itself shows that it has the content.
-    private func bring() async throws {
+    private func sendMissing() async throws {
         var offset = try await resumption()
         var isSecond = false
         while true {
@@ -218,7 +219,7 @@ final class WholeUpload {
         let reporter = reporter
         repeat {
             try Task.checkCancellation()
-            if reporter.isToPause { throw CancellationError() }
+            if reporter.shouldPause { throw CancellationError() }
             let next = try await place.send(
                 from: offset, of: order, to: part, { reporter.spent($0) }, { reporter.sending($0) })
             // A file that is sent in one piece needs no record: it is sent again if necessary.

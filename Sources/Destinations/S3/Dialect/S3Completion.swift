@@ -37,11 +37,11 @@ struct S3Completion: Sendable {
             }
             switch verdict.code {
             case "InvalidPart", "FilePartNotExist", "FilePartStale", "FilePartInterity":
-                return try await lacking(parts, body, piece, error)
+                return try await missingParts(parts, body, piece, error)
             case "NoSuchUpload", "NoSuchKey": return try await unseenEnd(piece) ?? .gone(error)
             case "EntityTooSmall", "ConditionalRequestConflict": return .startOver(error)
             case nil where response.status == 404: return try await unseenEnd(piece) ?? .gone(error)
-            case _ where verdict.isOfTaken: return try await unseenTaken(piece, error)
+            case _ where verdict.isNameConflict: return try await unseenTaken(piece, error)
             default: return .failed(error)
             }
         } catch { return .failed(error) }
@@ -50,7 +50,7 @@ struct S3Completion: Sendable {
     /// Finds the parts that prevent the service from assembling the object: those that its list lacks or has in another
     /// form. Where the list agrees with ours or there is none, the result is a guess: the part that the answer names,
     /// or all of them.
-    private func lacking(
+    private func missingParts(
         _ parts: [AcknowledgedPart], _ body: XMLValue?, _ piece: PartsPiece, _ error: UploadError
     ) async throws -> PartsCompletion {
         let all = parts.map(\.index)
@@ -192,7 +192,7 @@ struct S3Completion: Sendable {
             return .done(object(piece, before))
         }
         // An upload that has become an object no longer exists, and one whose end was refused still does.
-        if wasAskedFor(piece), try await !api.hasUpload(upload, key) {
+        if wasCompletionSent(piece), try await !api.hasUpload(upload, key) {
             return .done(object(piece, S3VerifiedObject.unseen))
         }
         api.note(key, with: [])
@@ -204,7 +204,7 @@ struct S3Completion: Sendable {
     /// - Returns: `nil` if the object can be queried, or if a rule of the bucket may have removed the upload,
     ///   which takes a day at least.
     private func unseenEnd(_ piece: PartsPiece) async throws -> PartsCompletion? {
-        guard settings.assignedObject == nil, wasAskedFor(piece),
+        guard settings.assignedObject == nil, wasCompletionSent(piece),
             case .hidden = try await api.lookUp(piece.checkpoint.s3.objectKey)
         else { return nil }
         let age = api.client.clocks.wall().milliseconds - (piece.checkpoint.s3.askedAt ?? 0)
@@ -218,7 +218,7 @@ struct S3Completion: Sendable {
     /// Bucket rules that remove unfinished uploads count in days. (ms)
     private static let shortestRule: Int64 = 23 * 3_600_000
 
-    private func wasAskedFor(_ piece: PartsPiece) -> Bool {
+    private func wasCompletionSent(_ piece: PartsPiece) -> Bool {
         let before = piece.order.partsCheckpoint
         return before.isCompleting && before.s3.upload == piece.checkpoint.s3.upload
     }

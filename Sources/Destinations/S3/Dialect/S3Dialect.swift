@@ -73,7 +73,7 @@ struct S3Dialect: PartsDialect {
         let orphans = checkpoint.orphans ?? 0
         var isListed = true
         if orphans > 0 {
-            switch try await unanswered(key, since: checkpoint.s3.askedAt ?? 0) {
+            switch try await findUnansweredCreation(key, since: checkpoint.s3.askedAt ?? 0) {
             case .one(let left):
                 checkpoint.s3.upload = left
                 checkpoint.creationsFound = (checkpoint.creationsFound ?? 0) + orphans
@@ -116,7 +116,7 @@ struct S3Dialect: PartsDialect {
     }
 
     /// The result of looking for a creation that got no answer.
-    private enum Unanswered {
+    private enum CreationSearch {
         /// The name of the upload that was created.
         case one(String)
         /// There is none, or there are several. Other writers may have created some of them.
@@ -129,7 +129,7 @@ struct S3Dialect: PartsDialect {
     /// no answer.
     ///
     /// - Parameter asked: ms since 1970. The service's clock may differ a little, and its times may be whole seconds.
-    private func unanswered(_ key: FilePath, since asked: Int64) async throws -> Unanswered {
+    private func findUnansweredCreation(_ key: FilePath, since asked: Int64) async throws -> CreationSearch {
         do {
             let uploads = try await api.uploads(beginningWith: key).filter { $0.key == key }
             let since = uploads.filter { $0.begunAt.map { $0.milliseconds >= asked - 60_000 } ?? false }

@@ -35,7 +35,7 @@ struct S3ObjectComparison: Sendable {
             return .absent
         }
         if digits == mine {
-            api.tagWasMD5(ofWhole: isSingle)
+            api.noteTagIsMD5(ofWhole: isSingle)
             return .same
         }
         if api.tags(ofWhole: isSingle) == .md5 {

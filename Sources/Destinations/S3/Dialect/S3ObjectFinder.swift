@@ -61,6 +61,6 @@ struct S3ObjectFinder: Sendable {
             api.failure(
                 .protocol, Failure.removalUnknown,
                 "it was given up at its end, and whether the object is there could not be found out: \(words); look at \(api.address(of: key))",
-                retryable: false), remedy: .giveUp)
+                retryable: false), remedy: .failUpload)
     }
 }

@@ -13,7 +13,7 @@ struct S3PartList: Sendable {
         case .refused(let error):
             if api.settings.assignedObject != nil { throw error }
             // The service's acknowledgements are trusted: an invalid key is reported with the next part.
-            api.partsWereRefused()
+            api.notePartsRefused()
             return .unknown
         case .gone(let error): return .gone(error)
         case .list(let parts):

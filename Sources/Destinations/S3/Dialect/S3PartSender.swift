@@ -43,7 +43,7 @@ struct S3PartSender: Sendable {
                 request.query = [("partNumber", "\(part.index + 1)"), ("uploadId", piece.checkpoint.s3.upload ?? "")]
                 request.further = S3Presigner.behind(part, of: piece.plan)
             }
-            let carried = await api.carry(request, sent)
+            let carried = await api.sendBody(request, sent)
             guard case .success(let answer) = carried.result else {
                 var unanswered = PartSending(unanswered: carried, part)
                 if let damage = digest?.damage(api.failure) { unanswered.answer = .failed(damage) }
@@ -134,18 +134,18 @@ struct S3PartSender: Sendable {
         case 404 where !isSingle: return PartSending(.gone(error), bytesSent: part.length)
         case 409, 412:
             guard isSingle else { return ends(.failed(error)) }
-            let lookup = try await api.lookUp(piece.checkpoint.s3.objectKey, isMade: verdict.isOfTaken)
-            if case .hidden = lookup, settings.assignedObject == nil, verdict.isOfTaken {
+            let lookup = try await api.lookUp(piece.checkpoint.s3.objectKey, isMade: verdict.isNameConflict)
+            if case .hidden = lookup, settings.assignedObject == nil, verdict.isNameConflict {
                 return ends(try unseenTaken(piece, error))
             }
             // A request of ours whose answer was lost may have made it.
             if let object = try await S3ObjectFinder(api: api, isSingle: isSingle).found(piece, lookup) {
                 return ends(.accepted(AcknowledgedPart(index: 0, size: part.length), finished: object))
             }
-            if case .hidden = lookup, settings.assignedObject != nil, verdict.isOfTaken {
+            if case .hidden = lookup, settings.assignedObject != nil, verdict.isNameConflict {
                 return ends(.failed(api.outcomeUnknown(piece.checkpoint.s3.objectKey)))
             }
-            return ends(verdict.isOfTaken ? .startOver(error) : .failed(error))
+            return ends(verdict.isNameConflict ? .startOver(error) : .failed(error))
         default: return ends(verdict.isDamage ? .damaged(error) : .failed(error))
         }
     }

@@ -152,7 +152,7 @@ extension S3Access {
                 S3Metadata(metadata, client: client, reader: tools.secrets), client: client, settings: settings)
         case .served(let way):
             S3KeySigner(
-                STSKeys.asked(way, client, tools, reply: settings.limits.reply), client: client, settings: settings)
+                STSKeys.make(way, client, tools, reply: settings.limits.reply), client: client, settings: settings)
         }
     }
 
@@ -162,7 +162,7 @@ extension S3Access {
     func keys(_ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?) -> (any S3KeySource)? {
         switch self {
         case .kept(let source): Self.keys(source, tools)
-        case .served(let way): STSKeys.asked(way, client, tools, reply: reply)
+        case .served(let way): STSKeys.make(way, client, tools, reply: reply)
         case .metadata, .signer: nil
         }
     }

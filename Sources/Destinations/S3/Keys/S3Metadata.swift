@@ -110,18 +110,18 @@ actor S3Metadata: S3KeySource {
     /// again, once.
     private func instance(_ url: String, _ base: String, _ context: RequestContext) async throws -> Response {
         for isLast in [false, true] {
-            let session = try await begun(base, context)
-            let answer = try await ask("GET", url, [("X-aws-ec2-metadata-token", session.token)], base, context)
+            let session = try await currentSession(base, context)
+            let answer = try await send("GET", url, [("X-aws-ec2-metadata-token", session.token)], base, context)
             guard answer.status == 401, !isLast else { return answer }
             self.session = nil
         }
         throw problem(base, "it rejects the token", .authenticate)
     }
 
-    private func begun(_ base: String, _ context: RequestContext) async throws -> Session {
+    private func currentSession(_ base: String, _ context: RequestContext) async throws -> Session {
         let now = client.clocks.wall()
         if let session, now < session.end { return session }
-        let answer = try await ask(
+        let answer = try await send(
             "PUT", "\(base)/latest/api/token", [("X-aws-ec2-metadata-token-ttl-seconds", "\(Self.sessionLength)")],
             base,
             context)
@@ -161,7 +161,7 @@ actor S3Metadata: S3KeySource {
         }
         let token = try await containerToken()
         if let token { client.remember([token]) }
-        let answer = try await ask("GET", url, token.map { [("Authorization", $0)] } ?? [], url, context)
+        let answer = try await send("GET", url, token.map { [("Authorization", $0)] } ?? [], url, context)
         return try key(answer, url)
     }
 
@@ -184,7 +184,7 @@ actor S3Metadata: S3KeySource {
 
     // MARK: Both
 
-    private func ask(
+    private func send(
         _ method: String, _ url: String, _ headers: [(String, String)], _ base: String,
         _ context: RequestContext
     ) async throws -> Response {
@@ -194,7 +194,7 @@ actor S3Metadata: S3KeySource {
             answerLimit: 64 << 10)
         // The answer is only for this machine.
         request.mayUseProxy = false
-        do { return try await client.ask(request, context).response } catch let error as AuthorizedClient.Unanswered {
+        do { return try await client.send(request, context).response } catch let error as AuthorizedClient.Unanswered {
             throw client.silence("no instance metadata at \(client.host(base))", error)
         }
     }

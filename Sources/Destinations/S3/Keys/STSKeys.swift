@@ -21,7 +21,7 @@ actor STSKeys: S3KeySource {
         self.client = client
     }
 
-    static func asked(
+    static func make(
         _ way: OwnService.Source, _ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?
     ) -> STSKeys {
         let service = OwnService(

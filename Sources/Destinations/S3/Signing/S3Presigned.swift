@@ -4,7 +4,7 @@ internal import Transport
 // The questions to an external signer and its answers: docs/destinations/s3.md describes them for authors of signers.
 
 /// One request, as it is described to the signer.
-struct S3Wanted: Sendable {
+struct S3SigningRequest: Sendable {
     enum Operation: String, Sendable {
         case head, put, create, part, parts, complete, abort, uploads, list
     }
@@ -60,7 +60,7 @@ struct S3Wanted: Sendable {
 }
 
 /// An address that the signer signed.
-struct S3Given: Sendable {
+struct S3SignedAddress: Sendable {
     var url: String
     var headers: [(String, String)]
     /// How long it is valid; `nil` where the signer does not say.
@@ -79,7 +79,7 @@ struct S3Given: Sendable {
         "host", "content-length", "transfer-encoding", "connection", "expect", "authorization",
     ]
 
-    init(_ json: JSONValue, for wanted: S3Wanted, at hosts: S3SignedHosts, now: WallTime) throws(Problem) {
+    init(_ json: JSONValue, for wanted: S3SigningRequest, at hosts: S3SignedHosts, now: WallTime) throws(Problem) {
         if let words = json["error"]?.text { throw .refused(words, isFinal: json["final"]?.flag == true) }
         guard let url = json["url"]?.string else { throw .wrong("gives no address for `\(wanted.operation.rawValue)`") }
         let address = WebAddress(url)

@@ -8,7 +8,7 @@ actor S3Presigner: S3Signing {
     /// The kind of key is unknown here.
     nonisolated var isTemporary: Bool { false }
     private struct Kept {
-        var given: S3Given
+        var given: S3SignedAddress
         var end: MonotonicTime
     }
 
@@ -50,7 +50,7 @@ actor S3Presigner: S3Signing {
     }
 
     func signed(_ request: S3Request, _ context: RequestContext) async throws -> S3Signed {
-        let wanted = S3Wanted(request)
+        let wanted = S3SigningRequest(request)
         var early = signedEarlier(wanted)
         if early == nil, let question = wanted.mark.flatMap({ coming[$0] }) {
             await withCheckedContinuation { waiting[question, default: []].append($0) }
@@ -58,7 +58,7 @@ actor S3Presigner: S3Signing {
             early = signedEarlier(wanted)
         }
         let wasEarly = early != nil
-        let given = if let early { early } else { try await ask(wanted, context) }
+        let given = if let early { early } else { try await requestAddress(wanted, context) }
         conceal(given)
         return S3Signed(url: given.url, headers: given.headers(over: request.headers)) { answer, corrected in
             guard [400, 401, 403].contains(answer.status), !corrected.contains(.key) else { return nil }
@@ -66,7 +66,7 @@ actor S3Presigner: S3Signing {
             // All services answer "Request has expired" for an address that has ended. A request that is refused for
             // another reason would be refused again, with all its bytes.
             let hasEnded =
-                verdict.words.lowercased().contains("expired")
+                verdict.message.lowercased().contains("expired")
                 || verdict.isOfKey && verdict.code != nil && verdict.code != "AccessDenied"
             // Repeating a question whose answer had no body costs nothing.
             guard wasEarly || hasEnded || request.method == "HEAD" && verdict.isMute else { return nil }
@@ -83,7 +83,7 @@ actor S3Presigner: S3Signing {
     /// Addresses that were signed together with it may be of no use either.
     private func forget() { kept = [:] }
 
-    private func signedEarlier(_ wanted: S3Wanted) -> S3Given? {
+    private func signedEarlier(_ wanted: S3SigningRequest) -> S3SignedAddress? {
         guard let mark = wanted.mark, let there = kept.removeValue(forKey: mark), counts(there) else { return nil }
         return there.given
     }
@@ -92,7 +92,7 @@ actor S3Presigner: S3Signing {
         client.clocks.monotonic().advanced(by: Self.margin) < there.end
     }
 
-    private func conceal(_ given: S3Given) {
+    private func conceal(_ given: S3SignedAddress) {
         client.conceal(address: given.url)
         for (name, value) in given.headers where isSecretName(name) { client.rememberForNow(value) }
     }
@@ -100,10 +100,10 @@ actor S3Presigner: S3Signing {
     // MARK: Asking
 
     /// Requests one address, and for a part also those of the following parts that are neither known nor requested.
-    private func ask(_ first: S3Wanted, _ context: RequestContext) async throws -> S3Given {
-        guard first.mark != nil else { return try await ask([first], context) }
+    private func requestAddress(_ first: S3SigningRequest, _ context: RequestContext) async throws -> S3SignedAddress {
+        guard first.mark != nil else { return try await requestAddresses([first], context) }
         kept = kept.filter { counts($0.value) }
-        let further = first.request.further.map { S3Wanted(first.request, part: $0) }.filter { wanted in
+        let further = first.request.further.map { S3SigningRequest(first.request, part: $0) }.filter { wanted in
             wanted.mark.map { kept[$0] == nil && coming[$0] == nil } ?? false
         }
         questions += 1
@@ -113,10 +113,11 @@ actor S3Presigner: S3Signing {
             coming = coming.filter { $0.value != number }
             waiting.removeValue(forKey: number)?.forEach { $0.resume() }
         }
-        return try await ask([first] + further, context)
+        return try await requestAddresses([first] + further, context)
     }
 
-    private func ask(_ all: [S3Wanted], _ context: RequestContext) async throws -> S3Given {
+    private func requestAddresses(_ all: [S3SigningRequest], _ context: RequestContext) async throws -> S3SignedAddress
+    {
         let question = JSONValue.object([
             "version": .whole(1), "destination": .text(client.name), "bucket": .text(settings.bucket),
             "endpoint": .text(hosts.endpoint.description), "region": .text(settings.region),
@@ -132,13 +133,14 @@ actor S3Presigner: S3Signing {
         let now = client.clocks.wall()
         for (wanted, json) in zip(all, signed).dropFirst() {
             // An unusable address of a later part is requested again when it is needed.
-            guard let mark = wanted.mark, let given = try? S3Given(json, for: wanted, at: hosts, now: now) else {
+            guard let mark = wanted.mark, let given = try? S3SignedAddress(json, for: wanted, at: hosts, now: now)
+            else {
                 continue
             }
             if kept.count >= Self.mostKept { kept = [:] }
             kept[mark] = Kept(given: given, end: client.clocks.monotonic().advanced(by: given.life ?? Self.life))
         }
-        do { return try S3Given(given, for: first, at: hosts, now: now) } catch .wrong(let words) {
+        do { return try S3SignedAddress(given, for: first, at: hosts, now: now) } catch .wrong(let words) {
             throw signer.problem(words, .misconfigured)
         } catch .refused(let words, let isFinal) {
             throw refused(first, words, isFinal)
@@ -147,7 +149,7 @@ actor S3Presigner: S3Signing {
 
     // MARK: Words
 
-    private func refused(_ wanted: S3Wanted, _ words: String, _ isFinal: Bool) -> UploadError {
+    private func refused(_ wanted: S3SigningRequest, _ words: String, _ isFinal: Bool) -> UploadError {
         let need =
             switch wanted.operation {
             case .list: "; `sluice remote` needs it"
@@ -159,7 +161,7 @@ actor S3Presigner: S3Signing {
                 isFinal ? .permanent : .auth, Self.refusal,
                 "\(signer.name) refuses `\(wanted.operation.rawValue)`: \(signer.shown(words))\(need)",
                 retryable: !isFinal),
-            remedy: isFinal ? .giveUp : .authenticate)
+            remedy: isFinal ? .failUpload : .authenticate)
     }
 }
 

@@ -4,10 +4,10 @@ internal import Synchronization
 // The host for bytes: tus to the links of one flow, PUT with ranges to those of the others.
 
 extension VimeoServer {
-    func take(_ exchange: Exchange) throws {
+    func receiveBytes(_ exchange: Exchange) throws {
         if exchange.header("authorization") != nil { change { $0.tokensAtBytes += 1 } }
         let number = Int(exchange.target.split(separator: "/").last?.prefix { $0 != "?" } ?? "")
-        if exchange.target.hasPrefix("/picture/") { return takePicture(exchange, number ?? 0) }
+        if exchange.target.hasPrefix("/picture/") { return receivePicture(exchange, number ?? 0) }
         let found = state.withLock { $0.uploads.first { $0.number == number && !$0.isDeleted && !$0.isExpired } }
         let named = exchange.header("upload-offset") ?? exchange.header("content-range") ?? ""
         let kind = Self.kind(exchange)

@@ -16,7 +16,7 @@ extension VimeoServer {
     private static let ofTickets = ["3.0", "3.1", "3.2", "3.3"]
 
     func create(_ body: [UInt8], _ version: String?, _ state: inout State) -> Reply {
-        let wish: UploadWish
+        let wish: RequestedUpload
         switch Self.read(body) {
         case .failure(let refusal): return refusal.reply
         case .success(let read): wish = read
@@ -55,7 +55,7 @@ extension VimeoServer {
         let flow: Upload.Flow = isTicket ? .ticket : wish.approach == "tus" ? .tus : .streaming
         let number = state.uploads.count + 1
         let upload = Upload(
-            number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said, created: state.now)
+            number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.values, created: state.now)
         state.uploads.append(upload)
         if flow == .ticket { return ticket(number, state) }
         return Reply(status: size == 0 ? 200 : state.behaviour.created, body: shown(upload, state))
@@ -77,13 +77,13 @@ extension VimeoServer {
 
     struct Refusal: Error { let reply: Reply }
 
-    struct UploadWish {
+    struct RequestedUpload {
         var type: String?
         var approach: String?
         /// A number of bytes, as a number or a decimal text.
         var size: Int64?
         var hasSize: Bool
         var hasUpload: Bool
-        var said: [String: String]
+        var values: [String: String]
     }
 }

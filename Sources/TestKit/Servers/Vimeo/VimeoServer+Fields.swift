@@ -8,7 +8,7 @@ extension VimeoServer {
     private static let comments = ["anybody", "contacts", "nobody"]
     private static let licenses = ["by", "by-nc", "by-nc-nd", "by-nc-sa", "by-nd", "by-sa", "cc0"]
 
-    static func read(_ body: [UInt8]) -> Result<UploadWish, Refusal> {
+    static func read(_ body: [UInt8]) -> Result<RequestedUpload, Refusal> {
         guard let tree = try? JSONDecoder().decode(VimeoTree.self, from: Data(body)), case .object = tree else {
             return .failure(Refusal(reply: refused(400, 2205, "the body is not well formed")))
         }
@@ -19,14 +19,14 @@ extension VimeoServer {
         let (upload, type) = (tree["upload"], tree["type"])
         let size = upload == nil ? tree["size"] : upload?["size"]
         return .success(
-            UploadWish(
+            RequestedUpload(
                 type: type.map { $0.text ?? "" }, approach: upload?["approach"]?.text, size: size?.count,
-                hasSize: size != nil, hasUpload: upload != nil, said: said(tree)))
+                hasSize: size != nil, hasUpload: upload != nil, values: said(tree)))
     }
 
     /// The error for values of `privacy.view` that this account may not use.
-    static func forbidden(_ wish: UploadWish, _ account: Account) -> Reply? {
-        guard let view = wish.said["view"], account.forbiddenViews.contains(view) else { return nil }
+    static func forbidden(_ wish: RequestedUpload, _ account: Account) -> Reply? {
+        guard let view = wish.values["view"], account.forbiddenViews.contains(view) else { return nil }
         let code = ["users": 2410, "disable": 2411, "contacts": 2412][view] ?? 2409
         return refused(403, code, "this account may not set the privacy \(view)")
     }

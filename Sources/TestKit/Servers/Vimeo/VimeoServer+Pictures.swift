@@ -67,7 +67,7 @@ extension VimeoServer {
     }
 
     /// `PUT` of an image to its link.
-    func takePicture(_ exchange: Exchange, _ number: Int) {
+    func receivePicture(_ exchange: Exchange, _ number: Int) {
         change { $0.requests.append("image") }
         guard exchange.method == "PUT" else { return exchange.reply(405) }
         // The service's own client adds a parameter.

@@ -35,7 +35,7 @@ extension VimeoServer {
             case .failure(let refusal): return refusal.reply
             case .success(let wish):
                 if let reply = Self.forbidden(wish, state.account) { return reply }
-                state.uploads[index].fields.merge(wish.said) { $1 }
+                state.uploads[index].fields.merge(wish.values) { $1 }
                 return Reply(status: 200, body: shown(state.uploads[index], state))
             }
         default:

@@ -146,7 +146,7 @@ package final class VimeoServer: Sendable {
     private let api: FakeServer
     private let bytes: FakeServer
     /// A separate lock: links are made while the state's is held.
-    private let door = Mutex<String?>(nil)
+    private let linkHost = Mutex<String?>(nil)
 
     package var url: String { api.url }
     package var port: Int { api.port }
@@ -155,7 +155,7 @@ package final class VimeoServer: Sendable {
         // The two know each other only through this box, since each is made before the server is.
         let box = Box()
         api = try FakeServer { try box.server?.answer($0) }
-        bytes = try FakeServer { try box.server?.take($0) }
+        bytes = try FakeServer { try box.server?.receiveBytes($0) }
         box.set(self)
     }
 
@@ -179,7 +179,7 @@ package final class VimeoServer: Sendable {
 
     /// The address for the bytes of an upload.
     package func link(_ number: Int) -> String {
-        "\(door.withLock { $0 } ?? bytes.url)/upload/\(number)?signature=s\(number)"
+        "\(linkHost.withLock { $0 } ?? bytes.url)/upload/\(number)?signature=s\(number)"
     }
 
     /// The origin of that host, which differs from the API's.
@@ -187,7 +187,7 @@ package final class VimeoServer: Sendable {
     /// The port of the host for bytes.
     package var bytesPort: Int { bytes.port }
     /// Makes links to videos lead to this address, to a server before the host for bytes.
-    package func lead(to url: String) { door.withLock { $0 = url } }
+    package func redirectLinks(to url: String) { linkHost.withLock { $0 = url } }
 
     /// The address for the bytes of a thumbnail.
     func pictureLink(_ number: Int) -> String { "\(bytes.url)/picture/\(number)?signature=p\(number)" }

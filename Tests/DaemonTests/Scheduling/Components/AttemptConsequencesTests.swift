@@ -54,7 +54,7 @@ struct AttemptConsequencesTests {
     @Test("an obstacle of one upload holds only that upload")
     func alone() {
         var facts = SchedulerFacts()
-        var end = end(.again(after: .seconds(3000)))
+        var end = end(.retry(after: .seconds(3000)))
         #expect(facts.settle(&end).isEmpty)
         #expect(facts.destinations.trouble(of: "nas") == nil)
         #expect(wait(of: end) == .seconds(3000))

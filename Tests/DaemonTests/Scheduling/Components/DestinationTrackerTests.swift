@@ -33,7 +33,7 @@ struct DestinationTrackerTests {
     @Test("a failure of one upload holds no destination")
     func ownFault() {
         var destinations = DestinationTracker()
-        #expect(destinations.hold("nas", fault(.again(after: nil)), now: wall, monotonic: now) == nil)
+        #expect(destinations.hold("nas", fault(.retry(after: nil)), now: wall, monotonic: now) == nil)
         #expect(destinations.trouble(of: "nas") == nil)
     }
 

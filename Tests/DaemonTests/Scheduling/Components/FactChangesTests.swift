@@ -53,7 +53,7 @@ struct FactChangesTests {
                     destination: "nas", route: .local, folders: ["a": "cam"], inPlace: [], task: Task {}), number)
             if fact == .transferEnded { facts.transfers.remove(number) }
         case .capacityAsked, .capacityAnswered:
-            facts.destinations.capacityAsked("nas", Task {})
+            facts.destinations.setCapacityQuery("nas", Task {})
             if fact == .capacityAnswered { facts.destinations.capacityQueryEnded("nas") }
         case .freedSpaceUnknown: facts.destinations.freedSpace("nas")
         case .freedSpace:

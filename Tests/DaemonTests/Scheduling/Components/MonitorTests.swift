@@ -22,7 +22,7 @@ struct MonitorTests {
             .success([.battery(isDraining: false, percent: 80), .outer(isOnline: true)]),
             at: now.advanced(by: .seconds(120)), .silent)
         #expect(monitor.power?.isOnBattery == false)
-        monitor.rest()
+        monitor.reset()
         #expect(monitor.power == nil)
     }
 
@@ -40,7 +40,7 @@ struct MonitorTests {
         var monitor = ClockMonitor()
         monitor.evaluate(clocks, .silent)
         #expect(monitor.trouble != nil)
-        monitor.rest()
+        monitor.reset()
         #expect(monitor.trouble == nil)
     }
 }

@@ -54,7 +54,7 @@ struct NetworkMonitorTests {
     func unapproved() {
         var network = NetworkMonitor()
         _ = network.record(reached(.any, .open(route("eth0"))), for: "nas")
-        network.use("eth0")
+        network.recordUse("eth0")
         #expect(network.unapproved.isEmpty)
         _ = network.record(reached(.any, .open(route("wlan0"))), for: "nas")
         #expect(network.unapproved == ["eth0"])

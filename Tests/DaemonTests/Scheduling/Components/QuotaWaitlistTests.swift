@@ -11,7 +11,7 @@ struct QuotaWaitlistTests {
     private func takeReady(
         _ waits: inout QuotaWaitlist, most: Int = 10, folder: Bool = false, upload: Bool = false
     ) -> [String] {
-        waits.takeReady(unlimited, most: most, isFolderExempt: { _ in folder }, isExempt: { _ in upload })
+        waits.removeReady(unlimited, most: most, isFolderExempt: { _ in folder }, isExempt: { _ in upload })
     }
 
     @Test("nothing is recorded until the waits of an earlier run are forgotten")

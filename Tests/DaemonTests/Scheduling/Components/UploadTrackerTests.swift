@@ -43,18 +43,18 @@ struct UploadTrackerTests {
     @Test("failures caused by the upload count in a row, and restart from one after accepted bytes")
     func setbacks() {
         var uploads = UploadTracker()
-        #expect(uploads.setBack("a", wasAnswered: false) == 1)
-        #expect(uploads.setBack("a", wasAnswered: false) == 2)
-        #expect(uploads.setBack("a", wasAnswered: true) == 1)
+        #expect(uploads.recordSetback("a", wasAnswered: false) == 1)
+        #expect(uploads.recordSetback("a", wasAnswered: false) == 2)
+        #expect(uploads.recordSetback("a", wasAnswered: true) == 1)
         uploads.forget("a")
-        #expect(uploads.setBack("a", wasAnswered: false) == 1)
+        #expect(uploads.recordSetback("a", wasAnswered: false) == 1)
     }
 
     @Test("waste is logged when it has grown")
     func waste() {
         var uploads = UploadTracker()
-        #expect(uploads.isToLog(waste: 100, of: "a") == true)
-        #expect(uploads.isToLog(waste: 100, of: "a") == false)
-        #expect(uploads.isToLog(waste: 101, of: "a") == true)
+        #expect(uploads.shouldLog(waste: 100, of: "a") == true)
+        #expect(uploads.shouldLog(waste: 100, of: "a") == false)
+        #expect(uploads.shouldLog(waste: 101, of: "a") == true)
     }
 }

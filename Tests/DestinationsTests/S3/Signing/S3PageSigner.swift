@@ -33,7 +33,7 @@ final class PageSigner: Sendable {
             errors: temporary.path.appending("err"))
         let child = child
         try await eventually("the signer listens", within: .seconds(30), every: .milliseconds(50)) {
-            try child.mustRun()
+            try child.requireRunning()
             return Loopback.answers(port)
         }
     }

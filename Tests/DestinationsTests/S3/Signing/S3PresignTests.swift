@@ -60,7 +60,7 @@ struct S3PresignTests {
         let logbook = Logbook()
         try await scene.bring(parcel, logbook, attempts: 1)
         #expect(scene.holds(parcel, as: "é +(1)/視 頻~.mp4"))
-        #expect(scene.signer.asked == ["head", "create", "part+2", "complete", "head"])
+        #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "complete", "head"])
         #expect(scene.emulator.requests == ["head", "create", "part 1", "part 2", "part 3", "complete", "head"])
         let questions = scene.signer.questions
         #expect(questions.allSatisfy { $0.version == 1 && $0.destination == "archive" && $0.bucket == "bucket" })
@@ -77,7 +77,7 @@ struct S3PresignTests {
         #expect(scene.holds(parcel))
         let parts = scene.signer.questions.flatMap(\.requests).filter { $0.operation == "part" }
         // A part that already has its address may be requested again together with an earlier one.
-        #expect(parts.count <= 8 + 3, "\(scene.signer.asked)")
+        #expect(parts.count <= 8 + 3, "\(scene.signer.requestedOperations)")
     }
 
     @Test("a part's checksum is signed with it, and parts are then requested one by one")
@@ -87,7 +87,7 @@ struct S3PresignTests {
         let object = try await scene.bring(parcel, attempts: 1)
         #expect(object.verifiedBy == "crc64nvme")
         #expect(scene.holds(parcel))
-        #expect(scene.signer.asked == ["head", "create", "part", "part", "part", "complete"])
+        #expect(scene.signer.requestedOperations == ["head", "create", "part", "part", "part", "complete"])
         let headers = scene.signer.questions.filter { $0.requests[0].operation == "part" }.map(
             \.requests[0].headers.keys)
         #expect(headers.allSatisfy { $0.contains("x-amz-checksum-crc64nvme") })
@@ -99,7 +99,7 @@ struct S3PresignTests {
         let parcel = try Parcel(900)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
-        #expect(scene.signer.asked == ["head", "put", "head"])
+        #expect(scene.signer.requestedOperations == ["head", "put", "head"])
         #expect(scene.signer.questions[1].requests[0].size == 900)
         #expect(scene.signer.questions[1].requests[0].headers["content-type", default: ""].isEmpty)
         #expect(scene.signer.questions[1].requests[0].headers["Content-Type"] == "video/mp4")
@@ -112,7 +112,7 @@ struct S3PresignTests {
         let parcel = try Parcel(Self.size)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
-        #expect(scene.signer.asked == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
+        #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
     }
 
     @Test(
@@ -172,7 +172,7 @@ struct S3PresignTests {
         let parcel = try Parcel(Self.size)
         let logbook = Logbook()
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
-        let asked = scene.signer.asked.count
+        let asked = scene.signer.requestedOperations.count
         if isFresh {
             // The address for the list of parts, which is requested next, and the stored ones.
             scene.signer.change { $0.ended = 6 }
@@ -183,7 +183,7 @@ struct S3PresignTests {
         try await scene.bring(parcel, logbook, attempts: 1)
         #expect(scene.holds(parcel))
         #expect(!scene.emulator.requests.contains("part 1"))
-        let again = Array(scene.signer.asked[asked...])
+        let again = Array(scene.signer.requestedOperations[asked...])
         #expect(
             again == (isFresh ? ["head", "head"] : ["head"]) + ["parts", "part+1", "complete", "head"], "\(again)")
     }
@@ -196,7 +196,7 @@ struct S3PresignTests {
         let parcel = try Parcel(Self.size)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
-        #expect(scene.signer.asked == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
+        #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
     }
 
     @Test("an address refused for another reason is not tried twice with bytes, and never shown")

@@ -124,7 +124,7 @@ struct S3SignerServersTests {
             let error = await #expect(throws: UploadError.self) {
                 try await destination.upload(parcel.order, reporter: Logbook())
             }
-            #expect(error?.remedy == .giveUp)
+            #expect(error?.remedy == .failUpload)
             #expect(
                 error?.failure.message.contains("keys of this box begin with front/") == true,
                 "\(String(describing: error))")
@@ -159,7 +159,7 @@ struct S3SignerServersTests {
         let program = Program(
             words: signer.command.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/",
             input: Array("{\"requests\":[\(wanted.joined(separator: ","))]}".utf8))
-        let answer = try await program.awaitAnswer(atMost: 1 << 20, within: .seconds(30))
+        let answer = try await program.awaitOutput(atMost: 1 << 20, within: .seconds(30))
         let signed = try #require(JSONValue.read(answer)?["signed"]?.items)
         #expect(signed.count == wanted.count)
         #expect(signed.allSatisfy { $0["url"] == nil && $0["error"] != nil }, "\(signed)")

@@ -61,7 +61,7 @@ struct S3SignerTests {
                 "not https://s3.example/b/k?AWSAccessKeyId=signature-that-1&X-Amz-Credential=signature-that-2%2Fx"
                     + "&X-Amz-Signature=signature-that-leaks", isFinal: false), .authenticate,
             "AWSAccessKeyId=***&X-Amz-Credential=***&X-Amz-Signature=***"),
-        Trouble("its last no", .refuse("no such camera", isFinal: true), .giveUp, "refuses `head`: no such camera"),
+        Trouble("its last no", .refuse("no such camera", isFinal: true), .failUpload, "refuses `head`: no such camera"),
     ]
 
     @Test("the failure is reported, nothing is sent to the bucket, and the next attempt works", arguments: troubles)
@@ -81,15 +81,15 @@ struct S3SignerTests {
 
     @Test("a missing or past end is refused; one in seconds of any spelling counts")
     func ends() throws {
-        let wanted = S3Wanted(S3Request(method: "HEAD", key: "clip.mp4", what: "a question"))
+        let wanted = S3SigningRequest(S3Request(method: "HEAD", key: "clip.mp4", what: "a question"))
         let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example"), others: [], bucket: "bucket")
         func life(_ expires: String) throws -> Duration? {
             let text = #"{"url":"https://s3.example/bucket/clip.mp4?X-Amz-Signature=0","expires":\#(expires)}"#
             let json = try #require(JSONValue.read(Array(text.utf8)))
-            return try S3Given(json, for: wanted, at: hosts, now: WallTime(milliseconds: 0)).life
+            return try S3SignedAddress(json, for: wanted, at: hosts, now: WallTime(milliseconds: 0)).life
         }
         for words in ["0", "-1", "-0.5", "-1e300", "true", "[]", "{}", #""soon""#, #""""#] {
-            #expect(throws: S3Given.Problem.self, "\(words)") { try life(words) }
+            #expect(throws: S3SignedAddress.Problem.self, "\(words)") { try life(words) }
         }
         #expect(try life("null") == nil)
         #expect(try life("0.5") == .milliseconds(500))
