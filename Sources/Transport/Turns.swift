@@ -15,7 +15,7 @@ struct Turns<Key: Hashable> {
 
     private var line: [Waiting] = []
 
-    /// - Returns: How many bytes `key` may send now. 0: it waits in line from now on, and ``call(at:)`` will name it.
+    /// - Returns: How many bytes `key` may send now. 0: it waits in line from now on, and ``dequeue(at:)`` will name it.
     mutating func acquire(_ key: Key, upTo wanted: Int, from throttles: [Throttle], at now: MonotonicTime) -> Int {
         let refused: Throttle
         if let ahead = line.first(where: { waiting in throttles.contains { $0 === waiting.refused } }) {

@@ -5,7 +5,7 @@ internal import Synchronization
 /// One request and its reply, from the request line to the last byte.
 ///
 /// `@unchecked Sendable`: the plain variables are accessed only by the libmicrohttpd thread that owns the connection
-/// (``proceed(_:method:version:body:size:)`` and ``over()``, which it never calls at once); the state that it shares
+/// (``proceed(_:method:version:body:size:)`` and ``requestEnded()``, which it never calls at once); the state that it shares
 /// with the reply's task and the server's stop is in `shared`, protected by a lock.
 final class Exchange: @unchecked Sendable {
     private enum Phase {

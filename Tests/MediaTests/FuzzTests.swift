@@ -42,7 +42,7 @@ struct MediaFuzzTests {
             }
             verdicts.insert("\(verdict)".prefix { $0 != "(" } + (verdict.isWhole || verdict.isNotWhole ? "" : "!"))
         }
-        if fuzz.rounds >= 600 { #expect(verdicts.isSuperset(of: ["whole", "notWhole", "unknownFormat!"])) }
+        if fuzz.rounds >= 600 { #expect(verdicts.isSuperset(of: ["complete", "incomplete", "unknownFormat!"])) }
     }
 
     @Test("fuzzed containers give only valid facts")

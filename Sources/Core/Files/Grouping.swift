@@ -105,7 +105,7 @@ package struct Grouping {
         groups[key]?.members.merge(others.members) { $1 }
     }
 
-    /// The groups that are due for a check. Each must be answered with ``take(_:)``, ``drop(_:of:)`` or
+    /// The groups that are due for a check. Each must be answered with ``remove(_:)``, ``drop(_:of:)`` or
     /// ``wait(_:for:again:at:)``.
     package func due(at now: MonotonicTime) -> [Key] {
         groups.filter { $0.value.next.map { $0 <= now } ?? false }.keys.sorted {

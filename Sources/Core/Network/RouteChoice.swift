@@ -30,7 +30,7 @@ extension Admission {
 
     package static let kernelsChoice = "no rule depends on networks, so the kernel chooses the route"
 
-    /// The choice of ``way(to:from:in:)``, and its reasons; `nil` where there is nothing to choose.
+    /// The choice of ``routeDecision(to:from:in:)``, and its reasons; `nil` where there is nothing to choose.
     package func choice(to remote: DestinationState, from folder: FolderState? = nil, in inputs: PolicyInputs)
         -> RouteChoice?
     {

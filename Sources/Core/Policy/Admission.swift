@@ -299,7 +299,7 @@ package struct DestinationHealth: Hashable, Sendable {
     /// | remedy | hold | wait |
     /// |---|---|---|
     /// | hold destination | `destination` | what the server asked for, else the backoff, at most 5 min |
-    /// | no room | `quota` | what the server asked for, else ``patience(_:)`` |
+    /// | no room | `quota` | what the server asked for, else ``backoffWhenFull(_:)`` |
     /// | rate limit | `rate_limit` | what the server asked for, else the backoff |
     /// | authenticate | `auth` | 15 min |
     /// | misconfigured | `destination` | the backoff |

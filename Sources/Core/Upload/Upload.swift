@@ -167,7 +167,7 @@ package protocol UploadReporter: AnyObject, Sendable {
 }
 
 extension UploadReporter {
-    /// Like ``named(_:at:)``, for an object without an address.
+    /// Like ``recordName(_:at:)``, for an object without an address.
     package func recordName(_ id: String) async throws { try await recordName(id, at: nil) }
     package var mayClearUp: Bool { false }
     package func received(_ bytes: Int64) {}
@@ -187,7 +187,7 @@ package protocol BundleReporter: AnyObject, Sendable {
     /// Like ``UploadReporter/received(_:)``.
     func received(_ id: String, _ bytes: Int64)
     func entered(_ phase: UploadPhase)
-    /// Like ``UploadReporter/isToPause``: a file that is not being sent yet is left out.
+    /// Like ``UploadReporter/shouldPause``: a file that is not being sent yet is left out.
     func shouldPause(_ id: String) -> Bool
 }
 

@@ -11,7 +11,7 @@ struct UploadViewBuilder {
     var lists: ListRetention
     var wall: WallTime
     var monotonic: MonotonicTime
-    /// How long the daemon has run: ``Store/ran``.
+    /// How long the daemon has run: ``Store/currentRunTime``.
     var ran: Int64
 
     /// Facts about an upload that its records do not contain.

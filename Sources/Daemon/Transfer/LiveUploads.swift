@@ -55,7 +55,7 @@ final class LiveUploads: Sendable {
     /// The pause was taken back, or has happened.
     func clearPause(_ id: String) { pauseRequests.withLock { _ = $0.remove(id) } }
     func shouldPause(_ id: String) -> Bool { pauseRequests.withLock { $0.contains(id) } }
-    /// The uploads for which ``isToPause(_:)`` is true.
+    /// The uploads for which ``shouldPause(_:)`` is true.
     var pausing: Set<String> { pauseRequests.withLock { $0 } }
 
     /// Lets the scheduler stop uploads that a commit has ended.

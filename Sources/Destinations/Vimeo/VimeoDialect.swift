@@ -242,7 +242,7 @@ struct VimeoDialect: OffsetDialect {
 
     // MARK: Words
 
-    /// Like ``VimeoAPI/ask(_:_:_:_:_:allowing:version:)``. When the quota is used up, adds the time at which it is
+    /// Like ``VimeoAPI/call(_:_:_:_:_:allowing:version:)``. When the quota is used up, adds the time at which it is
     /// renewed.
     func call(
         _ method: String, _ path: String, _ body: JSONValue?, _ what: String, allowing: Set<Int> = [],

@@ -1,7 +1,7 @@
 internal import Core
 internal import Glibc
 
-/// Reports that a file system was mounted or unmounted, for ``EventFD/wait(orNewsOf:mounts:longest:)``: no inotify event
+/// Reports that a file system was mounted or unmounted, for ``EventFD/wait(orEventsOf:mounts:longest:)``: no inotify event
 /// does.
 package final class MountEvents: Sendable {
     private let table: Descriptor

@@ -1,5 +1,5 @@
 extension Program {
-    /// Like ``answer(atMost:within:isStopped:)``, for a task: the program is killed when the task is cancelled.
+    /// Like ``collectOutput(atMost:within:isStopped:)``, for a task: the program is killed when the task is cancelled.
     ///
     /// - Throws: ``Problem``; `CancellationError`.
     package func awaitOutput(atMost most: Int, within limit: Duration) async throws -> [UInt8] {

@@ -85,7 +85,7 @@ final class PathListener {
 
     /// Reads the present events.
     ///
-    /// - Parameter ready: ``waited``, with the result of each.
+    /// - Parameter ready: ``pollDescriptors``, with the result of each.
     func handle(_ ready: ArraySlice<pollfd>) {
         if ready.last.map({ $0.revents != 0 }) == true { mountsChanged = true }
         guard let inotify, ready.first.map({ $0.revents != 0 }) == true else { return }

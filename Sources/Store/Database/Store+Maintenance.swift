@@ -80,7 +80,7 @@ extension Store {
     /// wait begins now if it did not begin before, or began in another boot, or before the asset was verified.
     ///
     /// - Parameters:
-    ///   - verified: ``ran`` at the time when the last of its uploads was verified.
+    ///   - verified: ``currentRunTime`` at the time when the last of its uploads was verified.
     ///   - boot: ``Linux/Machine/boot``.
     package func waitedTime(_ asset: Int64, since verified: Int64, boot: String) async throws -> Int64 {
         let waited = try read { tx in try tx.releases.waitedTime(asset, since: verified, boot: boot) }

@@ -58,7 +58,7 @@ package actor Store {
     ///
     /// - Parameters:
     ///   - zone: The time zone for the ledger's hours and days.
-    ///   - linkBytes: ``LinkQuestion/askKernel(_:)``; without it, everything that a run leaves reserved counts as sent.
+    ///   - linkBytes: ``LinkQuestion/kernelReader(_:)``; without it, everything that a run leaves reserved counts as sent.
     ///   - copies: Counts the whole copies in the staging folder. If there is any, a missing database was lost.
     /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
     package static func open(

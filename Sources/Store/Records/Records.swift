@@ -172,7 +172,7 @@ package struct UploadRecord: Sendable, Hashable {
     package var finishedAt: WallTime?
     /// How it ended, once it has left the lists.
     package var ended: UploadState?
-    /// ``Store/ran`` when it ended.
+    /// ``Store/currentRunTime`` when it ended.
     package var ranAt: Int64?
 
     /// Whether `before_upload` has approved it, in this generation.
@@ -185,7 +185,7 @@ package struct UploadRecord: Sendable, Hashable {
     package var named: String?
     /// An address for a person to find that, if it is known.
     package var namedURL: String?
-    /// ``Store/ran`` at its first failure since the remote accepted bytes of it.
+    /// ``Store/currentRunTime`` at its first failure since the remote accepted bytes of it.
     package var failingSince: Int64?
     /// Whether its last attempt failed, and no other has begun since.
     package var isTroubled = false

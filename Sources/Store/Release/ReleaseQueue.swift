@@ -10,7 +10,7 @@ private let unitIsOver = """
 package struct ReleaseQueue<Access> {
     let tx: Transaction<Access>
 
-    /// The time for which the release of an asset has waited, in ms. See ``Store/waited(_:since:boot:)``.
+    /// The time for which the release of an asset has waited, in ms. See ``Store/waitedTime(_:since:boot:)``.
     ///
     /// - Returns: `nil` when the wait is to begin.
     func waitedTime(_ asset: Int64, since verified: Int64, boot: String) throws -> Int64? {

@@ -232,7 +232,10 @@ struct UnsureReleaseTests {
         try await scene.release(until: "it waits") { try await scene.source().note != nil }
         try scene.rewrite()
         scene.clocks.advance(by: .seconds(61))
-        try await scene.release(until: "it is judged") { try await scene.isOver() }
+        // It is handed back after its record.
+        try await scene.release(until: "it is judged, and handed back") {
+            try await scene.isOver() && !scene.handedBack.withLock { $0.isEmpty }
+        }
         #expect(try scene.stands)
         #expect(try await !scene.isKnown)
         #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])

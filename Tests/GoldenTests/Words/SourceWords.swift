@@ -24,7 +24,7 @@ enum SourceWords {
             "local", "config", "auth", "quota", "permanent", "transient", "protocol", "protocol`", "cancelled",
         ]
         let constants = [
-            "code", "waits", "skipped", "unusable", "refusal", "shortOfQuota", "wastedOnMetered", "sourceChanged",
+            "code", "waitingCode", "skippedCode", "unusable", "refusal", "shortOfQuota", "wastedOnMetered", "sourceChanged",
             "removalUnknown", "perhapsThere", "otherThere", "moved", "unusableAnswer", "unreadableAnswer",
             "creationsUnknown",
             "otherOrigin", "(noTLS, onlyTLS)",
