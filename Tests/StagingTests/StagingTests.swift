@@ -124,10 +124,9 @@ struct StagingTests {
     func stopped() throws {
         let source = try folder.write("source.mp4", noise(4 << 20))
         let (identity, status) = try identity(source)
+        let request = CopyRequest(SourceFile(source), identity, changed: status.changed)
         let error = #expect(throws: StagingError.self) {
-            try area.copy(
-                CopyRequest(SourceFile(source), identity, changed: status.changed), as: "1",
-                pace: Pace(isStopped: { true }))
+            try area.copy(request, as: "1", pace: Pace(isStopped: { true }))
         }
         guard case .stopped? = error else {
             Issue.record("\(String(describing: error))")

@@ -24,10 +24,9 @@ enum SourceWords {
             "local", "config", "auth", "quota", "permanent", "transient", "protocol", "protocol`", "cancelled",
         ]
         let constants = [
-            "code", "waitingCode", "skippedCode", "unusable", "refusal", "shortOfQuota", "wastedOnMetered", "sourceChanged",
-            "removalUnknown", "perhapsThere", "otherThere", "moved", "unusableAnswer", "unreadableAnswer",
-            "creationsUnknown",
-            "otherOrigin", "(noTLS, onlyTLS)",
+            "code", "waitingCode", "skippedCode", "unusable", "refusal", "shortOfQuota", "wastedOnMetered",
+            "sourceChanged", "removalUnknown", "perhapsThere", "otherThere", "moved", "unusableAnswer",
+            "unreadableAnswer", "creationsUnknown", "otherOrigin", "(noTLS, onlyTLS)",
         ]
         let marks =
             classes.map { ".\($0)," } + constants.flatMap { ["static let \($0) =", "static let \($0) = ("] }
