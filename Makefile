@@ -2,7 +2,7 @@
 # make build          the release program: .build/release/sluice
 # make build-tests    the debug program and the tests; the targets that run tests build these first
 # make test           the quick tier: every unit test, with some cases of the slow ones; end-to-end: one upload to each kind of destination,
-#                     six kills, power cuts, a reload, `--once` and an example of the API
+#                     a kill after each step, power cuts, a reload, `--once` and an example of the API
 # make test-full      every test with every case, 50 kills, 12 power cuts at random moments, 10 scenes of two links and a tunnel
 # make test-long      the same with the slow tests, 1,000 kills, 200 cuts and 100 scenes
 # make crash          only the crash test: KILLS=50, SEED= repeats a run
@@ -10,6 +10,7 @@
 # make scenes         links and routes that come and go under changing rules, as root: SCENES=10, SEED= with SCENES=1 repeats a scene
 # make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= with ROUNDS=1 repeats a round
 # make cuts           only the power cuts, as root: CUTS=12, SEED= repeats a run
+# make planted        plants faults in a copy of the sources, one at a time, and checks that tests find each of them
 # make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address run one of them
 # make bench          benchmarks, one line per figure: ONLY=core/ selects some, ROUNDS=5, ROWS=1000000 of the backlog
 # make lint           format, imports, forbidden words, scripts
@@ -17,7 +18,7 @@
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build build-tests test test-full test-long crash campaign cuts scenes fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
+.PHONY: help demo build build-tests test test-full test-long crash campaign cuts scenes fuzz planted sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
@@ -124,6 +125,9 @@ fuzz: install-test-deps
 	@rm -rf .build-fuzz/traces && mkdir -p .build-fuzz/traces
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_FUZZ=$(ROUNDS) SLUICE_FUZZ_TRACE=$(CURDIR)/.build-fuzz/traces \
 		swift test --skip-build $(OPTIMIZED) --filter 'FuzzTests' || { grep -H . .build-fuzz/traces/*; exit 1; }
+
+planted: install-test-deps
+	@scripts/planted-faults
 
 sanitize: sanitize-thread sanitize-address
 

@@ -1,6 +1,7 @@
 import CSQLite
 import Core
 import Linux
+import TestKit
 
 /// Reads the daemon's database without the daemon's own code.
 enum Ledger {
@@ -52,6 +53,27 @@ enum Ledger {
                     version: "\(fields[2])/\(fields[3])", isStaged: fields[4] == "staged",
                     digest: fields[5].isEmpty ? nil : String(fields[5]))
             }
+        }
+        return []
+    }
+
+    /// Files with an upload that is recorded as completed. Reads a copy, so that the next daemon finds the state as it
+    /// was left.
+    static func completed(of state: FilePath) throws -> Set<FilePath> {
+        let copy = TemporaryFolder()
+        for name in try Files.names(in: state) where name.fileExtension != "lock" {
+            let path = state.appending(name)
+            guard try FileStatus.ifPresent(at: path)?.isRegular == true else { continue }
+            _ = try copy.write(name, try Files.read(path, limit: 1 << 30))
+        }
+        for name in try Files.names(in: copy.path) {
+            let path = copy.path.appending(name)
+            guard try beginsLikeADatabase(path) else { continue }
+            return Set(
+                answer(
+                    "SELECT hex(relative) FROM asset JOIN upload ON upload.asset = asset.id WHERE upload.state = 'completed'",
+                    of: path
+                ).map { FilePath(bytes: bytes($0[...])) })
         }
         return []
     }
