@@ -50,6 +50,7 @@ extension Scheduler {
         await inspectFiles(of: configuration.settings)
         let before = context.settings
         context.configuration.replace(configuration)
+        facts.busy.addedRulesHold()
         facts.configurationChanged()
         for name in changed { for id in facts.transfers.uploads(to: name) { facts.uploads.forgetFailures(id) } }
         facts.transfers.cancel { changed.contains($0.destination) }

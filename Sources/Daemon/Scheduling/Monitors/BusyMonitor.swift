@@ -13,17 +13,25 @@ struct BusyMonitor: Sendable, RecordsChanges {
     /// Reports when files of `busy`, or of the time zone, appear and disappear; `nil` while there is none.
     private var events: FileEvents?
     private var watched: Set<FilePath> = []
+    /// Rules that are about to hold: their sources are kept, also in a cycle that still has the earlier rules.
+    private var upcoming: [PolicyRules] = []
     /// Questions to sources that are under way.
     private var queries: [BusySource: Task<Void, Never>] = [:]
 
     /// Adds the sources of these rules, and forgets those that no rule names.
     mutating func apply(_ rules: [PolicyRules]) {
         states.add(rules)
-        states.keep(rules)
+        states.keep(rules + upcoming)
     }
 
     /// Adds the sources of rules that are about to hold.
-    mutating func add(_ rules: [PolicyRules]) { states.add(rules) }
+    mutating func add(_ rules: [PolicyRules]) {
+        states.add(rules)
+        upcoming = rules
+    }
+
+    /// The rules that were added hold now.
+    mutating func addedRulesHold() { upcoming = [] }
 
     /// Watches the files of `busy`, and `others`.
     ///

@@ -43,4 +43,18 @@ struct MonitorTests {
         monitor.reset()
         #expect(monitor.trouble == nil)
     }
+
+    @Test("the answer about a file of rules that are about to hold survives a cycle with the earlier rules")
+    func upcomingRules() {
+        var monitor = BusyMonitor()
+        let (now, source) = (MonotonicTime(nanoseconds: 0), BusySource.file("/run/recording"))
+        monitor.add([PolicyRules(busy: BusyRule(source))])
+        _ = monitor.newFiles()
+        _ = monitor.answered(.free, by: source, askedAt: now, at: WallTime(milliseconds: 0), .silent)
+        monitor.apply([])
+        #expect(monitor.states.answers(at: now)[source]?.isFree == true)
+        monitor.addedRulesHold()
+        monitor.apply([])
+        #expect(monitor.states.answers(at: now).isEmpty)
+    }
 }
