@@ -196,10 +196,11 @@ struct DestinationTracker: Sendable, RecordsChanges {
         reconsider(name, at: now)
     }
 
-    /// Uploads that a person wants to be tried at destinations that are held.
+    /// Uploads that a person wants to be tried at destinations that are held. A full destination is queried for its space
+    /// first: an upload that does not fit would waste its bytes.
     var requested: [(destination: String, upload: String)] {
         entries.flatMap { name, entry in
-            entry.health?.trouble == nil ? [] : entry.requested.map { (destination: name, upload: $0) }
+            [nil, .quota].contains(entry.health?.trouble?.kind) ? [] : entry.requested.map { (destination: name, upload: $0) }
         }
     }
 

@@ -78,4 +78,12 @@ struct DestinationTrackerTests {
         _ = destinations.hold("nas", fault(.authenticate), now: wall, monotonic: now)
         #expect(destinations.requested.isEmpty)
     }
+
+    @Test("a full destination is not tried with a requested upload, whose bytes it may have no space for")
+    func requestedWhileFull() {
+        var destinations = DestinationTracker()
+        _ = destinations.hold("nas", fault(.noRoom(after: nil)), now: wall, monotonic: now)
+        destinations.request(["a"], at: "nas", now: now)
+        #expect(destinations.trouble(of: "nas")?.kind == .quota && destinations.requested.isEmpty)
+    }
 }
