@@ -196,11 +196,12 @@ struct DestinationTracker: Sendable, RecordsChanges {
         reconsider(name, at: now)
     }
 
-    /// Uploads that a person wants to be tried at destinations that are held. A full destination is queried for its space
+    /// Uploads that a person wants to be tried at destinations that are held. A full one is queried for its space
     /// first: an upload that does not fit would waste its bytes.
     var requested: [(destination: String, upload: String)] {
         entries.flatMap { name, entry in
-            [nil, .quota].contains(entry.health?.trouble?.kind) ? [] : entry.requested.map { (destination: name, upload: $0) }
+            [nil, .quota].contains(entry.health?.trouble?.kind)
+                ? [] : entry.requested.map { (destination: name, upload: $0) }
         }
     }
 
