@@ -76,6 +76,11 @@ package final class Daemon: Sendable {
             try $0.notices.keepHooks(settings.hooks.map(\.name), from: lastEvent)
         }
         if forgotten > 0 { log.notice(Hooks.forgotten, ["count": "\(forgotten)"]) }
+        if let charge = await store.leftCharge {
+            log.notice(
+                charge.isBounded ? Ledger.countedAtStart : Ledger.countedAllAtStart,
+                ["sent": "\(charge.spending.bytes)", "received": "\(charge.spending.received)"])
+        }
         let configuration = CurrentConfiguration(
             RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()))
         let context = Context(store: store, clocks: clocks, log: log, configuration: configuration)

@@ -9,6 +9,10 @@ internal import Synchronization
 final class Ledger: Sendable {
     /// The most that is reserved at once where a quota counts bytes: a crash may cost this for each transfer.
     static let step: Int64 = 8 << 20
+    static let countedAtStart = "the last run was killed: counted the bytes that the links sent until its end"
+    static let countedAllAtStart =
+        "the last run was killed: counted all bytes that were reserved for it, since the links do not tell how many of "
+        + "them were sent"
     /// No answer is shorter than that.
     private static let leastAnswer: Int64 = 1 << 10
 

@@ -38,6 +38,8 @@ package actor Store {
     package static let neededSpace: Int64 = 1 << 20
     /// The size that one of its files reaches at work: the log between two checkpoints, and some ten thousand uploads.
     package static let neededFileSize: UInt64 = 64 << 20
+    /// What was counted as sent at the start, since an earlier run did not settle it; `nil` if there was nothing.
+    package private(set) var leftCharge: LeftCharge?
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
     private var onChange: @Sendable (ChangeSet) -> Void = { _ in }
@@ -165,11 +167,12 @@ package actor Store {
         runTime.begin(after: earlier, at: session.openedAt)
         if hasLeftSteps { try await awaitQuietLinks() }
         try begin()
-        try withSavepoint { tx in
+        leftCharge = try withSavepoint { tx in
             try tx.waits.endAll()
             try tx.attempts.endAllOfEarlierRuns()
-            try tx.leftSteps.close()
+            let charge = try tx.leftSteps.close()
             try tx.ledger.countFutureRows()
+            return charge
         }
         if let error = commit() { throw error }
         try await sortWaiting()

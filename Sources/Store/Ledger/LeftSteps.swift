@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 internal import Linux
 
 extension Schema {
@@ -14,6 +14,13 @@ extension Schema {
         """
 }
 
+/// What a start counted as sent of the reservations that an earlier run did not settle.
+package struct LeftCharge: Sendable, Hashable {
+    package let spending: Spending
+    /// Whether the links' counters limited all of it. Otherwise some reservations were counted in full.
+    package let isBounded: Bool
+}
+
 /// Reservations of a run that did not settle them.
 package struct LeftSteps<Access> {
     let tx: Transaction<Access>
@@ -27,7 +34,9 @@ package struct LeftSteps<Access> {
 extension LeftSteps where Access == Writing {
     /// Counts the reservations of an earlier run that are not settled as sent and received. But it counts no more than
     /// has left or reached this machine since, where that is known.
-    func close() throws {
+    ///
+    /// - Returns: `nil` if nothing was left.
+    func close() throws -> LeftCharge? {
         let left = try tx.connection.all(
             "SELECT hour, destination, folder, network, bytes, files, links, received FROM usage_step"
         ) { row in
@@ -40,7 +49,7 @@ extension LeftSteps where Access == Writing {
                 links: row.optionalText(6).flatMap { LinkBytes($0) }
             )
         }
-        if left.isEmpty { return }
+        if left.isEmpty { return nil }
         let links = tx.session.linkBytes(.whenQuiet)
         // All steps of one account together cannot have sent more than has left since the first of them was opened. The
         // same holds for received bytes.
@@ -53,11 +62,14 @@ extension LeftSteps where Access == Writing {
                     bytes: all.map(\.bytes).max() ?? 0, received: all.map(\.received).max() ?? 0)
             }
         }
+        var (charged, isBounded) = (Spending.none, true)
         for step in left {
             var spending = step.spending
             if let before = step.links, let own = links?.most(since: before) {
                 spending.bytes = min(spending.bytes, own.bytes)
                 spending.received = min(spending.received, own.received)
+            } else {
+                isBounded = false
             }
             if let all = most[step.account] {
                 spending.bytes = min(spending.bytes, all.bytes)
@@ -67,9 +79,11 @@ extension LeftSteps where Access == Writing {
             }
             // It may have been sent until a moment ago; but a clock that is not set yet is no evidence.
             let time = max(step.hour, tx.clocks.wall())
+            charged += spending
             try tx.ledger.enter(spending, step.account, Period.hour.interval(around: time, in: tx.session.zone))
         }
         try tx.connection.run("DELETE FROM usage_step")
+        return LeftCharge(spending: charged, isBounded: isBounded)
     }
 }
 

@@ -126,13 +126,13 @@ package final class TwoRoads: Sendable {
         return fields[8] - 14 * fields[9]
     }
 
-    /// Makes a percentage of the packets that leave by `wan` get lost, at random.
+    /// Makes a percentage of the packets that leave by `wan` get lost, at random: 1 to 100.
     package func lose(_ percent: Int) throws {
         try nft(in: site, "add", "table", "inet", "loss")
         try nft(in: site, "add", "chain", "inet", "loss", "in", "{ type filter hook prerouting priority -300 ; }")
         try nft(
-            in: site, "add", "rule", "inet", "loss", "in", "iifname", "wan1", "numgen", "random", "mod", "100", "<",
-            "\(percent)", "drop")
+            in: site, "add", "rule", "inet", "loss", "in", "iifname", "wan1", "numgen", "random", "mod", "100", "<=",
+            "\(percent - 1)", "drop")
     }
 
     package struct Unread: Error, Sendable { package let text: String }

@@ -75,7 +75,11 @@ struct LedgerTests {
             try $0.ledger.reserve(Reservation(Self.cloud, Spending(bytes: 100)))
         }
         try await books.store.write { try $0.ledger.settle(settled, Spending(bytes: 60)) }
+        #expect(await books.store.leftCharge == nil)
         try await books.killAndOpen()
+        #expect(
+            await books.store.leftCharge
+                == LeftCharge(spending: Spending(bytes: 8 << 20, files: 1), isBounded: false))
         #expect(try await books.spent() == 8 << 20 + 60)
         #expect(
             try await books.store.read { try $0.ledger.spent(since: WallTime(milliseconds: 0), destination: "nas") }
