@@ -264,18 +264,15 @@ package struct UploadPage: Codable, Sendable, Hashable {
 }
 
 package struct EventView: Codable, Sendable, Hashable {
-    /// All types: those that hooks can receive, and those that only a reader of the stream gets.
-    package static let types = Hook.types + ["allowed", "progress", "reset", "overflow"]
-
     package var seq: Int64
     package var ts: String
     /// As in the manual: `added`, `state`, `progress`, `attempt`, `completed`, `failed`, `cancelled`, `paused` …
-    package var type: String
+    package var type: EventType
     package var op: UploadView?
-    /// Further details of the event, as text values: `from`, `to`, `reason`, `counts` …
+    /// Further details of the event, by ``EventField``; a newer daemon may send others.
     package var detail: [String: String]
 
-    package init(seq: Int64, ts: String, type: String, op: UploadView? = nil, detail: [String: String] = [:]) {
+    package init(seq: Int64, ts: String, type: EventType, op: UploadView? = nil, detail: [String: String] = [:]) {
         self.seq = seq
         self.ts = ts
         self.type = type

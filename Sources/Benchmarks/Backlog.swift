@@ -215,7 +215,7 @@ func claimTimes(_ state: FilePath, rounds: Int = 200) async throws -> (claim: Du
         claims.append(start.duration(to: clock.now))
         try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
         start = clock.now
-        try await store.write { try $0.events.append("measured", nil, [:]) }
+        try await store.write { try $0.events.append(.loaded(ongoing: 0)) }
         small.append(start.duration(to: clock.now))
     }
     return (claims.sorted()[rounds / 2], small.sorted()[rounds / 2])

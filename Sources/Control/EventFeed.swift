@@ -11,7 +11,7 @@ internal import Synchronization
 final class EventFeed: Sendable {
     /// The events that a subscriber requests.
     struct Filter: Sendable {
-        var types: Set<String>?
+        var types: Set<EventType>?
         var destination: String?
         var id: String?
 
@@ -21,23 +21,23 @@ final class EventFeed: Sendable {
             if let strange = query.keys.filter({ !filters.contains($0) }).min() {
                 throw Refusal(.badRequest, "no filter `\(strange)`; there are: " + filters.joined(separator: ", "))
             }
-            let known = EventView.types
+            let known = EventType.inStream.map(\.rawValue)
             if let strange = query["types"]?.split(separator: ",").first(where: { !known.contains(String($0)) }) {
                 throw Refusal(
                     .badRequest,
                     "no event has the type `\(printable(String(strange)))`; there are: " + known.joined(separator: ", ")
                 )
             }
-            types = query["types"].map { Set($0.split(separator: ",").map(String.init)) }
+            types = query["types"].map { Set($0.split(separator: ",").map { EventType(rawValue: String($0)) }) }
             destination = query["destination"]
             id = query["id"]
         }
 
         func lets(_ event: EventView) -> Bool {
             // Trouble with the stream itself is sent to every subscriber.
-            if event.type == "reset" || event.type == "overflow" { return true }
+            if event.type.isAboutStream { return true }
             return types.map { $0.contains(event.type) } ?? true
-                && destination.map { event.op?.destination == $0 || event.detail["destination"] == $0 } ?? true
+                && destination.map { event.op?.destination == $0 || event.detail[.destination] == $0 } ?? true
                 && id.map { event.op?.id == $0 } ?? true
         }
     }
@@ -124,7 +124,7 @@ final class EventQueue: Sendable {
         // Every view can be encoded: its numbers are finite, and nothing else can fail. If one could not, the stream
         // would end rather than miss it.
         guard let bytes = try? writer.lines(event) else { return false }
-        let piece = Piece(bytes: bytes, progressOf: event.type == "progress" ? event.op?.id : nil)
+        let piece = Piece(bytes: bytes, progressOf: event.type == .progress ? event.op?.id : nil)
         let (isTaken, reader) = state.withLock { state -> (Bool, Reader?) in
             guard !state.isEnded else { return (false, nil) }
             if let reader = state.removeReader() { return (true, reader) }
@@ -133,7 +133,7 @@ final class EventQueue: Sendable {
                 state.pieces.append(piece)
                 return (true, nil)
             }
-            let last = EventView(seq: event.seq - 1, ts: event.ts, type: "overflow")
+            let last = EventView(seq: event.seq - 1, ts: event.ts, type: .overflow)
             // Without this last event the reader sees the end of the stream, and connects again.
             if let bytes = try? last.lines() { state.pieces.append(Piece(bytes: bytes)) }
             state.isEnded = true

@@ -1,4 +1,5 @@
 internal import API
+internal import Core
 internal import Synchronization
 
 // Server-sent events (WHATWG HTML, section 9.2): lines `id:`, `event:` and `data:`, followed by a blank one.
@@ -6,7 +7,7 @@ internal import Synchronization
 extension EventView {
     /// The event as it is sent.
     func lines() throws -> [UInt8] {
-        Array("id: \(seq)\nevent: \(type)\ndata: ".utf8) + (try JSON.bytes(self)) + Array("\n\n".utf8)
+        Array("id: \(seq)\nevent: \(type.rawValue)\ndata: ".utf8) + (try JSON.bytes(self)) + Array("\n\n".utf8)
     }
 }
 
@@ -27,8 +28,8 @@ final class EventWriter: Sendable {
 
     func lines(_ event: EventView) throws -> [UInt8] {
         // Events about the stream itself have no number of their own.
-        if event.type == "reset" || event.type == "overflow" { return try event.lines() }
-        if event.type == "progress", let id = event.op?.id {
+        if event.type.isAboutStream { return try event.lines() }
+        if event.type == .progress, let id = event.op?.id {
             if let known = state.withLock({ $0.progress[id] }), known.event == event { return known.lines }
             let lines = try event.lines()
             state.withLock { state in

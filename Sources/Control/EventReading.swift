@@ -1,4 +1,5 @@
 internal import API
+internal import Core
 internal import Synchronization
 
 /// The state of one connection to the event stream. The transport's thread writes it, and the caller reads it later.
@@ -35,7 +36,7 @@ final class EventReading: Sendable {
             if state.head.count < 64 << 10 { state.head += piece }
             do {
                 for event in try state.parser.parse(piece) {
-                    if event.type == "overflow" {
+                    if event.type == .overflow {
                         state.wasTooSlow = true
                         return false
                     }

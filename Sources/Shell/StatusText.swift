@@ -203,34 +203,36 @@ func bar(_ fraction: Double, width: Int) -> String {
 
 /// One event in one line.
 func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String {
-    var text = console.styled(Units.moment(event.ts, now: now), .dim) + " " + filled(event.type, to: 9)
+    var text = console.styled(Units.moment(event.ts, now: now), .dim) + " " + filled(event.type.rawValue, to: 9)
     if let upload = event.op {
         text += " \(upload.id) \(upload.name) -> \(upload.destination)"
         switch event.type {
-        case "progress" where upload.staging != nil: text += "  " + (upload.staging.map(stagingText) ?? "")
-        case "progress":
+        case .progress where upload.staging != nil: text += "  " + (upload.staging.map(stagingText) ?? "")
+        case .progress:
             text += "  \(Units.percent(upload.progress.fraction))"
             if let rate = upload.progress.rate { text += " \(Units.rate(rate))" }
             if let eta = upload.progress.eta { text += " \(Units.duration(eta)) left" }
-        case "state":
-            let words = [event.detail["from"], event.detail["to"] ?? upload.state.rawValue].compactMap { $0 }
+        case .state:
+            let words = [event.detail[.from], event.detail[.to] ?? upload.state.rawValue].compactMap { $0 }
             text += "  " + words.joined(separator: " to ") + upload.holds.map { "; \(holdText($0, now))" }.joined()
-        case "failed", "attempt_failed":
+        case .failed, .attemptFailed:
             if let error = upload.error { text += "  \(error.code): \(printable(error.message))" }
-        case "source":
-            let words = [event.detail["state"], event.detail["note"]].compactMap { $0 }.filter { !$0.isEmpty }
+        case .source:
+            let words = [event.detail[.state], event.detail[.note]].compactMap { $0 }.filter { !$0.isEmpty }
             text += "  " + words.map { printable($0) }.joined(separator: ", ")
         default: break
         }
     }
     // Already contained in the words of its type.
-    let skipped: Set<String> =
+    let skipped: [EventField] =
         switch event.type {
-        case "attempt_failed" where event.op?.error != nil: ["error", "message"]
-        case "source": ["state", "note"]
-        default: ["from", "to"]
+        case .attemptFailed where event.op?.error != nil: [.error, .message]
+        case .source: [.state, .note]
+        default: [.from, .to]
         }
-    let rest = event.detail.filter { !$0.value.isEmpty && (event.op == nil || !skipped.contains($0.key)) }.sorted {
+    let rest = event.detail.filter {
+        !$0.value.isEmpty && (event.op == nil || !skipped.map(\.rawValue).contains($0.key))
+    }.sorted {
         $0.key < $1.key
     }
     return text + rest.map { "  \($0.key)=\(printable($0.value))" }.joined()

@@ -92,7 +92,7 @@ struct SettingsTests {
             hooks == [
                 Hook(name: "hook-1", target: .command(["/usr/local/bin/tell", "--camera"])),
                 Hook(
-                    name: "web", on: ["safe_to_remove"],
+                    name: "web", on: [.safeToRemove],
                     target: .web(
                         WebHook(
                             url: "https://example.org/hook", headers: ["X-Token": .environment("TOKEN")],

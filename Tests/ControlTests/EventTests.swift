@@ -10,7 +10,7 @@ import Transport
 @testable import Control
 @testable import Daemon
 
-private func event(_ seq: Int64, _ type: String = "state", id: String = "01A") -> EventView {
+private func event(_ seq: Int64, _ type: EventType = .state, id: String = "01A") -> EventView {
     EventView(seq: seq, ts: "2026-11-20T08:00:00.000Z", type: type, op: .sample(id, name: "z\u{2028}\n.mp4"))
 }
 
@@ -23,10 +23,10 @@ struct EventTests {
             var seen: [EventView] = []
             for try await next in line.client.events(since: 1) {
                 seen.append(next)
-                if seen.count == 2 { line.daemon.emit(event(4, "completed")) }
+                if seen.count == 2 { line.daemon.emit(event(4, .completed)) }
                 if seen.count == 3 { break }
             }
-            #expect(seen == [event(2), event(3), event(4, "completed")])
+            #expect(seen == [event(2), event(3), event(4, .completed)])
             #expect(line.daemon.asked == ["events 1"])
             try await eventually("the daemon has noticed that its reader is gone") {
                 line.daemon.emit(event(5))
@@ -94,19 +94,19 @@ struct EventTests {
     func slowReader() async throws {
         let queue = EventQueue(capacity: 10)
         for seq in 1...1000 as ClosedRange<Int64> {
-            let isTaken = queue.put(event(seq, "progress", id: "01A"))
+            let isTaken = queue.put(event(seq, .progress, id: "01A"))
             #expect(isTaken)
         }
-        #expect(queue.put(event(1001, "progress", id: "01B")))
+        #expect(queue.put(event(1001, .progress, id: "01B")))
         var taken = 7
-        while queue.put(event(Int64(2000 - taken), "state")) { taken -= 1 }
+        while queue.put(event(Int64(2000 - taken), .state)) { taken -= 1 }
         #expect(taken == 0)  // `retry`, two of progress and seven of state are ten
         #expect(!queue.put(event(3000)))
         var parser = EventParser()
         var seen: [EventView] = []
         while let piece = await queue.next() { seen += try parser.parse(piece) }
         #expect(seen.map(\.seq).prefix(2) == [1000, 1001])
-        #expect(seen.last?.type == "overflow")
+        #expect(seen.last?.type == .overflow)
         #expect(seen.count == 10)
     }
 
@@ -134,7 +134,7 @@ struct EventTests {
     func overflow() async throws {
         try await withLine { line in
             line.daemon.emit(event(1))
-            line.daemon.emit(EventView(seq: 1, ts: "", type: "overflow"))
+            line.daemon.emit(EventView(seq: 1, ts: "", type: .overflow))
             line.daemon.emit(event(2))
             var seen: [Int64] = []
             for try await next in line.client.events(since: 0) {
@@ -169,10 +169,10 @@ struct EventTests {
     @Test("events are filtered by type, destination and id; stream problems are always sent")
     func filter() throws {
         let filter = try EventFeed.Filter(["types": "completed,failed", "destination": "archive", "id": "01A"])
-        #expect(filter.lets(event(1, "completed")))
-        #expect(!filter.lets(event(1, "progress")))
-        #expect(!filter.lets(event(1, "completed", id: "01B")))
-        #expect(filter.lets(EventView(seq: 1, ts: "", type: "reset")))
+        #expect(filter.lets(event(1, .completed)))
+        #expect(!filter.lets(event(1, .progress)))
+        #expect(!filter.lets(event(1, .completed, id: "01B")))
+        #expect(filter.lets(EventView(seq: 1, ts: "", type: .reset)))
         #expect(try EventFeed.Filter([:]).lets(event(1)))
     }
 

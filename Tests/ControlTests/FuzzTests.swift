@@ -84,7 +84,7 @@ struct ControlFuzzTests {
     @Test("a stream cut anywhere yields its events, and keeps no more memory than one event")
     func events() throws {
         let event = try EventView(
-            seq: 7, ts: "2026-11-20T07:59:00.000Z", type: "state", op: .sample(), detail: ["to": "x"]
+            seq: 7, ts: "2026-11-20T07:59:00.000Z", type: .state, op: .sample(), detail: ["to": "x"]
         ).lines()
         let stream = Array("retry: 3000\n\n: still here\n\n".utf8) + event + event
         let mutator = Mutator(

@@ -113,13 +113,13 @@ struct RequestTests {
     @Test("an event is encoded once for all readers")
     func writer() throws {
         let writer = EventWriter()
-        let first = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: .queued))
-        let later = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: .uploading))
+        let first = EventView(seq: 5, ts: "t", type: .state, op: .sample(state: .queued))
+        let later = EventView(seq: 5, ts: "t", type: .state, op: .sample(state: .uploading))
         #expect(try writer.lines(first) == writer.lines(later))
         // Progress has the number of the event before it.
-        let progress = EventView(seq: 5, ts: "t", type: "progress", op: .sample())
+        let progress = EventView(seq: 5, ts: "t", type: .progress, op: .sample())
         #expect(try writer.lines(progress) == progress.lines())
-        for seq in 6...2000 { _ = try writer.lines(EventView(seq: Int64(seq), ts: "t", type: "state")) }
+        for seq in 6...2000 { _ = try writer.lines(EventView(seq: Int64(seq), ts: "t", type: .state)) }
         #expect(try writer.lines(later) == later.lines())
     }
 }

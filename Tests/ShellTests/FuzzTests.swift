@@ -33,7 +33,7 @@ struct ScreenFuzzTests {
                             from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z")
                     ])),
             try JSON.bytes(
-                EventView(seq: 1, ts: "2026-11-20T07:59:00.000Z", type: "state", op: upload, detail: ["to": "x"])),
+                EventView(seq: 1, ts: "2026-11-20T07:59:00.000Z", type: .state, op: upload, detail: ["to": "x"])),
         ]
         let words = [
             "null", "true", "-1e300", "1e300", "0.0000001", "-0.0", "\"\"", "[]", "{}", "\\u0000", "\\ud83c",

@@ -239,22 +239,22 @@ struct TextTests {
     @Test("an event is one line")
     func events() {
         let at = Units.moment("2026-11-20T08:00:00.000Z", now: now)
-        func line(_ type: String, _ op: UploadView?, _ detail: [String: String] = [:]) -> String {
+        func line(_ type: EventType, _ op: UploadView?, _ detail: [String: String] = [:]) -> String {
             eventLine(
                 EventView(seq: 1, ts: "2026-11-20T08:00:00.000Z", type: type, op: op, detail: detail), screenOf(120),
                 now: now)
         }
         let id = UploadView.sample().id
-        #expect(line("progress", .sample()) == "\(at) progress  \(id) a.mp4 -> archive  42% 1.3 MB/s 57s left")
+        #expect(line(.progress, .sample()) == "\(at) progress  \(id) a.mp4 -> archive  42% 1.3 MB/s 57s left")
         #expect(
-            line("state", .sample(), ["from": "queued", "to": "uploading"])
+            line(.state, .sample(), ["from": "queued", "to": "uploading"])
                 == "\(at) state     \(id) a.mp4 -> archive  queued to uploading")
         #expect(
-            line("source", .sample(), ["state": "released", "note": "moved to /srv/\u{1b}a"])
+            line(.source, .sample(), ["state": "released", "note": "moved to /srv/\u{1b}a"])
                 == "\(at) source    \(id) a.mp4 -> archive  released, moved to /srv/\\x1ba")
-        #expect(line("source", .sample(), ["state": "kept", "note": ""]).hasSuffix("archive  kept"))
+        #expect(line(.source, .sample(), ["state": "kept", "note": ""]).hasSuffix("archive  kept"))
         #expect(
-            line("paused", nil, ["until": "x\ny", "reason": "asked"]) == "\(at) paused     reason=asked  until=x\\x0ay")
+            line(.paused, nil, ["until": "x\ny", "reason": "asked"]) == "\(at) paused     reason=asked  until=x\\x0ay")
     }
 
     @Test(

@@ -258,7 +258,7 @@ struct VerbTests {
     func events() async throws {
         try await withDaemon { daemon, socket in
             for seq in 1...4 as ClosedRange<Int64> {
-                daemon.emit(EventView(seq: seq, ts: "2026-11-20T08:00:00.000Z", type: "added", op: .sample()))
+                daemon.emit(EventView(seq: seq, ts: "2026-11-20T08:00:00.000Z", type: .added, op: .sample()))
             }
             let screen = Screen(patience: 2)
             let status = await sluice(["events", "--since", "1", "--json"], at: socket, screen)

@@ -153,7 +153,7 @@ struct DamageTests {
                 _ = try await store.read { try $0.releases.releasable(limit: 100) }
                 _ = try await store.read { try $0.tombstones.old(limit: 100) }
                 _ = try await store.read { try $0.events.list(after: 0, limit: 1000) }
-                try await store.write { try $0.events.append("tried", nil, [:]) }
+                try await store.write { try $0.events.append(.loaded(ongoing: 0)) }
             } catch let error as StoreError {
                 #expect(error.isCorrupt || !error.message.isEmpty)
                 refused += 1

@@ -262,7 +262,9 @@ struct StoreTests {
         #expect(try await scene.store.write { try $0.transitions.cancel(uploads) } == [.completed])
         let events = try await scene.store.read { try $0.events.list(after: 0, limit: 100) }
         #expect(
-            events.map(\.type) == ["added", "state", "state", "failed", "state", "state", "recovered", "completed"])
+            events.map(\.type.rawValue) == [
+                "added", "state", "state", "failed", "state", "state", "recovered", "completed",
+            ])
         #expect(events.map(\.seq) == Array(1...8).map(Int64.init))
     }
 

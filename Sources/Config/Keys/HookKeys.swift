@@ -2,7 +2,8 @@ internal import Core
 
 extension Hook {
     static let keys: [Key<Self>] = [
-        Key("name", \.name, .name), Key("on", \.on, { $0.types($1) }, { types, _ in .value(types.inFile) }),
+        Key("name", \.name, .name),
+        Key("on", \.on, { $0.types($1) }, { types, _ in .value(types.map(\.rawValue).inFile) }),
         Key("folders", unlessEmpty: \.folders) { $0.names($1, "folders", "folder", $0.folderNames) },
         Key("destinations", unlessEmpty: \.destinations) {
             $0.names($1, "destinations", "destination", $0.destinationNames)

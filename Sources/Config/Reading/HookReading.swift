@@ -25,20 +25,21 @@ extension SettingsReading {
         return all
     }
 
-    func types(_ fields: Fields) -> [String]? {
+    func types(_ fields: Fields) -> [EventType]? {
+        let known = EventType.forHooks.map(\.rawValue)
         guard let words = fields.list("on", as: .text("a type of event")) else { return nil }
         if case .list(let items)? = fields.node("on")?.content, items.isEmpty {
             fields.error("lists no event, so the hook would never run; remove it for completed, failed", "on")
         }
-        for word in words where !Hook.types.contains(word.value) {
+        for word in words where !known.contains(word.value) {
             let text =
-                word.value == "progress"
+                word.value == EventType.progress.rawValue
                 ? "is not sent to hooks, because it occurs twice a second; `sluice events` and `/v1/events` follow it"
                 : "no event is called \(quoted(word.value))"
-                    + suggestion(for: word.value, among: Hook.types)
+                    + suggestion(for: word.value, among: known)
             findings.error(text, at: word.place, key: word.key)
         }
-        return words.map(\.value)
+        return words.map { EventType(rawValue: $0.value) }
     }
 
     func names(_ fields: Fields, _ key: String, _ what: String, _ known: Set<String>) -> [String]? {

@@ -17,15 +17,7 @@ package struct Hook: Hashable, Sendable {
     /// The shortest and the longest wait between tries of a notice: twice as long each time.
     package static let defaultBackoff = Backoff(first: .seconds(5), ceiling: .seconds(1800))
     /// The event types of a hook without `on`.
-    package static let defaultEvents = ["completed", "failed"]
-    /// The event types for hooks. `progress` is not among them: it comes twice a second, and is not stored.
-    package static let types = [
-        "loaded", "added", "state", "attempt", "attempt_failed", "recovered", "completed", "failed", "cancelled",
-        "removed", "flushed", "source",
-        "credential", "safe_to_remove", "paused", "resumed", "quota_reached", "remote_delete",
-    ]
-    /// The type of the event that a person sends by hand.
-    package static let test = "test"
+    package static let defaultEvents = [EventType.completed, .failed]
 
     /// The name of a hook that was given none.
     ///
@@ -34,7 +26,7 @@ package struct Hook: Hashable, Sendable {
 
     package var name: String
     /// Types of events.
-    package var on: [String]
+    package var on: [EventType]
     /// Only events of these folders; empty for all.
     package var folders: [String]
     package var destinations: [String]
@@ -46,7 +38,8 @@ package struct Hook: Hashable, Sendable {
     package var giveUpAfter: Duration
 
     package init(
-        name: String, on: [String] = defaultEvents, folders: [String] = [], destinations: [String] = [], target: Target,
+        name: String, on: [EventType] = defaultEvents, folders: [String] = [], destinations: [String] = [],
+        target: Target,
         timeout: Duration = .seconds(30), retry: Backoff = defaultBackoff, giveUpAfter: Duration = .seconds(86_400)
     ) {
         self.name = name

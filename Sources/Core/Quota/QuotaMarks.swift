@@ -21,6 +21,14 @@ package struct QuotaMarks: Hashable, Sendable, Codable {
         package var limit: Int64
         package var stretch: Range<WallTime>
 
+        package init(
+            place: QuotaState.Place, quota: Quota, text: String, counts: String, threshold: Int64, used: Int64,
+            limit: Int64, stretch: Range<WallTime>
+        ) {
+            (self.place, self.quota, self.text, self.counts) = (place, quota, text, counts)
+            (self.threshold, self.used, self.limit, self.stretch) = (threshold, used, limit, stretch)
+        }
+
         /// Rounded down.
         package var percent: Int64 { Int64(Int128(used) * 100 / Int128(max(1, limit))) }
     }

@@ -317,7 +317,7 @@ package final class Daemon: Sendable {
         do {
             let tallies = try await context.store.read { try $0.lists.tallies() }
             let ongoing = tallies.filter { !$0.state.isTerminal }.reduce(0) { $0 + $1.uploads }
-            try await context.store.write { try $0.events.append("loaded", nil, ["ongoing": "\(ongoing)"]) }
+            try await context.store.write { try $0.events.append(.loaded(ongoing: ongoing)) }
             context.log.notice(
                 "started",
                 [

@@ -123,7 +123,9 @@ package enum Checks {
         var findings: [CheckFinding] = []
         for hook in settings.hooks {
             var result = CheckResult(
-                .ok, "\(hook.target.shown) on \(hook.on.joined(separator: ", ")); `sluice hook \(hook.name)` tries it")
+                .ok,
+                "\(hook.target.shown) on \(hook.on.map(\.rawValue).joined(separator: ", ")); `sluice hook \(hook.name)` tries it"
+            )
             if let obstacle = await sender.obstacle(of: hook) { result = CheckResult(.failed, obstacle) }
             findings.append(CheckFinding(about: "hook", name: hook.name, result))
         }

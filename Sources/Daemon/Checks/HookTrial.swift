@@ -31,7 +31,7 @@ extension HookTrial {
     static func run(
         _ hook: Hook, _ sender: HookSender, _ gate: some Gate, at now: WallTime, isCounted: Bool
     ) async throws -> HookTrial {
-        let event = EventView(seq: 0, ts: now.description, type: Hook.test, detail: ["hook": hook.name])
+        let event = EventView(seq: 0, ts: now.description, type: .test, detail: [EventField.hook.rawValue: hook.name])
         let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try JSON.line(event))
         let web: WebHook
         switch hook.target {

@@ -95,8 +95,7 @@ struct UploadCommands: Sendable {
             return Done(ids: zip(ids, states).filter { $0.1 == .removed }.map(\.0))
         }
         try await context.store.write {
-            try $0.events.append(
-                "flushed", nil, ["lists": lists.joined(separator: " "), "count": "\(reply.count)"])
+            try $0.events.append(.flushed(lists: lists, count: reply.count))
         }
         return reply
     }

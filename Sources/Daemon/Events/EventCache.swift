@@ -145,14 +145,14 @@ actor EventCache {
             else { continue }
             events.append(
                 EventView(
-                    seq: 0, ts: context.clocks.wall().description, type: "progress", op: await views.view(row)))
+                    seq: 0, ts: context.clocks.wall().description, type: .progress, op: await views.view(row)))
         }
         for asset in making.assets {
             for upload in try await context.store.read({ try $0.uploads.of(asset) }) where upload.state == .staging {
                 guard let row = try await context.store.read({ try $0.uploads.row(upload.id) }) else { continue }
                 events.append(
                     EventView(
-                        seq: 0, ts: context.clocks.wall().description, type: "progress", op: await views.view(row)))
+                        seq: 0, ts: context.clocks.wall().description, type: .progress, op: await views.view(row)))
             }
         }
         progress = (now, events)

@@ -73,7 +73,7 @@ private actor EventFeed {
             if after + 1 < oldest || after > newest {
                 after = newest
                 ready = [
-                    SharedEvent(EventView(seq: newest, ts: streams.context.clocks.wall().description, type: "reset"))
+                    SharedEvent(EventView(seq: newest, ts: streams.context.clocks.wall().description, type: .reset))
                 ]
                 return
             }

@@ -162,9 +162,9 @@ actor Hooks {
             }
             if hooks.isEmpty { continue }
             let view = await self.events.view(of: event)
-            let folder = view.op?.folder ?? event.detail["folder"]
+            let folder = view.op?.folder ?? event.detail[.folder]
             let wanting = hooks.filter {
-                $0.matches(folder: folder, destination: view.op?.destination ?? event.detail["destination"])
+                $0.matches(folder: folder, destination: view.op?.destination ?? event.detail[.destination])
             }
             if wanting.isEmpty { continue }
             let body: String

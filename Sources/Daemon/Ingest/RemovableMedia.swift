@@ -155,12 +155,9 @@ actor RemovableMedia {
             ["folders": folders, "path": card.medium.place.display])
         try await context.store.write {
             try $0.events.append(
-                "safe_to_remove", nil,
-                [
-                    "level": level.rawValue, "folders": folders, "path": card.medium.place.display,
-                    "medium": card.medium.fileSystem ?? "", "unverified": "\(card.work.unverified)",
-                    "failed": "\(card.work.failed)",
-                ])
+                .safeToRemove(
+                    level, folders: card.medium.folders, path: card.medium.place, medium: card.medium.fileSystem,
+                    unverified: card.work.unverified, failed: card.work.failed))
         }
     }
 

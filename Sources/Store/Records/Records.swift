@@ -232,7 +232,7 @@ package struct Claim: Sendable, Hashable {
 package struct EventRecord: Sendable, Hashable {
     package var seq: Int64
     package var at: WallTime
-    package var type: String
+    package var type: EventType
     package var upload: String?
     package var detail: [String: String]
 }

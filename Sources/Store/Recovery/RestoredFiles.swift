@@ -144,11 +144,11 @@ extension RestoredFiles where Access == Writing {
                 [
                     .text(upload.folder), .blob(file.arrival.file.relative.bytes), .init(file.sha256), .integer(asset),
                 ])
-            try tx.events.append(UploadState.completed.rawValue, id, ["from": "rebuild", "to": state.rawValue])
+            try tx.events.append(.rebuilt(.completed), of: id)
         case .undecided(let failure):
             try tx.failures.record(failure, upload)
             try tx.history.record(upload, .failed, code: failure.code)
-            try tx.events.append(UploadState.failed.rawValue, id, ["from": "rebuild", "to": state.rawValue])
+            try tx.events.append(.rebuilt(.failed), of: id)
         }
     }
 }

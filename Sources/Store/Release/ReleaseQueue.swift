@@ -192,7 +192,7 @@ extension ReleaseQueue where Access == Writing {
                 """,
                 [.integer(asset), .text(source.rawValue), .init(note), .integer(tx.clocks.wall().milliseconds)])
             for upload in try tx.uploads.of(asset) {
-                try tx.events.append("source", upload.id, ["state": source.rawValue, "note": note ?? ""])
+                try tx.events.append(.source(source, note: note), of: upload.id)
             }
         }
     }

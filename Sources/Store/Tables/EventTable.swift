@@ -12,7 +12,7 @@ package struct EventTable<Access> {
             [.integer(seq), .integer(Int64(limit)), .integer(tx.session.committedEvent)]
         ) { row in
             EventRecord(
-                seq: row.integer(0), at: WallTime(milliseconds: row.integer(1)), type: row.text(2),
+                seq: row.integer(0), at: WallTime(milliseconds: row.integer(1)), type: EventType(rawValue: row.text(2)),
                 upload: row.optionalText(3), detail: TextMap.map(row.text(4)) ?? [:])
         }
     }
@@ -24,17 +24,27 @@ package struct EventTable<Access> {
 }
 
 extension EventTable where Access == Writing {
+    /// The types of which events stay for a day, for SQL.
+    private static var keptLonger: String {
+        let types: [EventType] = [.completed, .failed, .cancelled, .removed, .flushed]
+        return types.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    }
+
     /// Writes an event. The table is a ring: old events are deleted, several at a time.
-    package func append(_ type: String, _ upload: String? = nil, _ detail: [String: String] = [:]) throws {
+    package func append(_ event: Event, of upload: String? = nil) throws {
+        let detail = Dictionary(event.detail.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: { $1 })
         try tx.connection.run(
             "INSERT INTO event (at, type, upload, detail) VALUES (?1, ?2, ?3, ?4)",
-            [.integer(tx.clocks.wall().milliseconds), .text(type), .init(upload), .text(TextMap.text(detail))])
+            [
+                .integer(tx.clocks.wall().milliseconds), .text(event.type.rawValue), .init(upload),
+                .text(TextMap.text(detail)),
+            ])
         let last = tx.connection.lastRow
         guard last % 256 == 0 else { return }
         try tx.connection.run(
             """
             DELETE FROM event WHERE seq > ?1 AND seq <= ?2
-            AND type NOT IN ('completed', 'failed', 'cancelled', 'removed', 'flushed')
+            AND type NOT IN (\(Self.keptLonger))
             """, [.integer(last - 11_024), .integer(last - 10_000)])
         // Endings stay for a day.
         try tx.connection.run(

@@ -80,7 +80,7 @@ extension FailureTable where Access == Writing {
                 WHERE id = ?1 AND state = 'uploading' AND trouble IS NOT NULL AND tried_again = 0
                 """, [.text(id)])
             guard tx.connection.changes > 0, let trouble = try trouble(of: id) else { continue }
-            try tx.events.append("attempt", id, ["attempt": "\(trouble.attempt)", "code": trouble.code])
+            try tx.events.append(.attempt(number: trouble.attempt, code: trouble.code), of: id)
         }
     }
 
@@ -106,11 +106,10 @@ extension FailureTable where Access == Writing {
         guard let trouble = try trouble(of: id), acked.map({ $0 > trouble.acked }) ?? true else { return }
         try tx.connection.run(
             "UPDATE upload SET trouble = NULL, troubled_at = NULL, tried_again = 0 WHERE id = ?1", [.text(id)])
-        var detail = ["attempt": "\(trouble.attempt)"]
         // If the clock was set back meanwhile, the time is unknown.
         let elapsed = trouble.at.map { tx.clocks.wall().milliseconds - $0 }
-        if let elapsed, elapsed >= 0 { detail["after"] = "\(elapsed / 1000)" }
-        try tx.events.append("recovered", id, detail)
+        let seconds = elapsed.flatMap { $0 >= 0 ? $0 / 1000 : nil }
+        try tx.events.append(.recovered(attempt: trouble.attempt, seconds: seconds), of: id)
     }
 }
 

@@ -51,7 +51,8 @@ package struct OverrideRecord: Sendable, Hashable {
     }
 
     fileprivate static let rate = "rate"
-    fileprivate var word: String {
+    /// Its kind, as it is stored and shown.
+    var word: String {
         switch kind {
         case .exemption(let exemption): exemption.rawValue
         case .rate: Self.rate
@@ -89,12 +90,7 @@ extension OverrideTable where Access == Writing {
                     .integer(exception.since.milliseconds), .integer(exception.until.milliseconds),
                     .text(exception.who), .init(value),
                 ])
-            try tx.events.append(
-                "allowed", exception.scope == .upload ? exception.name : nil,
-                [
-                    "scope": exception.scope.rawValue, "name": exception.name, "kind": exception.word,
-                    "until": "\(exception.until)", "by": exception.who,
-                ])
+            try tx.events.append(.allowed(exception), of: exception.scope == .upload ? exception.name : nil)
         }
     }
 
@@ -110,11 +106,8 @@ extension OverrideTable where Access == Writing {
             guard tx.connection.changes > 0 else { continue }
             count += 1
             try tx.events.append(
-                "allowed", exception.scope == .upload ? exception.name : nil,
-                [
-                    "scope": exception.scope.rawValue, "name": exception.name, "kind": exception.word,
-                    "until": "over",
-                ])
+                .allowedNoMore(exception.scope, name: exception.name, kind: exception.word),
+                of: exception.scope == .upload ? exception.name : nil)
         }
         return count
     }
@@ -125,7 +118,7 @@ extension OverrideTable where Access == Writing {
             "DELETE FROM exception WHERE scope = 'upload' AND name = ?1 RETURNING kind", [.text(upload)]
         ) { $0.text(0) }
         for kind in kinds {
-            try tx.events.append("allowed", upload, ["scope": "upload", "name": upload, "kind": kind, "until": "over"])
+            try tx.events.append(.allowedNoMore(.upload, name: upload, kind: kind), of: upload)
         }
     }
 }

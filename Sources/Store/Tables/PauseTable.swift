@@ -22,7 +22,7 @@ extension PauseTable where Access == Writing {
                 .text(pause.scope.rawValue), .text(pause.name), .integer(pause.since.milliseconds),
                 .init(pause.until?.milliseconds),
             ])
-        try tx.events.append("paused", nil, ["scope": pause.scope.rawValue, "name": pause.name])
+        try tx.events.append(.paused(pause.scope, name: pause.name))
     }
 
     /// - Returns: Whether there was one.
@@ -31,7 +31,7 @@ extension PauseTable where Access == Writing {
         try tx.connection.run(
             "DELETE FROM pause WHERE scope = ?1 AND name = ?2", [.text(scope.rawValue), .text(name)])
         guard tx.connection.changes > 0 else { return false }
-        try tx.events.append("resumed", nil, ["scope": scope.rawValue, "name": name])
+        try tx.events.append(.resumed(scope, name: name))
         return true
     }
 }

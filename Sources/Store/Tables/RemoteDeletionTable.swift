@@ -111,7 +111,7 @@ extension RemoteDeletionTable where Access == Writing {
                 [.text(deletion.upload), .text(result)])
         }
         if isReplaced { return }
-        try tx.events.append("remote_delete", deletion.upload, ["result": result])
+        try tx.events.append(.remoteDelete(result: result), of: deletion.upload)
     }
 
     private func recordLeft(by id: String) throws {

@@ -92,29 +92,11 @@ extension SettingTable where Access == Writing {
     /// returns.
     package func announce(_ reached: [QuotaMarks.Reached], _ marks: QuotaMarks) throws {
         let text = try StoredJSON.encode(marks)
-        for one in reached { try tx.events.append("quota_reached", nil, one.detail) }
+        for one in reached { try tx.events.append(.quotaReached(one)) }
         try set("quota marks", text)
     }
 }
 
 extension Transaction {
     package var settings: SettingTable<Access> { SettingTable(tx: self) }
-}
-
-extension QuotaMarks.Reached {
-    /// The fields of the event.
-    package var detail: [String: String] {
-        var detail = [
-            "place": place.words, "quota": text, "counts": counts, "network": quota.network.rawValue,
-            "threshold": "\(threshold)", "percent": "\(percent)", "used": "\(used)", "limit": "\(limit)",
-            "from": stretch.lowerBound.description, "until": stretch.upperBound.description,
-        ]
-        if counts == "bytes" { detail["direction"] = quota.direction.rawValue }
-        switch place {
-        case .policy: break
-        case .destination(let name): detail["destination"] = name
-        case .folder(let name): detail["folder"] = name
-        }
-        return detail
-    }
 }

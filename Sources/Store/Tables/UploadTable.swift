@@ -187,7 +187,7 @@ extension UploadTable where Access == Writing {
                         identity.folder, order.destination, size: identity.size, modified: identity.modified)),
                 .integer(tx.clocks.wall().milliseconds), .text(TextMap.text(order.headers)), .init(order.url),
             ])
-        try tx.events.append("added", id)
+        try tx.events.append(.added, of: id)
         return id
     }
 

@@ -32,9 +32,7 @@ extension AttemptEndings where Access == Writing {
     /// - Returns: Whether this run still holds the upload.
     package func record(_ renewal: CredentialRenewal, of id: String) throws -> Bool {
         guard try tx.uploads.find(id)?.state == .uploading else { return false }
-        var detail = ["reason": renewal.reason.rawValue]
-        detail["until"] = renewal.until?.description
-        try tx.events.append("credential", id, detail)
+        try tx.events.append(.credential(renewal), of: id)
         return true
     }
 
@@ -102,7 +100,7 @@ extension AttemptEndings where Access == Writing {
                 "UPDATE upload SET attempt = attempt + 1, backoff_until = ?2 WHERE id = ?1",
                 [.text(id), .integer(until.nanoseconds)])
             try tx.transitions.move(upload, by: .attemptFailed)
-            try tx.events.append("attempt_failed", id, ["error": failure.code, "message": failure.message])
+            try tx.events.append(.attemptFailed(code: failure.code, message: failure.message), of: id)
         case .refused(let failure):
             try tx.failures.record(failure, upload)
             try tx.failures.recordTrouble(failure, of: id)

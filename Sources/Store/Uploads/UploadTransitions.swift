@@ -40,7 +40,7 @@ extension UploadTransitions where Access == Writing {
             try tx.connection.run(
                 "UPDATE upload SET state = 'removed', ended = ?2 WHERE id = ?1",
                 [.text(upload.id), .text(now.rawValue)])
-            try tx.events.append("removed", upload.id, ["list": now.list, "reason": reason ?? ""])
+            try tx.events.append(.removed(list: now.list, reason: reason), of: upload.id)
             tx.session.changes.insert(.lists)
             // A failed upload has kept its source and its copy until now.
             if now == .failed { try tx.releases.updateDue(upload.asset) }
@@ -62,13 +62,11 @@ extension UploadTransitions where Access == Writing {
         if isOver { try tx.overrides.end(of: upload.id) }
         // Not when an attempt gives its upload back: the one who ends the attempt knows what may go instead.
         if next == .queued, now != .uploading { tx.session.changes.insert(.queued) }
-        var detail = ["from": now.rawValue, "to": next.rawValue]
-        detail["reason"] = reason
-        if isOver {
-            detail["remote_id"] = remote?.id ?? upload.named
-            detail["url"] = remote?.url ?? upload.namedURL
-        }
-        try tx.events.append(isOver ? next.rawValue : "state", upload.id, detail)
+        let (remoteID, url) = (remote?.id ?? upload.named, remote?.url ?? upload.namedURL)
+        try tx.events.append(
+            .moved(
+                from: now, to: next, reason: reason, remoteID: isOver ? remoteID : nil, url: isOver ? url : nil),
+            of: upload.id)
         if isOver {
             tx.session.changes.insert(.lists)
             tx.session.outcomes.note(upload, end, at: tx.clocks.wall())
@@ -185,7 +183,7 @@ extension UploadTransitions where Access == Writing {
                 [.text(id), on ? .integer(now) : .null, .integer(on ? 1 : 0)])
             if tx.connection.changes > 0 {
                 if !on { tx.session.changes.formUnion([.queued, .copies]) }
-                try tx.events.append("state", id, ["hold": on ? "operator" : "", "reason": on ? "paused" : "resumed"])
+                try tx.events.append(.held(on), of: id)
             }
         }
     }

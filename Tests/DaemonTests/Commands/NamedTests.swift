@@ -52,7 +52,7 @@ struct NamedTests {
         let id = try await scene.add("a.mp4")
         try await scene.reach(.completed, [id])
         var told: EventView?
-        for await event in try await scene.daemon.events(since: 0) where event.type == "credential" {
+        for await event in try await scene.daemon.events(since: 0) where event.type == .credential {
             told = event
             break
         }

@@ -168,8 +168,8 @@ struct RetentionTests {
         #expect(try await list(scene, "history") == [failed, done])
         #expect(try await Set(list(scene, "ongoing")) == Set(running))
         let events = try await scene.daemon.context.store.read { try $0.events.list(after: seq, limit: 10) }
-        #expect(events.map(\.type).filter { $0 != "source" } == ["removed", "flushed"])
-        #expect(events.first { $0.type == "flushed" }?.detail == ["lists": "completed failed cancelled", "count": "1"])
+        #expect(events.map(\.type).filter { $0 != .source } == [.removed, .flushed])
+        #expect(events.first { $0.type == .flushed }?.detail == ["lists": "completed failed cancelled", "count": "1"])
         for list in ["ongoing", "history", "x"] {
             let refusal = await #expect(throws: Refusal.self) {
                 try await scene.daemon.flush(FlushRequest(list: list))

@@ -36,7 +36,7 @@ struct EventCacheTests {
         let newest = await scene.store.seq
         var reader = try await Self.streams(scene).events(since: newest + 100).makeAsyncIterator()
         let event = await reader.next()
-        #expect(event?.type == "reset")
+        #expect(event?.type == .reset)
         #expect(event?.seq == newest)
     }
 

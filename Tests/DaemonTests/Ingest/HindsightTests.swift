@@ -19,7 +19,7 @@ struct HindsightTests {
             var found: [EventView] = []
             for await event in try await scene.daemon.events(since: 0) where event.op?.id == id {
                 found.append(event)
-                if event.type == "state", event.detail["to"] == "queued" { break }
+                if event.type == .state, event.detail["to"] == "queued" { break }
             }
             return found
         }

@@ -8,9 +8,9 @@ import Testing
 
 @Suite("Trouble and recovery events", .timeLimit(.minutes(Patience.minutes(2))))
 struct TroubleTests {
-    private func told(_ scene: DaemonScene) async throws -> [String] {
+    private func told(_ scene: DaemonScene) async throws -> [EventType] {
         try await scene.daemon.context.store.read { try $0.events.list(after: 0, limit: 1000) }.map(\.type).filter {
-            ["attempt", "attempt_failed", "recovered", "completed"].contains($0)
+            [.attempt, .attemptFailed, .recovered, .completed].contains($0)
         }
     }
 
@@ -20,16 +20,16 @@ struct TroubleTests {
         scene.remote.standard = .fail(.refused(after: nil))
         let id = try await scene.add("a.mp4")
         try await eventually("the upload has failed twice") {
-            try await told(scene).count { $0 == "attempt_failed" } >= 2
+            try await told(scene).count { $0 == .attemptFailed } >= 2
         }
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
         let types = try await told(scene)
-        let failures = types.count { $0 == "attempt_failed" }
+        let failures = types.count { $0 == .attemptFailed }
         // Each failure is followed by its attempt.
         #expect(
-            types == Array((0..<failures).map { _ in ["attempt_failed", "attempt"] }.joined()) + [
-                "recovered", "completed",
+            types == Array((0..<failures).map { _ in [.attemptFailed, .attempt] }.joined()) + [
+                .recovered, .completed,
             ])
         try await scene.stop()
     }
@@ -44,7 +44,7 @@ struct TroubleTests {
         _ = try await scene.daemon.resume(Selection())
         try await scene.reach(.completed, [id])
         let types = try await told(scene)
-        #expect(types.suffix(3) == ["attempt", "recovered", "completed"] && !types.contains("attempt_failed"))
+        #expect(types.suffix(3) == [.attempt, .recovered, .completed] && !types.contains(.attemptFailed))
         try await scene.stop()
     }
 
@@ -55,14 +55,14 @@ struct TroubleTests {
         scene.remote.standard = .fail(.refused(after: nil))
         var ids: [String] = []
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
-        try await eventually("all uploads have failed") { try await told(scene).count { $0 == "attempt_failed" } >= 3 }
+        try await eventually("all uploads have failed") { try await told(scene).count { $0 == .attemptFailed } >= 3 }
         scene.remote.letGo()
         try await scene.reach(.completed, ids)
         let events = try await scene.daemon.context.store.read { try $0.events.list(after: 0, limit: 1000) }
         for id in ids {
             let types = events.filter { $0.upload == id }.map(\.type)
-            #expect(types.count { $0 == "attempt" } == types.count { $0 == "attempt_failed" })
-            #expect(types.count { $0 == "recovered" } == 1)
+            #expect(types.count { $0 == .attempt } == types.count { $0 == .attemptFailed })
+            #expect(types.count { $0 == .recovered } == 1)
         }
         try await scene.stop()
     }
@@ -78,7 +78,7 @@ struct TroubleTests {
         scene.remote.letGo()
         _ = try await scene.daemon.resume(Selection(ids: [id]))
         try await scene.reach(.completed, [id])
-        #expect(try await told(scene) == ["completed"])
+        #expect(try await told(scene) == [.completed])
         try await scene.stop()
     }
 }

@@ -46,7 +46,7 @@ struct ExpiryTests {
         #expect(try await scene.store.read { try $0.assets.find(bare) }?.state == .dropped, "no upload needs its copy")
         #expect(try await scene.store.read { try $0.failures.of(copying[0]) }.last?.failure.code == Expiry.code)
         let events = try await scene.store.read { try $0.events.list(after: seq, limit: 200) }.filter {
-            $0.type == "cancelled"
+            $0.type == .cancelled
         }
         #expect(events.map(\.detail["reason"]) == ["expired", "expired"])
         #expect(try await aged(scene.store).ids.isEmpty)

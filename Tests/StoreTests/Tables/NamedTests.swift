@@ -175,7 +175,7 @@ struct NamedTests {
         }
         try await scene.store.writeHeld { try $0.attempts.record(CredentialRenewal(reason: .refused), of: id) }
         let told = try await scene.store.read { try $0.events.list(after: 0, limit: 100) }.filter {
-            $0.type == "credential"
+            $0.type == .credential
         }
         #expect(told.map(\.upload) == [id, id])
         #expect(

@@ -84,7 +84,7 @@ struct ReceivedTests {
         store = try await open()
         #expect(try await store.read { try $0.settings.quotaMarks() } == marks)
         let event = try #require(
-            try await store.read { try $0.events.list(after: before, limit: 10) }.first { $0.type == "quota_reached" })
+            try await store.read { try $0.events.list(after: before, limit: 10) }.first { $0.type == .quotaReached })
         #expect(event.upload == nil)
         let day = Period.day.interval(around: now, in: .utc)
         #expect(

@@ -107,7 +107,7 @@ struct RetentionTests {
         #expect(states.0 == Array(repeating: .removed, count: 5))
         #expect(states.1 == [.removed, nil])
         let events = try await scene.store.read { try $0.events.list(after: 0, limit: 500) }.filter {
-            $0.type == "removed"
+            $0.type == .removed
         }
         #expect(events.map(\.upload) == ids)
         #expect(events.allSatisfy { $0.detail == ["list": "failed", "reason": "capped"] })

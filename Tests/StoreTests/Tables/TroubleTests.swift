@@ -28,9 +28,10 @@ struct TroubleTests {
     /// The events about failures: type and detail, in words.
     private func told(_ scene: Scene) async throws -> [String] {
         try await scene.store.read { try $0.events.list(after: 0, limit: 1000) }.filter {
-            ["attempt", "recovered"].contains($0.type)
+            [.attempt, .recovered].contains($0.type)
         }.map {
-            ([$0.type] + $0.detail.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
+            ([$0.type.rawValue] + $0.detail.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(
+                separator: " ")
         }
     }
 
@@ -87,7 +88,7 @@ struct TroubleTests {
             try $0.attempts.finish(id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
         }
         let types = try await scene.store.read { try $0.events.list(after: 0, limit: 1000) }.map(\.type)
-        #expect(types.suffix(2) == ["recovered", "completed"])
+        #expect(types.suffix(2) == [.recovered, .completed])
     }
 
     @Test("each of several failures in a row has its attempt event, and all together one recovery")
@@ -122,7 +123,7 @@ struct TroubleTests {
         try await again.write { try $0.failures.beginAttempts([id]) }
         try await again.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: id, acked: 10) }
         let types = try await again.read { try $0.events.list(after: 0, limit: 1000) }.map(\.type)
-        #expect(types.count { $0 == "attempt" } == 1 && types.count { $0 == "recovered" } == 1)
+        #expect(types.count { $0 == .attempt } == 1 && types.count { $0 == .recovered } == 1)
     }
 
     @Test("an early attempt is no failure")

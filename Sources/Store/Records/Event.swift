@@ -1,0 +1,121 @@
+package import Core
+
+/// Something that happened, with its details: an event that is to be stored.
+package enum Event: Sendable, Hashable {
+    /// The daemon has started.
+    case loaded(ongoing: Int)
+
+    // MARK: Of an upload
+
+    case added
+    /// Has another state, or has ended.
+    case moved(from: UploadState, to: UploadState, reason: String?, remoteID: String? = nil, url: String? = nil)
+    /// A rebuild of the database has found this end.
+    case rebuilt(UploadState)
+    /// Paused or resumed by a person.
+    case held(Bool)
+    case removed(list: String, reason: String?)
+    /// Tried again, after a failure with this code.
+    case attempt(number: Int64, code: String)
+    case attemptFailed(code: String, message: String)
+    /// Failed attempts, and seconds since the last failure; `nil` if that is unknown.
+    case recovered(attempt: Int64, seconds: Int64?)
+    case credential(CredentialRenewal)
+    case source(SourceState, note: String?)
+    case remoteDelete(result: String)
+
+    // MARK: Of folders, destinations, and all uploads
+
+    case flushed(lists: [String], count: Int)
+    case paused(PauseRecord.Scope, name: String)
+    case resumed(PauseRecord.Scope, name: String)
+    case allowed(OverrideRecord)
+    /// An exception is over.
+    case allowedNoMore(OverrideRecord.Scope, name: String, kind: String)
+    case quotaReached(QuotaMarks.Reached)
+    case safeToRemove(CardLevel, folders: [String], path: FilePath, medium: String?, unverified: Int, failed: Int)
+
+    package var type: EventType {
+        switch self {
+        case .loaded: .loaded
+        case .added: .added
+        case .moved(_, let next, _, _, _): EventType(endIn: next) ?? .state
+        case .rebuilt(let state): EventType(endIn: state) ?? .state
+        case .held: .state
+        case .removed: .removed
+        case .attempt: .attempt
+        case .attemptFailed: .attemptFailed
+        case .recovered: .recovered
+        case .credential: .credential
+        case .source: .source
+        case .remoteDelete: .remoteDelete
+        case .flushed: .flushed
+        case .paused: .paused
+        case .resumed: .resumed
+        case .allowed, .allowedNoMore: .allowed
+        case .quotaReached: .quotaReached
+        case .safeToRemove: .safeToRemove
+        }
+    }
+
+    /// Its fields, as they are stored and shown.
+    package var detail: [EventField: String] {
+        switch self {
+        case .loaded(let ongoing): return [.ongoing: "\(ongoing)"]
+        case .added: return [:]
+        case .moved(let before, let next, let reason, let remoteID, let url):
+            var detail: [EventField: String] = [.from: before.rawValue, .to: next.rawValue]
+            detail[.reason] = reason
+            detail[.remoteID] = remoteID
+            detail[.url] = url
+            return detail
+        case .rebuilt(let state): return [.from: "rebuild", .to: state.rawValue]
+        case .held(let isHeld): return [.hold: isHeld ? "operator" : "", .reason: isHeld ? "paused" : "resumed"]
+        case .removed(let list, let reason): return [.list: list, .reason: reason ?? ""]
+        case .attempt(let number, let code): return [.attempt: "\(number)", .code: code]
+        case .attemptFailed(let code, let message): return [.error: code, .message: message]
+        case .recovered(let attempt, let seconds):
+            var detail: [EventField: String] = [.attempt: "\(attempt)"]
+            detail[.after] = seconds.map { "\($0)" }
+            return detail
+        case .credential(let renewal):
+            var detail: [EventField: String] = [.reason: renewal.reason.rawValue]
+            detail[.until] = renewal.until?.description
+            return detail
+        case .source(let state, let note): return [.state: state.rawValue, .note: note ?? ""]
+        case .remoteDelete(let result): return [.result: result]
+        case .flushed(let lists, let count): return [.lists: lists.joined(separator: " "), .count: "\(count)"]
+        case .paused(let scope, let name), .resumed(let scope, let name):
+            return [.scope: scope.rawValue, .name: name]
+        case .allowed(let record):
+            return [
+                .scope: record.scope.rawValue, .name: record.name, .kind: record.word, .until: "\(record.until)",
+                .by: record.who,
+            ]
+        case .allowedNoMore(let scope, let name, let kind):
+            return [.scope: scope.rawValue, .name: name, .kind: kind, .until: "over"]
+        case .quotaReached(let reached): return Self.detail(reached)
+        case .safeToRemove(let level, let folders, let path, let medium, let unverified, let failed):
+            return [
+                .level: level.rawValue, .folders: folders.joined(separator: ", "), .path: path.display,
+                .medium: medium ?? "", .unverified: "\(unverified)", .failed: "\(failed)",
+            ]
+        }
+    }
+
+    private static func detail(_ reached: QuotaMarks.Reached) -> [EventField: String] {
+        var detail: [EventField: String] = [
+            .place: reached.place.words, .quota: reached.text, .counts: reached.counts,
+            .network: reached.quota.network.rawValue, .threshold: "\(reached.threshold)",
+            .percent: "\(reached.percent)", .used: "\(reached.used)", .limit: "\(reached.limit)",
+            .from: reached.stretch.lowerBound.description, .until: reached.stretch.upperBound.description,
+        ]
+        if reached.counts == "bytes" { detail[.direction] = reached.quota.direction.rawValue }
+        switch reached.place {
+        case .policy: break
+        case .destination(let name): detail[.destination] = name
+        case .folder(let name): detail[.folder] = name
+        }
+        return detail
+    }
+}
