@@ -102,7 +102,7 @@ extension AttemptEndings where Access == Writing {
                 "UPDATE upload SET attempt = attempt + 1, backoff_until = ?2 WHERE id = ?1",
                 [.text(id), .integer(until.nanoseconds)])
             try tx.transitions.move(upload, by: .attemptFailed)
-            try tx.events.append("attempt_failed", id, ["error": failure.code, "message": failure.message])
+            try tx.events.append("attempt_failed", id, ["error": failure.code.rawValue, "message": failure.message])
         case .refused(let failure):
             try tx.failures.record(failure, upload)
             try tx.failures.recordTrouble(failure, of: id)
