@@ -315,7 +315,7 @@ extension HoldView {
 extension ErrorView {
     package init(_ failure: Failure) {
         self.init(
-            kind: failure.kind.rawValue, code: failure.code, http: failure.http, message: failure.message,
+            kind: failure.kind.rawValue, code: failure.code.rawValue, http: failure.http, message: failure.message,
             retryable: failure.retryable, at: WallTime(milliseconds: failure.at).description)
     }
 }

@@ -55,7 +55,7 @@ struct Backlog: Sendable {
                 }
             }
             let failure = Failure(
-                .local, code: "source_missing", message: "the file was removed before it could be copied into staging",
+                .local, code: .sourceMissing, message: "the file was removed before it could be copied into staging",
                 at: clocks.wall(), retryable: false)
             try await inLanes(made.filter { Fate($0.number) == .failed }) { entry in
                 _ = try await store.write { try $0.staging.fail(entry.asset, failure, isGone: false) }

@@ -101,7 +101,7 @@ extension StagingArea {
             of: made, named: output, size: size, requestedDigests: requestedDigests(size), pace: pace)
         guard content.bytes == size else {
             throw .commandFailed(
-                code: "export_changes",
+                code: .exportChanges,
                 "`\(export.program)` has ended, and \(export.output.display) still changes: a program that it "
                     + "started continues to write")
         }
@@ -180,7 +180,7 @@ extension StagingArea {
 
     private func judge(_ result: Program.Result, _ export: Export) throws(StagingError) {
         let said = Self.lastLines(result.errorOutput)
-        func failed(_ code: String, _ how: String) -> StagingError {
+        func failed(_ code: Failure.Code, _ how: String) -> StagingError {
             // The message does not name the disk: a full one is no fault of the file, and another disk is not ours.
             let complains =
                 result.errorOutput.contains("No space left on device")
@@ -192,11 +192,11 @@ extension StagingArea {
         }
         switch result.ending {
         case .status(0), .stopped: return
-        case .status(let status): throw failed("export_failed", "ended with status \(status)")
-        case .overdue: throw failed("export_timeout", "took longer than export.timeout allows")
+        case .status(let status): throw failed(.exportFailed, "ended with status \(status)")
+        case .overdue: throw failed(.exportTimeout, "took longer than export.timeout allows")
         case .signal(let number) where [SIGKILL, SIGTERM, SIGINT, SIGHUP].contains(number):
             throw .commandEnded("`\(export.program)` was ended by signal \(number), as when memory runs out")
-        case .signal(let number): throw failed("export_failed", "crashed with signal \(number)")
+        case .signal(let number): throw failed(.exportFailed, "crashed with signal \(number)")
         }
     }
 
@@ -216,7 +216,7 @@ extension StagingArea {
             let status = try? FileStatus(of: made, named: output), status.isRegular
         else { return }
         throw .commandFailed(
-            code: "export_no_output",
+            code: .exportNoOutput,
             "`\(export.program)` made \(export.output.display) a hard link of another file: it must create its own file"
         )
     }
@@ -231,7 +231,7 @@ extension StagingArea {
     private func check(_ output: FilePath, _ export: Export) throws(StagingError) -> Descriptor {
         func refused(_ problem: String) -> StagingError {
             .commandFailed(
-                code: "export_no_output",
+                code: .exportNoOutput,
                 "`\(export.program)` ended with status 0, but \(export.output.display) \(problem)")
         }
         let made = try openOutput(output) { error in

@@ -20,7 +20,7 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
     /// The command of an export cannot be started: no source is at fault.
     case noCommand(String)
     /// The command could not make a file from this source.
-    case commandFailed(code: String, String)
+    case commandFailed(code: Failure.Code, String)
     /// The command was ended by a signal, or the machine had too little memory or space for it: it may be tried again.
     case commandEnded(String)
     /// The caller asked to stop.

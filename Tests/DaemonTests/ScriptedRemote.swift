@@ -74,7 +74,8 @@ final class ScriptedRemote: Destination {
     }
 
     private static let failure = Failure(
-        .transient, code: "scripted", message: "as the test says", at: WallTime(milliseconds: 0), retryable: true)
+        .transient, code: .init(rawValue: "scripted"), message: "as the test says", at: WallTime(milliseconds: 0),
+        retryable: true)
 
     /// Its name for uploads as soon as they are opened.
     var mediaID: String? {
@@ -311,7 +312,7 @@ final class ScriptedRemote: Destination {
         if isUnreachable {
             throw UploadError(
                 Failure(
-                    .transient, code: "unreachable", message: "no server responds there", at: WallTime(milliseconds: 0),
+                    .transient, code: .unreachable, message: "no server responds there", at: WallTime(milliseconds: 0),
                     retryable: true),
                 remedy: .holdDestination(after: nil))
         }

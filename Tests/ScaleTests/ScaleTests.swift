@@ -92,7 +92,7 @@ private struct Scene {
         try await part("failures") {
             let claim = try #require(try await store.claim(destination, passingOver: []))
             let failure = Failure(
-                .local, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
+                .local, code: .connectionLost, message: "reset", at: WallTime(milliseconds: 1), retryable: true)
             try await store.write {
                 try $0.attempts.finish(
                     claim.upload.id, .retry(failure, until: SystemClocks().monotonic().advanced(by: .seconds(3600))))

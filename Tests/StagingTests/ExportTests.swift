@@ -76,7 +76,7 @@ struct ExportTests {
     func failed() throws {
         let script =
             "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done; echo 'no such codec' >&2; exit 3"
-        guard case .commandFailed(code: "export_failed", let text) = try refusal(script) else {
+        guard case .commandFailed(code: .exportFailed, let text) = try refusal(script) else {
             Issue.record("the export does not fail because of the file")
             return
         }
@@ -92,7 +92,7 @@ struct ExportTests {
             ("printf 123 > \"$2\"", "has 3 B"),
         ])
     func output(_ script: String, _ words: String) throws {
-        guard case .commandFailed(code: "export_no_output", let text) = try refusal(script, minSize: 4) else {
+        guard case .commandFailed(code: .exportNoOutput, let text) = try refusal(script, minSize: 4) else {
             Issue.record("the export does not fail because of its output")
             return
         }
@@ -103,7 +103,7 @@ struct ExportTests {
     func timeout() async throws {
         let pids = folder.path.appending("pids")
         let script = "sleep 600 & echo $! > \(pids.display); echo $$ >> \(pids.display); wait"
-        guard case .commandFailed(code: "export_timeout", _) = try refusal(script, timeout: .milliseconds(700)) else {
+        guard case .commandFailed(code: .exportTimeout, _) = try refusal(script, timeout: .milliseconds(700)) else {
             Issue.record("the export does not fail because of its time-out")
             return
         }
@@ -162,7 +162,7 @@ struct ExportTests {
             Issue.record("a command killed from outside fails the file")
             return
         }
-        guard case .commandFailed(code: "export_failed", _) = try refusal("kill -SEGV $$") else {
+        guard case .commandFailed(code: .exportFailed, _) = try refusal("kill -SEGV $$") else {
             Issue.record("a crashed command does not fail the file")
             return
         }

@@ -51,7 +51,7 @@ struct ColumnFuzzTests {
             TextMap.text(["camera": "door"]), TextMap.text(["url": "http://h/u", "offset": "400"]),
             try StoredJSON.encode(
                 Failure(
-                    .transient, code: "http_503", message: "busy", http: 503, at: .init(milliseconds: 9),
+                    .transient, code: .http(503), message: "busy", http: 503, at: .init(milliseconds: 9),
                     retryable: true)),
             try StoredJSON.encode(RemoteObject(id: "x", url: "http://h/x", verifiedBy: "digest", warnings: ["late"])),
         ]
@@ -93,7 +93,7 @@ struct ColumnFuzzTests {
         let disk = try Connection(path: scene.folder.path.appending("state/sluice.db"))
         defer { disk.close() }
         try disk.execute("PRAGMA synchronous = OFF; PRAGMA busy_timeout = 10000")
-        let failure = Failure(.transient, code: "x", message: "m", at: .init(milliseconds: 0), retryable: true)
+        let failure = Failure(.transient, code: .noReply, message: "m", at: .init(milliseconds: 0), retryable: true)
         let columns = [
             "rank", "sort", "attempt", "generation", "acked", "size", "modified", "created_at", "backoff_until",
             "paused_at",
@@ -133,7 +133,7 @@ struct ColumnFuzzTests {
         let id = try await scene.stage(Scene.arrival(Scene.file("a.mp4"), key: "k")).uploads[0]
         _ = try await store.claim("nas", passingOver: [])
         let failure = Failure(
-            .transient, code: "http_503", message: "busy", at: .init(milliseconds: 9), retryable: true)
+            .transient, code: .http(503), message: "busy", at: .init(milliseconds: 9), retryable: true)
         _ = try await store.write { try $0.attempts.finish(id, .held(failure, until: .init(nanoseconds: 0))) }
         _ = try await store.claim("nas", passingOver: [])
         try await store.writeHeld {

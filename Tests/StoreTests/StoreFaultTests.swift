@@ -8,7 +8,7 @@ struct StoreFaultTests {
     @Test("a wait that has ended is no deadline, and does not hide a later one")
     func deadlines() async throws {
         let scene = try await Scene()
-        let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
+        let failure = Failure(.transient, code: .noReply, message: "x", at: scene.clocks.wall(), retryable: true)
         let waits: [Duration] = [.seconds(1), .seconds(100)]
         for (name, wait) in zip(["a", "b"], waits) {
             let upload = try await scene.stage(Scene.arrival(Scene.file(name))).uploads[0]
@@ -35,7 +35,7 @@ struct StoreFaultTests {
         _ = try await scene.store.write { try $0.transitions.retry(uploads[0], fromCopy: true) }
         try await scene.store.write { try $0.releases.finish(asset) }
         _ = try await scene.store.claim("nas", passingOver: [])
-        let failure = Failure(.local, code: "copy_lost", message: "x", at: scene.clocks.wall(), retryable: true)
+        let failure = Failure(.local, code: .copyLost, message: "x", at: scene.clocks.wall(), retryable: true)
         #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .copyLost(failure)) } == .staging)
         #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.map(\.id) == [asset])
     }

@@ -61,7 +61,7 @@ struct StoreOverTimeTests {
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: first.uploads[0]) }
         let failure = Failure(
-            .transient, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
+            .transient, code: .connectionLost, message: "reset", at: WallTime(milliseconds: 1), retryable: true)
         let until = scene.clocks.monotonic().advanced(by: .seconds(60))
         try await scene.store.write { try $0.attempts.finish(first.uploads[0], .retry(failure, until: until)) }
         let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
@@ -98,7 +98,7 @@ struct StoreOverTimeTests {
         #expect(try await claim(scene, skipping: ["cam"]) == nil)
         if isFailed {
             let failure = Failure(
-                .permanent, code: "no", message: "no", at: WallTime(milliseconds: 1), retryable: false)
+                .permanent, code: .http(422), message: "no", at: WallTime(milliseconds: 1), retryable: false)
             try await scene.store.write { try $0.attempts.finish(first.uploads[0], .refused(failure)) }
         } else {
             _ = try await scene.store.write { try $0.transitions.cancel([first.uploads[0]]) }
@@ -145,7 +145,7 @@ struct StoreOverTimeTests {
         else {
             throw Scene.Unexpected()
         }
-        let failure = Failure(.local, code: "x", message: "x", at: scene.clocks.wall(), retryable: false)
+        let failure = Failure(.local, code: .noReply, message: "x", at: scene.clocks.wall(), retryable: false)
         try await scene.store.write { try $0.staging.fail(asset, failure, isGone: isGone) }
         #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .failed)
         #expect(try await scene.store.areKnown([file.identity]) == [!isGone])

@@ -87,7 +87,7 @@ struct StoreTests {
         try await expectUntouched()
         try await scene.store.write { try $0.staging.unsettle(asset, version: old) }
         try await expectUntouched()
-        let failure = Failure(.local, code: "x", message: "x", at: scene.clocks.wall(), retryable: false)
+        let failure = Failure(.local, code: .noReply, message: "x", at: scene.clocks.wall(), retryable: false)
         #expect(try await !scene.store.write { try $0.staging.fail(asset, failure, isGone: true, version: old) })
         try await expectUntouched()
         let new = try #require(try await scene.store.read { try $0.assets.find(asset) }).version
@@ -252,7 +252,7 @@ struct StoreTests {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
         _ = try await scene.store.claim("nas", passingOver: [])
-        let failure = Failure(.permanent, code: "no", message: "no", at: scene.clocks.wall(), retryable: false)
+        let failure = Failure(.permanent, code: .http(422), message: "no", at: scene.clocks.wall(), retryable: false)
         #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .refused(failure)) } == .failed)
         #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .refused(failure)) } == nil)
         _ = try await scene.store.write { try $0.transitions.retry(uploads[0], fromCopy: true) }
@@ -273,7 +273,7 @@ struct StoreTests {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
         _ = try await scene.store.claim("nas", passingOver: [])
-        let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
+        let failure = Failure(.transient, code: .noReply, message: "x", at: scene.clocks.wall(), retryable: true)
         let until = scene.clocks.monotonic().advanced(by: .seconds(30))
         try await scene.store.write { try $0.attempts.finish(uploads[0], .retry(failure, until: until)) }
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
@@ -361,7 +361,7 @@ extension UploadFilter {
 
 extension Dice {
     fileprivate mutating func outcome(_ clocks: ManualClocks) -> AttemptOutcome {
-        let failure = Failure(.transient, code: "x", message: "x", at: clocks.wall(), retryable: true)
+        let failure = Failure(.transient, code: .noReply, message: "x", at: clocks.wall(), retryable: true)
         return switch next() % 4 {
         case 0: .yielded
         case 1: .refused(failure)

@@ -6,11 +6,6 @@ package struct BeforeUpload: Hashable, Sendable {
     /// How long it may take to answer.
     package var timeout: Duration
 
-    /// The failure code of an upload that waits because of it.
-    package static let waitingCode = "before_upload"
-    /// The failure code of an upload that it ended.
-    package static let skippedCode = "skipped"
-
     package init(command: [String], timeout: Duration = .seconds(10)) {
         self.command = command
         self.timeout = timeout

@@ -3,9 +3,6 @@
 /// The age counts from the moment when a file was found, by the clock of this machine. The file's own times may come
 /// from a camera that was never set, or from a copy that kept them.
 package struct Expiry: Hashable, Sendable {
-    /// The failure code of an expired upload.
-    package static let code = "expired"
-
     package let limit: Duration
 
     /// The shortest limit of the places; `nil` when none has one.

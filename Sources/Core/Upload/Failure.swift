@@ -19,8 +19,7 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
     }
 
     package var kind: Class
-    /// A short constant in snake_case that scripts can match: `source_missing`, `max_size_exceeded`, `http_503`.
-    package var code: String
+    package var code: Code
     /// A sentence with the request, its target, and the answer. It contains no secret and no signed URL.
     package var message: String
     /// HTTP status, if there was one.
@@ -32,7 +31,7 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
     /// The upload has not failed: it only waits. Absent for real failures.
     package var isWait: Bool?
 
-    package init(_ kind: Class, code: String, message: String, http: Int? = nil, at: WallTime, retryable: Bool) {
+    package init(_ kind: Class, code: Code, message: String, http: Int? = nil, at: WallTime, retryable: Bool) {
         self.kind = kind
         self.code = code
         self.message = message
@@ -43,23 +42,12 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
 
     package var description: String { message }
 
-    /// The code of a wait for a quota that leaves less than the next request needs.
-    package static let shortOfQuota = "short_of_quota"
-    /// The code of a wait for an unmetered network, after many bytes of a file were wasted.
-    package static let wastedOnMetered = "wasted_on_metered"
-    /// The code of the failure that ends an upload whose source is read in place and has changed.
-    package static let sourceChanged = "source_changed"
-    /// The code of a removal that ends without finding out whether the remote still has something of the upload.
-    package static let removalUnknown = "removal_unknown"
-    /// The code of a failure because the file's name there is taken, perhaps by an upload of it whose answer was lost.
-    package static let perhapsThere = "perhaps_there"
-
-    /// Failure codes after which a copy is made again: it is missing, has changed, or cannot be read.
-    package static let lossesOfCopy: Set<String> = ["copy_lost", "staged_changed", "staged_unreadable"]
+    /// Whether a copy is made again after it: the copy is missing, has changed, or cannot be read.
+    package var isLossOfCopy: Bool { [.copyLost, .stagedChanged, .stagedUnreadable].contains(code) }
 
     /// Whether the arrived bytes differ from the sent ones, by the destination's answer (tus: 460, a digest that does
     /// not match) or by reading them back.
-    package var isOfVerification: Bool { http == 460 || code == "read_back_differs" }
+    package var isOfVerification: Bool { http == 460 || code == .readBackDiffers }
 }
 
 /// The action after a failure. Decided once, in the code that understands the remote, and carried with the error.

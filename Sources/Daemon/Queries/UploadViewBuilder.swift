@@ -55,7 +55,7 @@ struct UploadViewBuilder {
         // A failure that was overcome is history, shown by the attempts.
         let showsFailure =
             upload.ending == .failed || (!upload.state.isTerminal && upload.state != .uploading)
-            || upload.ending == .cancelled && row.failure?.code == Failure.sourceChanged || row.isExpired
+            || upload.ending == .cancelled && row.failure?.code == .sourceChanged || row.isExpired
             || row.isSkipped
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
@@ -159,8 +159,8 @@ struct UploadViewBuilder {
 
     /// The kind of the hold while an upload waits for its next attempt.
     private func ownHold(_ failure: Failure?) -> Hold.Kind {
-        if failure?.code == BeforeUpload.waitingCode { return .busy }
-        if failure?.code == Failure.wastedOnMetered { return .metered }
+        if failure?.code == .beforeUpload { return .busy }
+        if failure?.code == .wastedOnMetered { return .metered }
         return failure?.kind == .quota ? .quota : .backoff
     }
 
@@ -174,7 +174,7 @@ struct UploadViewBuilder {
         let total = row.asset.stagedSize
         let acked = max(row.upload.acked, live?.acked ?? 0)
         // Bytes of a failed attempt may have arrived or not: only the next attempt shows it.
-        let isDoubted = row.upload.failingSince != nil || row.failure?.code == Failure.wastedOnMetered
+        let isDoubted = row.upload.failingSince != nil || row.failure?.code == .wastedOnMetered
         let sent = max(acked, live?.sent ?? (isDoubted ? 0 : row.upload.sent))
         let isDone = row.upload.ending == .completed
         // 1 only when every byte is confirmed; an empty file counts as 1 when it is done.

@@ -220,9 +220,9 @@ extension UploadView {
                     ? "; its source is \(sourceState)" : "")
         case .failed:
             return "it was refused: \(error?.message ?? "the reason is unknown"); `sluice retry \(id)` tries again"
-        case .cancelled where error?.code == BeforeUpload.skippedCode:
+        case .cancelled where error?.code == Failure.Code.skipped.rawValue:
             return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks the program again"
-        case .cancelled where error?.code == Failure.sourceChanged:
+        case .cancelled where error?.code == Failure.Code.sourceChanged.rawValue:
             return error?.message ?? "its source changed while it was uploaded in place"
         case .cancelled: return "it was cancelled by command; `sluice retry \(id)` queues it again"
         case .expired:

@@ -138,7 +138,7 @@ actor RemoteInventory {
             report.undecided[name, default: 0] += 1
             return .undecided(
                 Failure(
-                    .local, code: "perhaps_sent",
+                    .local, code: .perhapsSent,
                     message:
                         "may have been uploaded before the rebuild: \(why). `sluice retry ID` uploads it, `sluice cancel ID` "
                         + "ends it; the source is kept until then", at: clocks.wall(), retryable: true))

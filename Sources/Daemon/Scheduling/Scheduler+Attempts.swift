@@ -115,7 +115,7 @@ extension UploadAttempt.Verdict {
 
     /// Whether the attempt ended because its quotas leave too little for the next piece.
     fileprivate var isShortOfQuota: Bool {
-        if case .held(let failure, _, _, _) = outcome { failure.code == Failure.shortOfQuota } else { false }
+        if case .held(let failure, _, _, _) = outcome { failure.code == .shortOfQuota } else { false }
     }
 }
 

@@ -237,7 +237,7 @@ extension Stager {
     private func lossOfCopy(of asset: AssetRecord) async throws -> Failure? {
         for upload in try await context.store.read({ try $0.uploads.of(asset.id) }) {
             let last = try await context.store.read { try $0.failures.of(upload.id) }.last?.failure
-            if let last, Failure.lossesOfCopy.contains(last.code) { return last }
+            if let last, last.isLossOfCopy { return last }
         }
         return nil
     }
@@ -258,7 +258,7 @@ extension Stager {
                 + "the destination has not confirmed that it has the whole file"
             : "uploaded"
         return Failure(
-            .local, code: "source_missing",
+            .local, code: .sourceMissing,
             message: asset.stagingMode == .received
                 ? "the received bytes are gone, and no file exists to read them from again: "
                     + "send them to Sluice once more"

@@ -212,7 +212,7 @@ actor Stager {
 
     private func tooLarge(_ asset: AssetRecord, _ cap: Int64) -> Failure {
         Failure(
-            .config, code: "larger_than_staging",
+            .config, code: .largerThanStaging,
             message:
                 "\(asset.path.display) has \(shownBytes(asset.size)), more than staging.max_size (\(shownBytes(cap))): raise it",
             at: context.clocks.wall(), retryable: false)

@@ -77,7 +77,7 @@ actor RemoteRemovals {
         } catch let error as UploadError {
             if error.remedy.mayConcernSecret { secrets.renew(of: deletion.destination) }
             // More questions would not find out more.
-            if error.failure.code == Failure.removalUnknown {
+            if error.failure.code == .removalUnknown {
                 try await end(deletion, "unknown", error.failure.message)
                 return
             }

@@ -61,7 +61,7 @@ extension UploadAttempt {
                 }
                 switch error?.remedy {
                 // It looks the same and has other content: a program wrote to it, or its disk failed.
-                case .restage? where error?.failure.code == "staged_changed":
+                case .restage? where error?.failure.code == .stagedChanged:
                     return changed(reporter, isFinished: false)
                 case .restage?: return unreadable(error?.failure.message ?? "", reporter)
                 default:
@@ -101,7 +101,7 @@ extension UploadAttempt {
 
     private func changed(_ reporter: AttemptReporter, isFinished: Bool) -> Verdict {
         let failure = Failure(
-            .local, code: Failure.sourceChanged,
+            .local, code: .sourceChanged,
             message:
                 "\(claim.asset.path.display) changed while it was uploaded in place: the bytes that were sent are discarded, and the "
                 + "file is uploaded again when it has settled",
@@ -119,10 +119,10 @@ extension UploadAttempt {
         case .gone:
             // Staging it again reports that.
             return copyLost()
-        case .there: return wait(.absent, "source_absent", "the source was missing for a moment", reporter)
+        case .there: return wait(.absent, .sourceAbsent, "the source was missing for a moment", reporter)
         case .away:
             return wait(
-                .absent, "source_absent",
+                .absent, .sourceAbsent,
                 "\(claim.asset.root.display) is not mounted as it was when the file was found, and it is uploaded in place",
                 reporter)
         }
@@ -134,18 +134,18 @@ extension UploadAttempt {
         if let error = error as? SystemError,
             let reason = try? await blocking({ [locator = shared.locator] in locator.absence(of: asset, after: error) })
         {
-            return wait(.absent, "source_absent", "\(reason), and the file is uploaded in place", reporter)
+            return wait(.absent, .sourceAbsent, "\(reason), and the file is uploaded in place", reporter)
         }
         return unreadable("\(error)", reporter)
     }
 
     func unreadable(_ reason: String, _ reporter: AttemptReporter) -> Verdict {
         wait(
-            .backoff, "source_unreadable", "cannot read the source, which is uploaded in place: \(reason)", reporter
+            .backoff, .sourceUnreadable, "cannot read the source, which is uploaded in place: \(reason)", reporter
         )
     }
 
-    private func wait(_ kind: Hold.Kind, _ code: String, _ text: String, _ reporter: AttemptReporter) -> Verdict {
+    private func wait(_ kind: Hold.Kind, _ code: Failure.Code, _ text: String, _ reporter: AttemptReporter) -> Verdict {
         let failure = Failure(.local, code: code, message: text, at: context.clocks.wall(), retryable: true)
         let now = context.clocks.wall()
         let failures = shared.stagingHolds.count("\(claim.asset.id)")

@@ -37,7 +37,7 @@ extension UploadAttempt {
                 CrashPoint.reached("asked")
                 let text = "`before_upload` of \(place) skips it: \(reason)"
                 let failure = Failure(
-                    .local, code: BeforeUpload.skippedCode, message: redacted(text), at: context.clocks.wall(),
+                    .local, code: .skipped, message: redacted(text), at: context.clocks.wall(),
                     retryable: false)
                 return Verdict(outcome: .skipped(failure), wasAnswered: false)
             case .wait(let duration, let reason):
@@ -86,7 +86,7 @@ extension UploadAttempt {
         let retry = context.configuration.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         let wait = duration ?? retry.wait(afterFailures: 1, jitter: Random.jitter())
         let failure = Failure(
-            .local, code: BeforeUpload.waitingCode, message: redacted("`before_upload` of \(place) \(words)"),
+            .local, code: .beforeUpload, message: redacted("`before_upload` of \(place) \(words)"),
             at: context.clocks.wall(), retryable: true)
         // Neither the destination's fault nor an attempt.
         return Verdict(

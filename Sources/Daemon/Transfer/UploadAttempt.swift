@@ -117,7 +117,7 @@ struct UploadAttempt: Sendable {
 
     func copyLost() -> Verdict {
         let failure = Failure(
-            .local, code: "copy_lost",
+            .local, code: .copyLost,
             message: claim.asset.stagingMode == .inPlace
                 ? "\(claim.asset.path.display), which is uploaded in place, is missing"
                 : "the staged copy \(context.staging.path(claim.asset.stagedName).display) is missing or has another size",
@@ -158,7 +158,7 @@ struct UploadAttempt: Sendable {
                     failure, until: context.clocks.monotonic().advanced(by: after), knowing: reporter.known,
                     isFault: false),
                 // If a quota refused, the destination was not contacted.
-                wasAnswered: failure.code != Failure.shortOfQuota || reporter.wasAnswered)
+                wasAnswered: failure.code != .shortOfQuota || reporter.wasAnswered)
         case .retry, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The scheduler fills in the time of the next attempt: it knows the number of failures, and the
             // destination.

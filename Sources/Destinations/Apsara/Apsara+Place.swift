@@ -131,7 +131,7 @@ extension Apsara {
                 guard grants.claim(ticket.medium, under: request.reference) else {
                     throw UploadError(
                         client.failure(
-                            .config, "media_shared",
+                            .config, .mediaShared,
                             "the medium \(ticket.medium.id ?? "") was given for this file, and for another one before: check the service that gives it",
                             retryable: true), remedy: .misconfigured)
                 }
@@ -144,7 +144,7 @@ extension Apsara {
         }
         throw UploadError(
             client.failure(
-                .protocol, "references_taken", "VOD has \(Self.mostReferences) media of this file, and none is usable",
+                .protocol, .referencesTaken, "VOD has \(Self.mostReferences) media of this file, and none is usable",
                 retryable: true), remedy: .refused(after: nil))
     }
 
@@ -152,7 +152,7 @@ extension Apsara {
         guard !grants.reserve(reference, for: order.id) else { return }
         throw UploadError(
             client.failure(
-                .transient, "name_in_use",
+                .transient, .nameInUse,
                 "another upload of the same file under the same name is running; this one waits for its end",
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }

@@ -71,7 +71,7 @@ extension Apsara {
         case .failed(let words):
             _ = try await begunAgain(medium, checkpoint, \.failedMedia, reporter)
             throw refusal(
-                "transcoding_failed",
+                .transcodingFailed,
                 "VOD has every byte, but cannot make a medium of them: it says \(FilePath(words).display)")
         case .gone where checkpoint.apsara.increment(\.missingAnswers) < Self.mostMissing:
             status = "it is not found; asking again"
@@ -82,7 +82,7 @@ extension Apsara {
             checkpoint.apsara.missingIn = order.generation
             try await reporter.record(checkpoint.stored)
             throw refusal(
-                "medium_deleted",
+                .mediumDeleted,
                 "the medium \(name(of: medium)) was not found there \(Self.mostMissing) times after its bytes had arrived: it was deleted"
             )
         case .working(let word): status = word

@@ -38,7 +38,7 @@ struct Apsara: Destination {
         if let way {
             authority = ApsaraService(
                 service: OwnService(
-                    way, role: "the authorisation service", code: OwnService.unusable, client: client,
+                    way, role: "the authorisation service", code: .authorisationUnusable, client: client,
                     reader: tools.secrets, reply: settings.bucket.limits.reply))
             site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
             return
@@ -104,16 +104,16 @@ struct Apsara: Destination {
     ) async throws -> RemoteObject {
         guard let sort = ApsaraMediaKind.of(order.name) else {
             throw refusal(
-                "not_media",
+                .notMedia,
                 "its name has no extension of a video, audio or image file that VOD accepts; `include` can leave it out"
             )
         }
         guard order.file.size > 0 else {
-            throw refusal("empty_file", "an empty file makes no medium; it is not sent")
+            throw refusal(.emptyFile, "an empty file makes no medium; it is not sent")
         }
         let metadata: ApsaraFields.MetadataFields
         do { metadata = try settings.fields.metadata(of: order, as: sort) } catch {
-            throw refusal("metadata_refused", error.text)
+            throw refusal(.metadataRefused, error.text)
         }
         var order = order
         if let medium = Self.transferred(order.partsCheckpoint) {
@@ -195,8 +195,8 @@ struct Apsara: Destination {
         let engine = engine(dialect)
         do { return try await engine.upload(order, reporter) } catch let error as UploadError {
             switch error.failure.code {
-            case ApsaraKeys.moved: try await reporter.settle()
-            case S3Dialect.otherThere:
+            case .mediaMoved: try await reporter.settle()
+            case .otherThere:
                 // The object at this address belongs to another file and stays. This file gets a medium of its own.
                 let old = order.partsCheckpoint.stored
                 try await reporter.renewed(
@@ -309,11 +309,11 @@ struct Apsara: Destination {
             }.abort(checkpoint)
         } catch let error as UploadError {
             if ApsaraVerdict.isGone(error) { return true }
-            if ["AccessDenied", ApsaraKeys.moved].contains(error.failure.code) { return false }
+            if [.service("AccessDenied"), .mediaMoved].contains(error.failure.code) { return false }
             throw error
         } catch {
             throw UploadError(
-                client.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
+                client.failure(.cancelled, .cancelled, "the removal was stopped", retryable: true),
                 remedy: .retry(after: nil))
         }
     }
@@ -358,21 +358,16 @@ struct Apsara: Destination {
         return ((isPlain ? name.text : nil) ?? name.display).replacing("\\", with: "_")
     }
 
-    func refusal(_ code: String, _ message: String) -> UploadError {
+    func refusal(_ code: Failure.Code, _ message: String) -> UploadError {
         UploadError(client.failure(.permanent, code, message, retryable: false), remedy: .failUpload)
     }
-}
-
-extension ApsaraKeys {
-    /// The failure code when a renewed right leads to another object than before.
-    static let moved = "media_moved"
 }
 
 extension AuthorizedClient {
     func moved() -> UploadError {
         UploadError(
             failure(
-                .transient, ApsaraKeys.moved, "VOD has given the file another address; it starts again there",
+                .transient, .mediaMoved, "VOD has given the file another address; it starts again there",
                 retryable: true), remedy: .retry(after: .zero))
     }
 }

@@ -31,7 +31,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 + [("FileName", request.name), ("FileSize", "\(request.size)"), ("ReferenceId", request.reference)]
             let ticket = try await ticket(try await call("CreateUploadVideo", parameters, context), request.sort)
             return .given(ticket, isNew: true)
-        } catch let error as UploadError where error.failure.code.hasPrefix("InvalidParameter.ReferenceId") {
+        } catch let error as UploadError where error.failure.code.rawValue.hasPrefix("InvalidParameter.ReferenceId") {
             // The medium was made before, by a request whose answer was lost, or by an earlier installation.
             return try await recover(request, context) ?? .useless
         }
@@ -56,7 +56,8 @@ struct ApsaraAPI: ApsaraAuthority {
     ) async throws -> ApsaraUploadTicket {
         guard let id = medium.id else {
             throw UploadError(
-                client.failure(.protocol, "InvalidVideo.NotFound", "its media id is not known", retryable: true),
+                client.failure(
+                    .protocol, .service("InvalidVideo.NotFound"), "its media id is not known", retryable: true),
                 remedy: .retry(after: nil))
         }
         let json = try await call("RefreshUploadVideo", [("VideoId", id)], context, region: medium.region)
@@ -82,7 +83,9 @@ struct ApsaraAPI: ApsaraAuthority {
             return .given(ticket, isNew: false)
         } catch let error as UploadError {
             // Older services know no references, and require the other parameter.
-            let isUnknown = ["MissingParameter", "InvalidParameter"].contains { error.failure.code.hasPrefix($0) }
+            let isUnknown = ["MissingParameter", "InvalidParameter"].contains {
+                error.failure.code.rawValue.hasPrefix($0)
+            }
             if ApsaraVerdict.isGone(error) || isUnknown { return nil }
             throw error
         }
@@ -179,7 +182,7 @@ struct ApsaraAPI: ApsaraAuthority {
     ) async throws -> ApsaraUploadTicket {
         do { return try ApsaraUploadTicket(json, as: sort, before: medium) } catch {
             throw UploadError(
-                client.failure(.protocol, AuthorizedClient.unusableAnswer, "VOD gives \(error.words)", retryable: true),
+                client.failure(.protocol, .unusableAnswer, "VOD gives \(error.words)", retryable: true),
                 remedy: .holdDestination(after: nil))
         }
     }
@@ -214,7 +217,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 guard let json = JSONValue.read(response.body), case .object = json else {
                     throw UploadError(
                         client.failure(
-                            .protocol, AuthorizedClient.unusableAnswer,
+                            .protocol, .unusableAnswer,
                             "\(client.host(base)) answers \(action) with something other than a JSON object",
                             retryable: true), remedy: .holdDestination(after: nil))
                 }

@@ -153,7 +153,7 @@ struct ApsaraVerdict: Sendable {
     /// Whether an error has this code or one of its kind. Codes are compared by their documented beginning; more words
     /// may follow after a full stop.
     static func has(_ beginning: String, _ error: UploadError) -> Bool {
-        let code = error.failure.code
+        let code = error.failure.code.rawValue
         return code == beginning || code.hasPrefix(beginning + ".")
     }
 }
@@ -164,6 +164,6 @@ extension AuthorizedClient {
         let verdict = ApsaraVerdict(response, now: clocks.wall())
         return refused(
             what, response, verdict.remedy, words: verdict.words.isEmpty ? nil : withoutSecrets(verdict.words),
-            code: verdict.code.map { withoutSecrets($0) })
+            code: verdict.code.map { .service(withoutSecrets($0)) })
     }
 }

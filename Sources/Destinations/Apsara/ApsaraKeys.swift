@@ -61,7 +61,7 @@ actor ApsaraKeys: S3KeySource {
         if let hasMoved { throw hasMoved }
         if !isDue { return (held.key, reading) }
         do { try await question.join { try await self.renew(context) } } catch let error as UploadError {
-            if error.failure.code == Self.moved { throw error }
+            if error.failure.code == .mediaMoved { throw error }
             // A key that is still valid is used although its renewal failed.
             if !isRefused, clocks.monotonic() < end {
                 failedAt = clocks.monotonic()
@@ -88,7 +88,7 @@ actor ApsaraKeys: S3KeySource {
         if let hasMoved { throw hasMoved }
         let grant: ApsaraGrant
         do { grant = try await renewal(isRefused ? .refused : .ending, context) } catch let error as UploadError {
-            if error.failure.code == Self.moved { hasMoved = error }
+            if error.failure.code == .mediaMoved { hasMoved = error }
             throw error
         }
         held = grant

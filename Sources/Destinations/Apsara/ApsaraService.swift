@@ -95,7 +95,7 @@ struct ApsaraService: ApsaraAuthority {
             }
         return UploadError(
             service.client.failure(
-                kind, verdict.code.map { service.shown($0) } ?? "authorisation_refused",
+                kind, verdict.code.map { .service(service.shown($0)) } ?? .authorisationRefused,
                 "\(service.name) refuses: \(verdict.words.isEmpty ? "it does not say why" : service.shown(verdict.words))",
                 retryable: verdict.remedy != .failUpload),
             remedy: verdict.remedy)

@@ -39,7 +39,7 @@ struct ChunkedForm: Destination {
             throw error
         } catch {
             throw UploadError(
-                server.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
+                server.failure(.cancelled, .cancelled, "the removal was stopped", retryable: true),
                 remedy: .retry(after: nil))
         }
     }

@@ -80,7 +80,7 @@ extension FormDialect {
             }
             throw UploadError(
                 failure(
-                    .auth, "secret_unfit",
+                    .auth, .secretUnfit,
                     "the header `\(name)` cannot carry the secret in it, which has a line end or another character "
                         + "that is not allowed in a header", retryable: true), remedy: .authenticate)
         }
@@ -153,7 +153,7 @@ extension FormDialect {
                 reading = current.reading
             } catch {
                 throw UploadError(
-                    failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+                    failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
             }
         }
         // The token acts as a secret: a server that repeats it must not have it shown in messages.
@@ -170,7 +170,7 @@ extension FormDialect {
         if names.isEmpty { return [:] }
         let (path, known) = (piece.order.file.place, blockDigests)
         do { return try await blocking { try known.digests(names, of: path, part.range) } } catch {
-            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
         }
     }
 
@@ -194,7 +194,7 @@ extension FormDialect {
     private func unfit(_ header: String, _ order: UploadOrder) -> UploadError {
         UploadError(
             failure(
-                .permanent, "name_unfit",
+                .permanent, .nameUnfit,
                 "the header `\(header)` cannot carry its value for `\(order.name.display)`: a line end, a space at "
                     + "its beginning or end, or another character that is not allowed in a header; write "
                     + "`{name:uri}` for the name, and its characters are sent as %0D and %20", retryable: false),

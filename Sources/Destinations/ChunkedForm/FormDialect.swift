@@ -15,7 +15,7 @@ struct FormEndpoint: Sendable {
     let blockDigests = BlockDigests()
     let creations = CreationPatience()
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         client.failure(kind, code, message, retryable: retryable)
     }
 }
@@ -67,7 +67,7 @@ struct FormDialect: PartsDialect {
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = PartPlan(size: order.file.size, partSize: settings.blockSize, rule: settings.rule) else {
             throw UploadError(
-                failure(.local, "staged_changed", "a file of \(order.file.size) bytes", retryable: true),
+                failure(.local, .stagedChanged, "a file of \(order.file.size) bytes", retryable: true),
                 remedy: .restage)
         }
         try checkHeaders(order, plan)
@@ -105,14 +105,14 @@ struct FormDialect: PartsDialect {
                 var error = refused("the opening", answer)
                 // The status was a success and the body was not: it is unknown whether an upload was begun.
                 if (200..<300).contains(answer.response.status), error.remedy.isForOnce {
-                    error.failure.code = AuthorizedClient.unusableAnswer
+                    error.failure.code = .unusableAnswer
                 }
                 throw error
             }
             guard let token = answer.document?[open.token]?.text, !token.isEmpty, token.utf8.count <= 4096 else {
                 throw UploadError(
                     failure(
-                        .protocol, "no_token",
+                        .protocol, .noToken,
                         "\(host) answered \(answer.response.status) to the opening, and its answer has nothing at "
                             + "\(open.token.source): \(FilePath(excerpt(answer.response)).display)", retryable: true),
                     remedy: .retry(after: nil))
@@ -152,7 +152,7 @@ struct FormDialect: PartsDialect {
             guard case .list(let items)? = answer.document?[pointer] else {
                 throw UploadError(
                     failure(
-                        .protocol, "no_list",
+                        .protocol, .noList,
                         "\(host) was asked for its blocks, and its answer has no list at \(pointer.source): "
                             + FilePath(excerpt(answer.response)).display, retryable: true), remedy: .retry(after: nil))
             }
@@ -244,7 +244,7 @@ struct FormDialect: PartsDialect {
                 .startOver(
                     UploadError(
                         failure(
-                            .protocol, "other_position",
+                            .protocol, .otherPosition,
                             "the server is at byte \(end) after block \(part.index + 1), which ends at \(part.end)",
                             retryable: true), remedy: .retry(after: nil))))
         }
@@ -300,7 +300,7 @@ struct FormDialect: PartsDialect {
         return .unconfirmed(
             UploadError(
                 failure(
-                    .protocol, "not_confirmed",
+                    .protocol, .notConfirmed,
                     "\(host) took all \(piece.plan.count) block(s) and did not confirm that the file is there: its "
                         + "answer has nothing at \(done.source)", retryable: true), remedy: .failUpload))
     }
@@ -348,7 +348,7 @@ struct FormDialect: PartsDialect {
         return false
     }
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         client.failure(kind, code, message, retryable: retryable)
     }
 }

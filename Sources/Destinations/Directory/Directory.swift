@@ -43,7 +43,7 @@ struct Directory: Destination {
     private func withUploadErrors<R>(_ body: () async throws -> R) async throws(UploadError) -> R {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                target.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
+                target.failure(.cancelled, .cancelled, "the request was stopped", retryable: true),
                 remedy: .retry(after: nil))
         }
     }

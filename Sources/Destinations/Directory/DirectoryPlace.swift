@@ -96,7 +96,7 @@ final class DirectoryPlace: WholePlace {
     func openStaged(_ file: StagedFile) throws -> Descriptor {
         do { return try Descriptor.open(file.place) } catch {
             throw UploadError(
-                target.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+                target.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
         }
     }
 
@@ -165,7 +165,7 @@ final class DirectoryPlace: WholePlace {
         let got: Int
         do { got = try staged.read(into: block, at: offset, named: source.place.shown) } catch {
             throw UploadError(
-                target.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+                target.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
         }
         guard got == block.count else {
             throw source.changed("ends after \(offset + Int64(got)) bytes, and \(source.size) were staged", failure)
@@ -211,7 +211,7 @@ final class DirectoryPlace: WholePlace {
     private func gone(_ part: FilePath) -> UploadError {
         UploadError(
             target.failure(
-                .transient, "part_gone", "\(address(of: part)) is gone: it was removed there", retryable: true),
+                .transient, .partGone, "\(address(of: part)) is gone: it was removed there", retryable: true),
             remedy: .retry(after: nil))
     }
 

@@ -41,14 +41,14 @@ struct DirectoryTarget: WholeDialect {
         do { root = try Descriptor.open(path, for: .folder) } catch { throw failure(error, .target, path) }
         if let mount, mount.path != "/", try !mount.contains(root, named: path) {
             throw refusal(
-                "not_mounted",
+                .notMounted,
                 "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display): mount the "
                     + "file system that belongs there, or set `mount` of the destination",
                 .holdDestination(after: nil))
         }
         if let marker, try FileStatus.ifPresent(at: marker, in: root) == nil {
             throw refusal(
-                "no_marker",
+                .noMarker,
                 "\(path.appending(marker).display) does not exist, so nothing is written: mount the file system "
                     + "that belongs there, or create that file", .holdDestination(after: nil))
         }
@@ -61,7 +61,7 @@ struct DirectoryTarget: WholeDialect {
         let now = try FileStatus(of: try Descriptor.open(path, for: .folder), named: path)
         guard now.device == opened.device, now.inode == opened.inode else {
             throw refusal(
-                "target_replaced", "\(path.display) was replaced by another folder while a file was written",
+                .targetReplaced, "\(path.display) was replaced by another folder while a file was written",
                 .holdDestination(after: nil))
         }
     }
@@ -104,7 +104,7 @@ struct DirectoryTarget: WholeDialect {
         else {
             throw UploadError(
                 failure(
-                    .permanent, "name_refused",
+                    .permanent, .nameRefused,
                     "`\(name.display)` is not a valid name below \(path.display): set `remote_name` of the folder",
                     retryable: false),
                 remedy: .failUpload)
@@ -122,7 +122,7 @@ struct DirectoryTarget: WholeDialect {
             throw failure(error, .target, path.appending(shown))
         } catch let error as SlowDisk.Silent {
             throw refusal(
-                "target_silent",
+                .targetSilent,
                 "\(path.display) has not answered for \(error.patience.inMilliseconds / 1000) s; is its server running?",
                 .holdDestination(after: nil))
         }
@@ -147,11 +147,11 @@ struct DirectoryTarget: WholeDialect {
         return failure(SystemError(call: error.call, subject: error.subject, code: EINVAL), .name, place)
     }
 
-    private func refusal(_ code: String, _ message: String, _ remedy: Remedy) -> UploadError {
+    private func refusal(_ code: Failure.Code, _ message: String, _ remedy: Remedy) -> UploadError {
         UploadError(failure(.transient, code, message, retryable: true), remedy: remedy)
     }
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         Failure(kind, code: code, message: "\(name): \(message)", at: clocks.wall(), retryable: retryable)
     }
 }

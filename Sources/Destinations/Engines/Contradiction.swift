@@ -33,10 +33,10 @@ struct Contradiction {
     /// Bytes that are sent to test whether it is over.
     static let probe: Int64 = 64 << 10
 
-    private var code: String? {
+    private var code: Failure.Code? {
         switch kind {
-        case .conflict: "server_contradicts"
-        case .unknownOffset: "offset_unknown"
+        case .conflict: .serverContradicts
+        case .unknownOffset: .offsetUnknown
         case .standstill: nil
         }
     }

@@ -94,7 +94,7 @@ enum FinalAnswer {
     /// - Parameter failure: Makes a failure of the destination, with time and class.
     static func refusal(in checkpoint: some EngineCheckpoint, _ failure: StagedFile.MakeFailure) -> UploadError? {
         guard let status = checkpoint.refusedStatus else { return nil }
-        var failure = failure(.permanent, "refused_at_end", "", false)
+        var failure = failure(.permanent, .refusedAtEnd, "", false)
         failure.message =
             (checkpoint.refusedMessage ?? "\(status)") + "; this answered the last bytes: the server refused the file"
             + doubts(checkpoint).map { "; " + $0 }.joined()

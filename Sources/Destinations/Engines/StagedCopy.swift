@@ -3,7 +3,7 @@ internal import Digests
 internal import Linux
 
 extension StagedFile {
-    package typealias MakeFailure = (Failure.Class, String, String, Bool) -> Failure
+    package typealias MakeFailure = (Failure.Class, Failure.Code, String, Bool) -> Failure
 
     /// Checks that the staged copy is the recorded one: a longer or shorter copy would give mixed content at the
     /// remote.
@@ -11,7 +11,7 @@ extension StagedFile {
     func checkStatus(_ failure: MakeFailure) throws(UploadError) -> FileStatus {
         let status: FileStatus
         do { status = try FileStatus(at: place) } catch {
-            throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
+            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage)
         }
         guard status.isRegular, status.size == size else {
             throw changed("has \(status.size) bytes, and \(size) were staged", failure)
@@ -35,12 +35,12 @@ extension StagedFile {
         case .success(sha256): return
         case .success: throw changed("no longer has the content that was staged", failure)
         case .failure(let error):
-            throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
+            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage)
         }
     }
 
     /// The error for a copy that differs from its record.
     func changed(_ how: String, _ failure: MakeFailure) -> UploadError {
-        UploadError(failure(.local, "staged_changed", "\(place.display) \(how)", true), remedy: .restage)
+        UploadError(failure(.local, .stagedChanged, "\(place.display) \(how)", true), remedy: .restage)
     }
 }

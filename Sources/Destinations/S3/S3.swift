@@ -122,7 +122,7 @@ struct S3: Destination {
                 let count = page.next == nil ? "\(page.items.count)" : "more than \(page.items.count)"
                 let right = api.isPresigned ? "the signer's addresses work" : "the key is good"
                 return CheckResult(.ok, "\(right), and the bucket has \(count) object(s)")
-            } catch let error as UploadError where error.failure.code == S3Presigner.refusal {
+            } catch let error as UploadError where error.failure.code == .signerRefused {
                 // Uploads work without the list.
                 _ = try await api.status(at: "sluice-check")
                 return CheckResult(.ok, "the signer's addresses work; \(error.failure.message)")
@@ -171,7 +171,7 @@ struct S3: Destination {
     private func withUploadErrors<Answer>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                bucket.client.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
+                bucket.client.failure(.cancelled, .cancelled, "the request was stopped", retryable: true),
                 remedy: .retry(after: nil))
         }
     }

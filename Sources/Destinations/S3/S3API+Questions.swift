@@ -77,7 +77,9 @@ extension S3API {
             if isMade, settings.assignedObject == nil { noteLookupRefused() }
             return .hidden
         } catch let error as UploadError {
-            if settings.assignedObject != nil, S3Verdict.endsAtOSS.contains(error.failure.code) { return .ended }
+            if settings.assignedObject != nil, S3Verdict.endsAtOSS.contains(error.failure.code.rawValue) {
+                return .ended
+            }
             throw error
         }
     }
@@ -310,6 +312,6 @@ extension S3API {
 
     /// A question that the key has no right to ask. An invalid key gets other codes, or may not write either.
     static func isOfNoRight(_ error: UploadError) -> Bool {
-        ["AccessDenied", "http_403"].contains(error.failure.code)
+        [.service("AccessDenied"), .http(403)].contains(error.failure.code)
     }
 }

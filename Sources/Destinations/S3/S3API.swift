@@ -175,30 +175,30 @@ struct S3API: Sendable {
         let verdict = verdict(response)
         return client.refused(
             what, response, verdict.remedy, words: verdict.code == nil ? nil : client.withoutSecrets(verdict.message),
-            code: verdict.code.map { client.withoutSecrets($0) })
+            code: verdict.code.map { .service(client.withoutSecrets($0)) })
     }
 
     // MARK: Errors
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         client.failure(kind, code, message, retryable: retryable)
     }
 
     /// Refuses one file.
-    func fileRefusal(_ code: String, _ message: String) -> UploadError {
+    func fileRefusal(_ code: Failure.Code, _ message: String) -> UploadError {
         UploadError(failure(.permanent, code, message, retryable: false), remedy: .failUpload)
     }
 
     /// The error for an answer that cannot be used.
     func unusable(_ message: String) -> UploadError {
         UploadError(
-            failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .retry(after: nil))
+            failure(.protocol, .unusableAnswer, message, retryable: true), remedy: .retry(after: nil))
     }
 
     /// An object exists, and it cannot be found out which.
     func outcomeUnknown(_ key: FilePath) -> UploadError {
         fileRefusal(
-            "outcome_unknown",
+            .outcomeUnknown,
             "\(address(of: key)) exists, and the given right does not allow reading it: it may be this file, "
                 + "after a lost answer. Check it there; `sluice cancel` ends the upload, and the source stays")
     }

@@ -126,9 +126,6 @@ struct AllowedOrigins: Sendable {
 }
 
 extension AuthorizedClient {
-    /// The failure code when a person has to decide whether a server may name an address at another origin.
-    static let otherOrigin = "other_origin"
-
     /// - Returns: `nil` where requests to this address may be made.
     func objection(to url: String) -> UploadError? { allowed.flatMap { objection(to: url, $0) } }
 
@@ -137,7 +134,7 @@ extension AuthorizedClient {
         if allowed.place(of: url) != nil { return nil }
         return UploadError(
             failure(
-                .config, Self.otherOrigin, "the server names \(allowed.objection(to: url))", retryable: true),
+                .config, .otherOrigin, "the server names \(allowed.objection(to: url))", retryable: true),
             remedy: .misconfigured)
     }
 }

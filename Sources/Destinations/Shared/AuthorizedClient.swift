@@ -16,8 +16,6 @@ struct AuthorizedClient: Sendable {
     let name: String
     private let sentCredentials = SentCredentials()
     private let greeting = Greeting()
-    /// Failure codes: `https` to a server without TLS, and `http` to one with TLS.
-    static let (noTLS, onlyTLS) = ("no_tls", "only_tls")
 
     init(
         transport: PermittedTransport, credentials: CredentialProvider, origin: String, caFile: FilePath?,
@@ -156,7 +154,7 @@ struct AuthorizedClient: Sendable {
             return current
         } catch {
             throw UploadError(
-                failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+                failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
         }
     }
 
@@ -185,7 +183,7 @@ struct AuthorizedClient: Sendable {
             // Without its status, so that it refuses nothing: the requested object may exist.
             let error = UploadError(
                 failure(
-                    .protocol, Self.unreadableAnswer,
+                    .protocol, .unreadableAnswer,
                     "\(host(request.url)) answered \(response.status) to \(request.method), and its body \(words); "
                         + "gzip and deflate can be read: check the proxy or server that compresses its answers",
                     retryable: true), remedy: .retry(after: nil))
@@ -208,7 +206,7 @@ struct AuthorizedClient: Sendable {
     private func needsTLS(_ request: Request, _ status: Int?) -> UploadError {
         UploadError(
             failure(
-                .config, Self.onlyTLS,
+                .config, .onlyTLS,
                 "\(request.method) to \(host(request.url)): the server speaks TLS there, and its address begins with `http://`: write "
                     + "`https://`", http: status, retryable: true),
             remedy: .misconfigured)
@@ -218,7 +216,7 @@ struct AuthorizedClient: Sendable {
     private func hasNoTLS(_ request: Request, _ error: TransportError) -> UploadError {
         UploadError(
             failure(
-                .config, Self.noTLS,
+                .config, .noTLS,
                 "\(request.method) to \(host(request.url)): the server does not speak TLS there, which `https://` asks for: if it has "
                     + "none, its address begins with `http://`, and everything goes there unencrypted (\(error.detail))",
                 retryable: true),
@@ -236,7 +234,7 @@ struct AuthorizedClient: Sendable {
                     + "says, and that cannot be reached"
             }
             return UploadError(
-                failure(.transient, "unreachable", what + (through ?? ""), retryable: true),
+                failure(.transient, .unreachable, what + (through ?? ""), retryable: true),
                 remedy: .holdDestination(after: nil))
         case .tls:
             let hint =
@@ -244,24 +242,24 @@ struct AuthorizedClient: Sendable {
                 ? "; the server closed the connection before it showed a certificate: it may have no TLS, or none for this name or version"
                 : "; a certificate that is not trusted means a wrong address, a missing ca_file, or a portal in between"
             return UploadError(
-                failure(.config, "tls", what + hint, retryable: true), remedy: .misconfigured)
+                failure(.config, .tls, what + hint, retryable: true), remedy: .misconfigured)
         case .proxy:
             return UploadError(
-                failure(.config, "proxy_refused", what, retryable: true), remedy: .holdDestination(after: nil))
+                failure(.config, .proxyRefused, what, retryable: true), remedy: .holdDestination(after: nil))
         case .notTLS: return hasNoTLS(request, error)
         case .sourceFile:
-            return UploadError(failure(.local, "staged_unreadable", error.detail, retryable: true), remedy: .restage)
+            return UploadError(failure(.local, .stagedUnreadable, error.detail, retryable: true), remedy: .restage)
         case .other:
-            return UploadError(failure(.config, "request_impossible", what, retryable: true), remedy: .misconfigured)
+            return UploadError(failure(.config, .requestImpossible, what, retryable: true), remedy: .misconfigured)
         case .stalled, .timedOut, .reset, .tooLarge, .cancelled:
             return UploadError(
-                failure(.transient, error.kind == .reset ? "connection_lost" : "no_reply", what, retryable: true),
+                failure(.transient, error.kind == .reset ? .connectionLost : .noReply, what, retryable: true),
                 remedy: .holdDestination(after: nil))
         }
     }
 
     func failure(
-        _ kind: Failure.Class, _ code: String, _ message: String, http: Int? = nil, retryable: Bool
+        _ kind: Failure.Class, _ code: Failure.Code, _ message: String, http: Int? = nil, retryable: Bool
     ) -> Failure {
         Failure(
             kind, code: code, message: "\(name): \(withoutSecrets(message))", http: http, at: clocks.wall(),

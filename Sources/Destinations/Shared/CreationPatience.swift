@@ -86,11 +86,10 @@ final class CreationPatience: Sendable {
 
 extension UploadError {
     /// The request may have arrived, and no answer came, or only part of one.
-    var isUnanswered: Bool { ["connection_lost", "no_reply"].contains(failure.code) }
+    var isUnanswered: Bool { [.connectionLost, .noReply].contains(failure.code) }
 
-    private static let ofUnusableCreations: Set = [
-        AuthorizedClient.unusableAnswer, AuthorizedClient.unreadableAnswer, OwnService.unusable, "no_location",
-        "bad_location", "no_token",
+    private static let ofUnusableCreations: Set<Failure.Code> = [
+        .unusableAnswer, .unreadableAnswer, .authorisationUnusable, .noLocation, .badLocation, .noToken,
     ]
 
     /// A creation may have made something, and its answer is unusable. A lost answer is an accident; an unusable one
@@ -99,19 +98,11 @@ extension UploadError {
 }
 
 extension AuthorizedClient {
-    /// The failure code for a success without the required values.
-    static let unusableAnswer = "unusable_answer"
-    /// The failure code for a success whose body cannot be decoded.
-    static let unreadableAnswer = "unreadable_answer"
-
-    /// The failure code for a creation that has to wait, and was not sent.
-    static let creationsUnknown = "creations_unknown"
-
     /// The error of an upload whose creation has to wait.
     func tooManyCreations(_ left: Duration) -> UploadError {
         UploadError(
             failure(
-                .protocol, Self.creationsUnknown,
+                .protocol, .creationsUnknown,
                 "the results of earlier creations are not known, because their answers could not be used; the next one waits "
                     + "\(Int(left.inSeconds.rounded(.up))) s more, to avoid many empty uploads",
                 retryable: true), remedy: .holdDestination(after: left))

@@ -15,9 +15,7 @@ struct OwnService: Sendable {
     /// Its role in messages: `the signer`.
     let role: String
     /// The failure code when it cannot be used.
-    let code: String
-    /// The failure code for a service that gives the place of a file.
-    static let unusable = "authorisation_unusable"
+    let code: Failure.Code
     /// Sends the questions to a service; by default the destination's own.
     let client: AuthorizedClient
     /// How long it may take.
@@ -26,7 +24,10 @@ struct OwnService: Sendable {
     /// - Parameters:
     ///   - asking: The destination's.
     ///   - reply: `reply_timeout` of the destination, where it is set.
-    init(_ way: Source, role: String, code: String, client: AuthorizedClient, reader: SecretReader, reply: Duration?) {
+    init(
+        _ way: Source, role: String, code: Failure.Code, client: AuthorizedClient, reader: SecretReader,
+        reply: Duration?
+    ) {
         patience = reply ?? .seconds(30)
         self.way = way
         self.role = role

@@ -7,7 +7,10 @@ extension AuthorizedClient {
     /// Describes the refusal in an answer: the status, and the body if it is a text.
     ///
     /// - Parameter words: The message, where the caller has read it already.
-    func refused(_ what: String, _ response: Response, _ remedy: Remedy, words text: String? = nil, code: String? = nil)
+    func refused(
+        _ what: String, _ response: Response, _ remedy: Remedy, words text: String? = nil,
+        code: Failure.Code? = nil
+    )
         -> UploadError
     {
         let status = response.status
@@ -38,7 +41,7 @@ extension AuthorizedClient {
         case .holdDestination, .rateLimit, .retry, .refused, .pending: kind = .transient
         }
         return UploadError(
-            failure(kind, code ?? "http_\(status)", message, http: status, retryable: remedy != .failUpload),
+            failure(kind, code ?? .http(status), message, http: status, retryable: remedy != .failUpload),
             remedy: remedy
         )
     }
@@ -46,7 +49,7 @@ extension AuthorizedClient {
     /// The error for an answer with ``Response/isWebPage`` and a success status: it acknowledges nothing, and a person
     /// has to look.
     func answeredByPage(_ what: String, _ response: Response) -> UploadError {
-        refused(what, response, .misconfigured, words: Self.pageWords, code: "web_page")
+        refused(what, response, .misconfigured, words: Self.pageWords, code: .webPage)
     }
 
     static let pageWords = "a web page: a login portal, or the wrong address"

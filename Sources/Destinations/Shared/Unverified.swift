@@ -3,9 +3,6 @@ internal import Core
 // A remote that has every byte, and does not say yet that it can use them.
 
 extension AuthorizedClient {
-    /// The failure code for a wait that has lasted longer than the configured time without a warning.
-    static let verifyTimeout = "verify_timeout"
-
     /// The error of an upload that waits for the remote's verdict. It keeps waiting: time alone releases nothing.
     ///
     /// - Parameters:
@@ -20,14 +17,14 @@ extension AuthorizedClient {
         guard waited > timeout else {
             return UploadError(
                 failure(
-                    .transient, "remote_works",
+                    .transient, .remoteWorks,
                     "every byte is there, and the service is still processing \(thing) (\(status))", retryable: true),
                 remedy: .pending(after: poll))
         }
         let rare = min(max(poll, waited / 24), max(poll, .seconds(3600)))
         return UploadError(
             failure(
-                .transient, Self.verifyTimeout,
+                .transient, .verifyTimeout,
                 "every byte has been there for \(waited.inWords), and the service still does not report that \(thing) can be used "
                     + "(\(status)): the source and the copy stay until it does, and it is asked again every "
                     + "\(rare.inWords); check it there, or cancel it", retryable: true),
@@ -41,7 +38,7 @@ extension UploadError {
     var lacksAnswer: Bool {
         switch remedy {
         // Where the remote cannot be reached, no other upload can be sent either.
-        case .holdDestination, .retry: failure.code != "unreachable"
+        case .holdDestination, .retry: failure.code != .unreachable
         case .refused, .noRoom, .rateLimit, .pending, .authenticate, .misconfigured, .failUpload, .restage: false
         }
     }

@@ -31,7 +31,7 @@ struct Tus: Destination {
         if let objection = objection(toURL: url) {
             throw UploadError(
                 dialect.failure(
-                    .config, "url_refused", "the address that was given for this upload cannot be used: \(objection)",
+                    .config, .urlRefused, "the address that was given for this upload cannot be used: \(objection)",
                     retryable: false), remedy: .failUpload)
         }
         let elsewhere = TusDialect(server: server.elsewhere(url), context: context)
@@ -47,7 +47,7 @@ struct Tus: Destination {
         // The `discard` of ``Destination`` has no notes: a removal is one request without a body.
         do { return try await dialect.remove(url) } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                dialect.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
+                dialect.failure(.cancelled, .cancelled, "the removal was stopped", retryable: true),
                 remedy: .retry(after: nil))
         }
     }
@@ -57,7 +57,7 @@ struct Tus: Destination {
         let dialect = TusDialect(server: order.url.map { server.elsewhere($0) } ?? server, context: context)
         do { return try await dialect.find(order) } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                dialect.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
+                dialect.failure(.cancelled, .cancelled, "the request was stopped", retryable: true),
                 remedy: .retry(after: nil))
         }
     }
@@ -68,7 +68,7 @@ struct Tus: Destination {
         let dialect = TusDialect(server: server, context: context)
         do { return try await dialect.space() } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                dialect.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
+                dialect.failure(.cancelled, .cancelled, "the request was stopped", retryable: true),
                 remedy: .retry(after: nil))
         }
     }

@@ -56,7 +56,7 @@ final class TusCapabilities: Sendable {
         let announced: TusAnnounced?
         do { announced = try await dialect.options(dialect.endpoint)?.announced } catch let error as UploadError {
             // A server that closes on OPTIONS may still accept uploads; an unreachable one does not.
-            guard error.failure.code == "connection_lost" else { throw error }
+            guard error.failure.code == .connectionLost else { throw error }
             announced = nil
         }
         let until = clocks.monotonic().advanced(by: announced == nil ? .seconds(300) : .seconds(3600))

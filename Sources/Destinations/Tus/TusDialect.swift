@@ -28,7 +28,7 @@ struct TusDialect: OffsetDialect {
         if let most = announced?.maxSize, order.file.size > most {
             throw UploadError(
                 failure(
-                    .permanent, "max_size_exceeded",
+                    .permanent, .maxSizeExceeded,
                     "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
                     retryable: false), remedy: .failUpload)
         }
@@ -168,7 +168,7 @@ struct TusDialect: OffsetDialect {
         try await capabilities.latest(self) { $0.free != nil }?.space
     }
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         client.failure(kind, code, message, retryable: retryable)
     }
 
@@ -219,7 +219,7 @@ struct TusDialect: OffsetDialect {
             let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
             throw UploadError(
                 failure(
-                    .protocol, "no_location",
+                    .protocol, .noLocation,
                     "\(host(endpoint)) answered \(response.status) to the creation without saying where the upload is"
                         + (isPage ? "; it sent a web page: a login portal, or the wrong address" : ""),
                     retryable: true), remedy: .misconfigured)
@@ -233,7 +233,7 @@ struct TusDialect: OffsetDialect {
         } catch {
             throw UploadError(
                 failure(
-                    .config, "bad_location", "the server's address for the upload is refused: \(error.reason)",
+                    .config, .badLocation, "the server's address for the upload is refused: \(error.reason)",
                     retryable: true),
                 remedy: .misconfigured)
         }
@@ -246,7 +246,7 @@ struct TusDialect: OffsetDialect {
             let remedy: Remedy = isTus ? .retry(after: nil) : .misconfigured
             throw UploadError(
                 failure(
-                    .protocol, "no_offset",
+                    .protocol, .noOffset,
                     "\(host(response.url)) answered \(response.status) without a usable Upload-Offset", retryable: true),
                 remedy: remedy)
         }
@@ -321,7 +321,7 @@ struct TusDialect: OffsetDialect {
             let digest = try await blocking { try digestOfPiece(algorithm, path, range) }
             return "\(algorithm.rawValue) \(base64(digest))"
         } catch {
-            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
         }
     }
 

@@ -106,7 +106,7 @@ struct Vimeo: Destination {
     ) async throws(UploadError) -> Answer {
         do { return try await body() } catch let error as UploadError { throw error } catch {
             throw UploadError(
-                account.api.failure(.cancelled, "cancelled", "\(what) was stopped", retryable: true),
+                account.api.failure(.cancelled, .cancelled, "\(what) was stopped", retryable: true),
                 remedy: .retry(after: nil))
         }
     }

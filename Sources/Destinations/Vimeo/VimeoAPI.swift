@@ -50,7 +50,7 @@ struct VimeoAPI: Sendable {
         if let left = backoff.left(client.clocks.monotonic()) {
             throw UploadError(
                 client.failure(
-                    .transient, "rate_limit",
+                    .transient, .rateLimit,
                     "the API asked to be left alone for \(Int(left.inSeconds.rounded(.up))) s more",
                     http: 429, retryable: true), remedy: .rateLimit(after: left))
         }
@@ -112,7 +112,7 @@ struct VimeoAPI: Sendable {
             || JSONValue.read(response.body)?["error"]?.text != nil
     }
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         client.failure(kind, code, message, retryable: retryable)
     }
 

@@ -96,7 +96,7 @@ extension VimeoDialect {
                 let left = max(settings.firstPoll, settling - (waited ?? .zero))
                 throw UploadError(
                     failure(
-                        .transient, "creation_unclear",
+                        .transient, .creationUnclear,
                         "the video \(video.uri) may be that of a creation whose answer was lost; it is used if no other upload has sent bytes to it by then",
                         retryable: true), remedy: .pending(after: left))
             }
@@ -186,7 +186,7 @@ extension VimeoDialect {
     /// Removes the video of a creation that was cancelled before its answer was known.
     ///
     /// - Returns: Whether there is nothing left of it.
-    /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out.
+    /// - Throws: ``UploadError``, with ``Failure/Code/removalUnknown`` when it cannot be found out.
     func removeCreated(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
         let what = "it was cancelled before the answer to its creation was known"
         let (videos, isWhole): ([Listed], Bool)

@@ -156,7 +156,7 @@ extension VimeoDialect {
             }
             return .missing(
                 refusal(
-                    "video_deleted",
+                    .videoDeleted,
                     "the video \(FilePath(video).display) was not found there \(Self.mostMissing) times after its bytes had arrived: it was deleted"
                 ))
         }
@@ -192,7 +192,7 @@ extension VimeoDialect {
             return .rejected(
                 UploadError(
                     failure(
-                        .protocol, "upload_rejected",
+                        .protocol, .uploadRejected,
                         "the service has accepted every byte, and reports that the upload failed",
                         retryable: true), remedy: .refused(after: .seconds(60))))
         }
@@ -201,7 +201,7 @@ extension VimeoDialect {
             let words = FilePath(states.joined(separator: ", "))
             return .rejected(
                 refusal(
-                    "transcoding_failed",
+                    .transcodingFailed,
                     "the service has accepted every byte, but cannot make a video of them: it says \(words.display)"))
         }
         let isPlayable = Self.isPlayable(json?["is_playable"]?.flag, status, upload, transcode)
@@ -258,7 +258,7 @@ extension VimeoDialect {
 
     private func full(_ status: String?) async -> UploadError {
         let failure = failure(
-            .quota, "quota_exceeded",
+            .quota, .quotaExceeded,
             "the service has accepted every byte, and the account's \(status == "total_cap_exceeded" ? "storage" : "quota") "
                 + "does not allow the video", retryable: true)
         let reset = (try? await space())?.resetsAt

@@ -59,7 +59,7 @@ extension VimeoDialect {
     /// Removes the video of a four-step upload that was cancelled while its end was requested.
     ///
     /// - Returns: Whether there is nothing left of it.
-    /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out.
+    /// - Throws: ``UploadError``, with ``Failure/Code/removalUnknown`` when it cannot be found out.
     func removeEnded(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
         let asked = checkpoint.vimeo.endingAt ?? 0
         let (videos, isWhole): ([Listed], Bool)
@@ -90,7 +90,7 @@ extension VimeoDialect {
         let some = count == 0 ? "no video" : count == 1 ? "one video" : "more than one video"
         return UploadError(
             failure(
-                .transient, "not_shown_yet",
+                .transient, .notShownYet,
                 "\(what), and the account shows \(some) that may be its; it is checked again",
                 retryable: true), remedy: .retry(after: nil))
     }
@@ -98,7 +98,7 @@ extension VimeoDialect {
     func unknown(_ what: String, _ words: String) -> UploadError {
         UploadError(
             failure(
-                .protocol, Failure.removalUnknown,
+                .protocol, .removalUnknown,
                 "\(what), and it is not known whether it became a video: \(words); check the account",
                 retryable: false), remedy: .failUpload)
     }

@@ -33,7 +33,7 @@ struct VimeoDialect: OffsetDialect {
 
     func create(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool {
         guard order.file.size > 0 else {
-            throw refusal("empty_file", "an empty file makes a video that never ends; it is not sent")
+            throw refusal(.emptyFile, "an empty file makes a video that never ends; it is not sent")
         }
         // Otherwise the service accepts every byte and then makes no video of them.
         if !Self.mayBeVideo(order.mediaType) {
@@ -41,7 +41,7 @@ struct VimeoDialect: OffsetDialect {
             if VimeoPicture.isImage(order) {
                 words += ", and `video.thumbnail` makes it the thumbnail of its group's video"
             }
-            throw refusal("not_a_video", words)
+            throw refusal(.notAVideo, words)
         }
         let earlier = checkpoint.orphans ?? 0
         do {
@@ -149,11 +149,11 @@ struct VimeoDialect: OffsetDialect {
                 password = secret
             } catch {
                 throw UploadError(
-                    failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+                    failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
             }
         }
         do { return try settings.video.metadata(of: order, password: password) } catch {
-            throw refusal("metadata_refused", error.text)
+            throw refusal(.metadataRefused, error.text)
         }
     }
 
@@ -265,18 +265,18 @@ struct VimeoDialect: OffsetDialect {
         return reset > now ? .milliseconds(reset.milliseconds - now.milliseconds) : nil
     }
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         api.failure(kind, code, message, retryable: retryable)
     }
 
     /// Refuses this file alone.
-    func refusal(_ code: String, _ message: String) -> UploadError {
+    func refusal(_ code: Failure.Code, _ message: String) -> UploadError {
         UploadError(failure(.permanent, code, message, retryable: false), remedy: .failUpload)
     }
 
     /// Reports an answer that no account with the right to upload gets.
     func unusableAnswer(_ message: String) -> UploadError {
         UploadError(
-            failure(.protocol, AuthorizedClient.unusableAnswer, message, retryable: true), remedy: .misconfigured)
+            failure(.protocol, .unusableAnswer, message, retryable: true), remedy: .misconfigured)
     }
 }

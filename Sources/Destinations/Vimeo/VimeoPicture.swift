@@ -49,10 +49,10 @@ struct VimeoPicture: Sendable {
     private func judge(_ order: UploadOrder) throws(UploadError) {
         guard Self.types.contains(order.mediaType) else {
             throw dialect.refusal(
-                "not_a_picture", "it is \(order.mediaType), and Vimeo takes JPEG, PNG and GIF for thumbnails")
+                .notAPicture, "it is \(order.mediaType), and Vimeo takes JPEG, PNG and GIF for thumbnails")
         }
         guard order.file.size > 0 else {
-            throw dialect.refusal("empty_file", "an empty file is not a picture; it is not sent")
+            throw dialect.refusal(.emptyFile, "an empty file is not a picture; it is not sent")
         }
     }
 
@@ -61,21 +61,21 @@ struct VimeoPicture: Sendable {
     /// The address of the video to which the picture belongs.
     private func video(_ reporter: any UploadReporter) async throws -> String {
         guard let companion = try await reporter.companions().first(where: { VimeoDialect.mayBeVideo($0.mediaType) })
-        else { throw dialect.refusal("no_video", "it accompanies no video; `group` of its folder sets that") }
+        else { throw dialect.refusal(.noVideo, "it accompanies no video; `group` of its folder sets that") }
         switch companion.state {
         case .completed:
             guard let video = companion.remote?.id.flatMap({ VimeoDialect.path(of: $0) }) else {
-                throw dialect.refusal("no_video", "the page of the video that it accompanies is not known")
+                throw dialect.refusal(.noVideo, "the page of the video that it accompanies is not known")
             }
             return video
         case .cancelled, .removed:
-            throw dialect.refusal("no_video", "the upload of the video that it accompanies was cancelled")
+            throw dialect.refusal(.noVideo, "the upload of the video that it accompanies was cancelled")
         case .failed, .staging, .queued, .uploading: break
         }
         let how = companion.state == .failed ? ", whose upload failed" : " to be complete"
         throw UploadError(
             dialect.failure(
-                .transient, "companion_first", "a thumbnail that waits for its video\(how)", retryable: true),
+                .transient, .companionFirst, "a thumbnail that waits for its video\(how)", retryable: true),
             remedy: .pending(after: Self.patience))
     }
 
@@ -149,7 +149,7 @@ struct VimeoPicture: Sendable {
         guard json?["active"]?.flag == true else {
             throw UploadError(
                 dialect.failure(
-                    .protocol, "not_active", "the thumbnail was chosen, and is not shown", retryable: true),
+                    .protocol, .notActive, "the thumbnail was chosen, and is not shown", retryable: true),
                 remedy: .retry(after: nil))
         }
         return picture
@@ -164,7 +164,7 @@ struct VimeoPicture: Sendable {
         let error = dialect.api.refusal(answer.response, what)
         guard error.remedy == .authenticate else { throw error }
         throw dialect.refusal(
-            "thumbnail_forbidden", error.failure.message + "; the token needs the scope `edit` for thumbnails")
+            .thumbnailForbidden, error.failure.message + "; the token needs the scope `edit` for thumbnails")
     }
 
     private func renew(_ checkpoint: inout VimeoPictureCheckpoint, _ reporter: any UploadReporter, losses: Int64?)
@@ -185,7 +185,7 @@ struct VimeoPicture: Sendable {
     }
 
     private func gone(_ what: String) -> UploadError {
-        dialect.refusal("video_deleted", "\(what) was deleted there")
+        dialect.refusal(.videoDeleted, "\(what) was deleted there")
     }
 
     /// `/videos/123/pictures/456`.

@@ -9,7 +9,7 @@ internal import Transport
 struct VimeoVerdict: Sendable {
     var remedy: Remedy
     /// The failure code for scripts: `vimeo_4102`, or the status where there is no number.
-    var code: String
+    var code: Failure.Code
     /// The message, with the field that it is about.
     var words: String
     /// The error numbers, the body's first.
@@ -26,7 +26,7 @@ struct VimeoVerdict: Sendable {
             .compactMap { $0 }
         let name = field?["field"]?.text
         isOfSize = numbers.contains(2254) || name == "size" || name?.hasSuffix(".size") == true
-        code = numbers.first.map { "vimeo_\($0)" } ?? "http_\(response.status)"
+        code = numbers.first.map { .vimeo($0) } ?? .http(response.status)
         words = Self.words(body, field)
         remedy =
             response.status == 429

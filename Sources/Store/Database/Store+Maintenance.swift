@@ -118,7 +118,7 @@ extension Store {
     /// Ends the waits of all uploads that wait for this reason.
     ///
     /// - Parameter code: ``Failure/code`` of the last failure.
-    package func endWaits(becauseOf code: String) async throws {
+    package func endWaits(becauseOf code: Failure.Code) async throws {
         let waiting = try read { tx in try tx.waits.waiting(becauseOf: code) }
         if !waiting.isEmpty { try await write { tx in try tx.waits.end(of: waiting) } }
     }

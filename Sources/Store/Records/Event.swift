@@ -16,8 +16,8 @@ package enum Event: Sendable, Hashable {
     case held(Bool)
     case removed(list: String, reason: String?)
     /// Tried again, after a failure with this code.
-    case attempt(number: Int64, code: String)
-    case attemptFailed(code: String, message: String)
+    case attempt(number: Int64, code: Failure.Code)
+    case attemptFailed(code: Failure.Code, message: String)
     /// Failed attempts, and seconds since the last failure; `nil` if that is unknown.
     case recovered(attempt: Int64, seconds: Int64?)
     case credential(CredentialRenewal)
@@ -72,8 +72,8 @@ package enum Event: Sendable, Hashable {
         case .rebuilt(let state): return [.from: "rebuild", .to: state.rawValue]
         case .held(let isHeld): return [.hold: isHeld ? "operator" : "", .reason: isHeld ? "paused" : "resumed"]
         case .removed(let list, let reason): return [.list: list, .reason: reason ?? ""]
-        case .attempt(let number, let code): return [.attempt: "\(number)", .code: code]
-        case .attemptFailed(let code, let message): return [.error: code, .message: message]
+        case .attempt(let number, let code): return [.attempt: "\(number)", .code: code.rawValue]
+        case .attemptFailed(let code, let message): return [.error: code.rawValue, .message: message]
         case .recovered(let attempt, let seconds):
             var detail: [EventField: String] = [.attempt: "\(attempt)"]
             detail[.after] = seconds.map { "\($0)" }

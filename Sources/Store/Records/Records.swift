@@ -213,7 +213,7 @@ package struct UploadRow: Sendable, Hashable {
 
     /// Whether it has ended because of its age, and was not begun again.
     package var isExpired: Bool {
-        upload.ending == .cancelled && upload.generation == 1 && failure?.code == Expiry.code
+        upload.ending == .cancelled && upload.generation == 1 && failure?.code == .expired
     }
 
     /// Whether it has ended because `before_upload` rejected it.

@@ -11,7 +11,7 @@ extension Schema {
 }
 
 private struct Trouble {
-    var code: String
+    var code: Failure.Code
     /// ms since 1970.
     var at: Int64?
     /// The number of the attempt that follows, as in the list of failed ones.
@@ -40,7 +40,11 @@ package struct FailureTable<Access> {
             SELECT trouble, troubled_at, min(max(attempt, 0), 1 << 40) + 1, acked FROM upload
             WHERE id = ?1 AND trouble IS NOT NULL
             """, [.text(id)]
-        ) { Trouble(code: $0.text(0), at: $0.optionalInteger(1), attempt: $0.integer(2), acked: $0.integer(3)) }
+        ) { row in
+            Trouble(
+                code: Failure.Code(rawValue: row.text(0)), at: row.optionalInteger(1), attempt: row.integer(2),
+                acked: row.integer(3))
+        }
     }
 }
 
@@ -92,7 +96,7 @@ extension FailureTable where Access == Writing {
             failing_since = coalesce(failing_since, ?4) WHERE id = ?1
             """,
             [
-                .text(id), .text(failure.code), .integer(tx.clocks.wall().milliseconds),
+                .text(id), .text(failure.code.rawValue), .integer(tx.clocks.wall().milliseconds),
                 .integer(tx.session.currentRunTime),
             ])
     }

@@ -7,7 +7,7 @@ package struct HistoryTable<Access> {
 
 extension HistoryTable where Access == Writing {
     /// Writes the compact row that stays when the upload has left the lists.
-    func record(_ upload: UploadRecord, _ outcome: UploadState, code: String? = nil, remote: RemoteObject? = nil)
+    func record(_ upload: UploadRecord, _ outcome: UploadState, code: Failure.Code? = nil, remote: RemoteObject? = nil)
         throws
     {
         try tx.connection.run(
@@ -18,7 +18,8 @@ extension HistoryTable where Access == Writing {
             """,
             [
                 .text(upload.id), .integer(Int64(upload.generation)), .init(upload.key), .text(upload.destination),
-                remote == nil ? .null : .text(try StoredJSON.encode(remote)), .text(outcome.rawValue), .init(code),
+                remote == nil ? .null : .text(try StoredJSON.encode(remote)), .text(outcome.rawValue),
+                .init(code?.rawValue),
                 .integer(Int64(upload.attempt + 1)), .integer(upload.createdAt.milliseconds),
                 .integer(tx.clocks.wall().milliseconds), .integer(upload.asset), .init(remote?.id),
             ])

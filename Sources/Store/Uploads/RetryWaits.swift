@@ -18,12 +18,12 @@ package struct RetryWaits<Access> {
     /// The uploads that wait for this reason.
     ///
     /// - Parameter code: ``Failure/code`` of the last failure.
-    package func waiting(becauseOf code: String) throws -> [String] {
+    package func waiting(becauseOf code: Failure.Code) throws -> [String] {
         try tx.connection.all(
             """
             SELECT id FROM upload INDEXED BY upload_backoff WHERE backoff_until > 0 AND ?1 =
             (SELECT json_extract(body, '$.code') FROM failure WHERE upload = upload.id ORDER BY id DESC LIMIT 1)
-            """, [.text(code)]
+            """, [.text(code.rawValue)]
         ) { $0.text(0) }
     }
 }

@@ -99,7 +99,7 @@ extension UploadTransitions where Access == Writing {
     /// Ends an upload, and queues its remains at the destination for removal.
     ///
     /// - Parameter code: The reason, when no person asked for it.
-    func abandon(_ upload: UploadRecord, code: String? = nil) throws {
+    func abandon(_ upload: UploadRecord, code: Failure.Code? = nil) throws {
         let checkpoint = try tx.checkpoints.find(upload.id)
         // A checkpoint is stored before the creation request, so something may exist at the remote.
         let isRemoved = try checkpoint.map { try tx.remoteDeletions.queue(of: upload, $0) }
@@ -113,7 +113,7 @@ extension UploadTransitions where Access == Writing {
             "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
             [.text(upload.id), .text(isPending ? "pending" : isRemoved == nil ? "none" : "unknown")])
         try tx.connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
-        try move(upload, by: .cancelled, because: code, as: code == Expiry.code ? .expired : .cancelled)
+        try move(upload, by: .cancelled, because: code?.rawValue, as: code == .expired ? .expired : .cancelled)
         try tx.history.record(upload, .cancelled, code: code)
     }
 
@@ -144,7 +144,7 @@ extension UploadTransitions where Access == Writing {
         ) { AssetRecord($0, 0) }
         for asset in earlier where !asset.identity.isSameVersion(as: identity) {
             let failure = Failure(
-                .local, code: Failure.sourceChanged,
+                .local, code: .sourceChanged,
                 message:
                     "a newer version of \(asset.path.display) was taken up while this one was uploaded in place: what was "
                     + "sent of this one is given up",
@@ -252,13 +252,13 @@ extension UploadTransitions where Access == Writing {
                 row.upload.generation == 1
             else { return nil }
             let failure = Failure(
-                .local, code: Expiry.code,
+                .local, code: .expired,
                 message:
                     "it was found at \(row.upload.createdAt), which is longer ago than expires_after allows: it "
                     + "is not sent any more, and its source stays",
                 at: tx.clocks.wall(), retryable: false)
             try tx.failures.record(failure, row.upload)
-            try abandon(row.upload, code: Expiry.code)
+            try abandon(row.upload, code: .expired)
             try tx.assets.dropUnneededCopy(row.upload.asset)
             return row
         }

@@ -83,7 +83,7 @@ struct ExportingTests {
         let id = try await scene.add(path)
         try await scene.reach(.failed, [id])
         let failure = try #require(try await row(scene, id).failure)
-        #expect(failure.code == "export_failed")
+        #expect(failure.code == .exportFailed)
         #expect(failure.message.contains("status 7") && failure.message.contains("no such codec"))
         #expect(try scene.copies.isEmpty)
         try scene.folder.write("cam/clip.mov.ok", [])

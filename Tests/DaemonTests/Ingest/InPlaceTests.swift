@@ -80,7 +80,7 @@ struct InPlaceTests {
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
         let id = try await taken(scene, path)
         try await scene.reach(.cancelled, [id])
-        #expect(try await row(scene, id).failure?.code == "source_changed")
+        #expect(try await row(scene, id).failure?.code == .sourceChanged)
         try await eventually("the new version has been uploaded") {
             try await uploads(scene, of: path).last { $0.upload.id != id && $0.upload.state == .completed } != nil
         }
@@ -121,7 +121,7 @@ struct InPlaceTests {
         try Files.rename(try scene.folder.write("next", next), to: path)
         // The old upload cannot continue: it is stopped.
         try await scene.reach(.cancelled, [id])
-        #expect(try await row(scene, id).failure?.code == "source_changed")
+        #expect(try await row(scene, id).failure?.code == .sourceChanged)
         try await eventually("the new version has been uploaded and released") {
             let last = try await uploads(scene, of: path).last
             return last?.upload.state == .completed && last?.asset.sourceState == .released
@@ -167,7 +167,7 @@ struct InPlaceTests {
         try Files.remove(path)
         _ = try await scene.daemon.resume(Selection(all: true))
         try await scene.reach(.failed, [id])
-        #expect(try await row(scene, id).failure?.code == "source_missing")
+        #expect(try await row(scene, id).failure?.code == .sourceMissing)
         #expect(scene.remote.objects.isEmpty)
         try await scene.stop()
     }

@@ -147,13 +147,13 @@ struct MetricsTests {
 
     @Test("only content that arrived different counts as a verification failure")
     func verification() {
-        func failure(_ code: String, _ http: Int? = nil) -> Failure {
+        func failure(_ code: Failure.Code, _ http: Int? = nil) -> Failure {
             Failure(.transient, code: code, message: "", http: http, at: WallTime(milliseconds: 0), retryable: true)
         }
-        #expect(failure("http_460", 460).isOfVerification)
-        #expect(failure("read_back_differs").isOfVerification)
-        #expect(!failure("http_500", 500).isOfVerification)
-        #expect(!failure("copy_lost").isOfVerification)
+        #expect(failure(.http(460), 460).isOfVerification)
+        #expect(failure(.readBackDiffers).isOfVerification)
+        #expect(!failure(.http(500), 500).isOfVerification)
+        #expect(!failure(.copyLost).isOfVerification)
     }
 
     // MARK: Files

@@ -26,7 +26,7 @@ struct UploadViewBuilderTests {
         Hold(kind, since: WallTime(milliseconds: 0), sparesBegun: sparesBegun, text: kind.rawValue)
     }
 
-    private static func failure(_ kind: Failure.Class, _ code: String = "http_503") -> Failure {
+    private static func failure(_ kind: Failure.Class, _ code: Failure.Code = .http(503)) -> Failure {
         Failure(kind, code: code, message: "it failed", at: now, retryable: true)
     }
 
@@ -79,8 +79,8 @@ struct UploadViewBuilderTests {
         "the wait for the next attempt has the kind of its failure",
         arguments: [
             (failure(.transient), "backoff"), (failure(.quota), "quota"),
-            (failure(.transient, Failure.wastedOnMetered), "metered"),
-            (failure(.transient, BeforeUpload.waitingCode), "busy"),
+            (failure(.transient, .wastedOnMetered), "metered"),
+            (failure(.transient, .beforeUpload), "busy"),
         ])
     func backoff(_ failure: Failure, _ kind: String) async throws {
         let clocks = ManualClocks()

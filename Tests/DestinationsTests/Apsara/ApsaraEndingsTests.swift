@@ -202,7 +202,7 @@ struct ApsaraVerifyTests {
             let parcel = try Parcel(100, removesSource: true)
             let logbook = Logbook()
             let error = try await parcel.failure(to: end, logbook)
-            #expect(error.failure.code == "transcoding_failed" && error.remedy == .failUpload)
+            #expect(error.failure.code == .transcodingFailed && error.remedy == .failUpload)
             #expect(error.failure.message.contains("TranscodeFail"), "\(error)")
             try await end.server.control("settings", #"{"media_status": null}"#)
             #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")

@@ -71,7 +71,7 @@ struct ApsaraGrantTests {
             #expect(reason == .ending)
             asked.withLock { $0 += 1 }
             if broken.withLock({ $0 }) {
-                let failure = Failure(.transient, code: "x", message: "away", at: clocks.wall(), retryable: true)
+                let failure = Failure(.transient, code: .noReply, message: "away", at: clocks.wall(), retryable: true)
                 throw UploadError(failure, remedy: .holdDestination(after: nil))
             }
             return grant

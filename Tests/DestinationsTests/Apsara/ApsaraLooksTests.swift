@@ -18,11 +18,11 @@ struct ApsaraLooksTests {
             )
             let (parcel, logbook) = (try Parcel(3000, removesSource: true), Logbook())
             let early = try await parcel.failure(to: end, logbook)
-            #expect(early.failure.code == "remote_works", "\(early)")
+            #expect(early.failure.code == .remoteWorks, "\(early)")
             guard case .pending = early.remedy else { throw early }
             clocks.advance(by: .seconds(700))
             let late = try await parcel.failure(to: end, logbook)
-            #expect(late.failure.code == AuthorizedClient.verifyTimeout, "\(late)")
+            #expect(late.failure.code == .verifyTimeout, "\(late)")
             guard case .pending = late.remedy else { throw late }
         }
     }

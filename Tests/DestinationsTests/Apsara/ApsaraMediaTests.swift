@@ -47,7 +47,7 @@ struct ApsaraMediaTests {
                 for _ in 0..<4 { _ = try await parcel.failure(to: end, logbook) }
                 let id = try #require(try await end.media().first?.id)
                 let error = try await parcel.failure(to: end, logbook)
-                #expect(error.failure.code == "medium_deleted" && error.failure.message.contains(id), "\(error)")
+                #expect(error.failure.code == .mediumDeleted && error.failure.message.contains(id), "\(error)")
                 #expect(logbook.last?.fields.values.contains(id) == true)
                 let object = try await again(end, parcel, logbook)
                 #expect(try await end.media().count == (isBack ? 1 : 2))
@@ -109,7 +109,7 @@ struct ApsaraMediaTests {
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart"}, "nth": 4}]"#)
             let (parcel, logbook) = (try Parcel(12 * ApsaraTests.part, name: "a.png"), Logbook())
             let error = try await parcel.failure(to: end, logbook)
-            #expect(error.failure.code == ApsaraKeys.moved, "\(error)")
+            #expect(error.failure.code == .mediaMoved, "\(error)")
             #expect(try await refreshes(end) == 2)
             // As after a kill.
             var order = parcel.order

@@ -139,7 +139,7 @@ struct ApsaraTests {
             var object: RemoteObject?
             for _ in 0..<3 where object == nil {
                 do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
-                    #expect(error.failure.code == "InvalidVideo.NotFound")
+                    #expect(error.failure.code == .service("InvalidVideo.NotFound"))
                 }
             }
             #expect(object?.verifiedBy == "crc64")
@@ -158,7 +158,7 @@ struct ApsaraTests {
                 "faults",
                 #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}, {"do": "move", "times": 0}]"#)
             let error = try await parcel.failure(to: end, logbook)
-            #expect(error.failure.code == "media_moved")
+            #expect(error.failure.code == .mediaMoved)
             try await end.server.control("faults", "[]")
             #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
             let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
@@ -179,7 +179,7 @@ struct ApsaraTests {
             var object: RemoteObject?
             for _ in 0..<3 where object == nil {
                 do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
-                    #expect(error.failure.code == "media_moved")
+                    #expect(error.failure.code == .mediaMoved)
                 }
             }
             #expect(object?.verifiedBy == "crc64")
@@ -223,7 +223,7 @@ struct ApsaraTests {
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
             let error = try await parcel.failure(to: end, logbook)
-            #expect(error.failure.code == "media_moved")
+            #expect(error.failure.code == .mediaMoved)
             let object = try await parcel.send(to: end, logbook)
             #expect(object.verifiedBy == "crc64")
             #expect(try await end.media().count == 2)
@@ -326,7 +326,7 @@ struct ApsaraTests {
                 try await end.server.operations().contains("InitiateMultipartUpload")
             }
             let error = try await second.failure(to: end, logbook)
-            #expect(error.failure.code == "name_in_use")
+            #expect(error.failure.code == .nameInUse)
             guard case .pending = error.remedy else { throw error }
             let id = try await object.id
             let twin = try await second.send(to: end, logbook)
@@ -350,15 +350,15 @@ struct ApsaraTests {
                     "faults",
                     "[\(denial), {\"do\": \"lose_answer\", \"match\": {\"operation\": \"CompleteMultipartUpload\"}}]")
                 let (parcel, logbook) = (try Parcel(3 * Self.part, id: "2", name: "2.mp4", seed: 2), Logbook())
-                var (codes, object): ([String], RemoteObject?) = ([], nil)
-                for _ in 0..<4 where object == nil && codes.last != "outcome_unknown" {
+                var (codes, object): ([Failure.Code], RemoteObject?) = ([], nil)
+                for _ in 0..<4 where object == nil && codes.last != .outcomeUnknown {
                     do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
                         codes.append(error.failure.code)
-                        if error.failure.code == "outcome_unknown" { #expect(error.remedy == .failUpload) }
+                        if error.failure.code == .outcomeUnknown { #expect(error.remedy == .failUpload) }
                     }
                 }
                 // With a key VOD can be queried; without one the upload reports that, and sends nothing twice.
-                #expect(way == .key ? object?.verifiedBy == "held" : codes.last == "outcome_unknown", "\(codes)")
+                #expect(way == .key ? object?.verifiedBy == "held" : codes.last == .outcomeUnknown, "\(codes)")
                 #expect(try await end.partsTaken().count == 6)
             }
         }

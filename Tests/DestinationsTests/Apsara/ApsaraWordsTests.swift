@@ -84,7 +84,7 @@ struct ApsaraWordsTests {
                 let error = await #expect(throws: UploadError.self) {
                     _ = try await end.destination.upload(order, reporter: Logbook())
                 }
-                #expect(error?.failure.code == "metadata_refused" && error?.remedy == .failUpload)
+                #expect(error?.failure.code == .metadataRefused && error?.remedy == .failUpload)
                 #expect(error?.failure.message.contains("`\(key)`") == true)
                 #expect(try await end.server.operations() == [])
             } else {
@@ -97,9 +97,10 @@ struct ApsaraWordsTests {
     @Test("a file of a type unknown to VOD, or without a byte, fails before any request")
     func refused() async throws {
         try await ApsaraEnd.open { end in
-            for (name, size, code) in [
-                ("a.txt", 10, "not_media"), ("mp4", 10, "not_media"), ("a.mp4", 0, "empty_file"),
-            ] {
+            let cases: [(name: String, size: Int, code: Failure.Code)] = [
+                ("a.txt", 10, .notMedia), ("mp4", 10, .notMedia), ("a.mp4", 0, .emptyFile),
+            ]
+            for (name, size, code) in cases {
                 let error = try await Parcel(size, name: FilePath(name)).failure(to: end)
                 #expect(error.failure.code == code && error.remedy == .failUpload)
             }
@@ -164,7 +165,9 @@ struct ApsaraWordsTests {
             let error = await #expect(throws: UploadError.self) {
                 _ = try await bad.upload(parcel.order, reporter: Logbook())
             }
-            #expect(error?.remedy == .failUpload && error?.failure.code == "Quota", "\(String(describing: error))")
+            #expect(
+                error?.remedy == .failUpload && error?.failure.code == .service("Quota"), "\(String(describing: error))"
+            )
             #expect(error?.failure.message.contains("no more today") == true)
         }
     }
@@ -230,7 +233,7 @@ struct ApsaraWordsTests {
                 let error = await #expect(throws: UploadError.self) {
                     _ = try await destination.upload(order, reporter: logbook)
                 }
-                #expect(error?.failure.code == "media_shared", "\(String(describing: error))")
+                #expect(error?.failure.code == .mediaShared, "\(String(describing: error))")
             }
             #expect(try await end.objects.count == 1)
         }
@@ -277,7 +280,7 @@ struct ApsaraWordsTests {
             default: told = "\(error.remedy)"
             }
             #expect(told == given.meaning, "\(error)")
-            #expect(error.failure.code == given.code)
+            #expect(error.failure.code == .service(given.code))
             #expect(await end.destination.check().verdict != .ok)
         }
     }

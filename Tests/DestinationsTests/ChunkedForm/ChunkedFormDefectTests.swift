@@ -123,7 +123,7 @@ struct ChunkedFormDefectTests {
         scene.server.set { $0.omitsURL = true }
         let parcel = try Parcel(2 * Self.block)
         let error = try await parcel.failure(to: scene)
-        #expect(error.failure.code == "not_confirmed" && error.remedy == .failUpload)
+        #expect(error.failure.code == .notConfirmed && error.remedy == .failUpload)
         #expect(error.failure.message.contains("did not confirm"))
         #expect(scene.server.requests == ["open", "block 1", "block 2", "block 2"])
         // When a person retries it, the server is asked again.

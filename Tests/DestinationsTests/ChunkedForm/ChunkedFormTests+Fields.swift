@@ -93,7 +93,7 @@ extension ChunkedFormTests {
             let scene = try FormScene("breakpoint", headers)
             let parcel = try Parcel(2 * Self.block, name: name)
             let error = try await parcel.failure(to: scene)
-            #expect(error.remedy == .failUpload && error.failure.code == "name_unfit" && !error.failure.retryable)
+            #expect(error.remedy == .failUpload && error.failure.code == .nameUnfit && !error.failure.retryable)
             #expect(error.failure.message.contains("write `{name:uri}`"), "\(error.failure.message)")
             #expect(scene.server.requests.isEmpty)
             let coded = try scene.again(["send.headers": .map(["X-Name": .literal("{name:uri}")])])
@@ -219,7 +219,7 @@ extension ChunkedFormTests {
         #expect(logbook.last?["done_url"] == "http://files.example/early")
         scene.server.set { $0.forgets = (after: 2, times: 1) }
         let error = try await parcel.failure(to: scene, logbook)
-        #expect(error.remedy == .failUpload && error.failure.code == "ended_early", "\(error)")
+        #expect(error.remedy == .failUpload && error.failure.code == .endedEarly, "\(error)")
         #expect(scene.server.requests.count { $0 == "open" } == 1)
         try await scene.close()
     }

@@ -214,7 +214,7 @@ struct FormAppendingTests {
         let server = try appender.server()
         let (parcel, logbook) = (try Parcel(3000), Logbook())
         let (object, errors) = try await attempts(try destination(server, "blueimp"), parcel, logbook, most: 20)
-        #expect(object == nil && errors.last?.failure.code == "refused_at_end" && appender.files.count == 3)
+        #expect(object == nil && errors.last?.failure.code == .refusedAtEnd && appender.files.count == 3)
         #expect(errors.last?.failure.message.contains("busy") == true, "\(errors)")
         #expect(errors.last?.failure.message.contains("may hold the file twice") == true, "\(errors)")
     }
@@ -228,7 +228,7 @@ struct FormAppendingTests {
         let (object, errors) = try await attempts(destination, parcel, logbook)
         #expect(appender.files.allSatisfy { Set($0).count == $0.count }, "\(appender.files)")
         if number == 3 {
-            #expect(object == nil && errors.map(\.failure.code) == ["refused_at_end"], "\(errors)")
+            #expect(object == nil && errors.map(\.failure.code) == [.refusedAtEnd], "\(errors)")
         } else {
             #expect(object?.warnings.isEmpty == false && appender.files.last == [1, 2, 3], "\(errors)")
         }

@@ -148,7 +148,7 @@ struct FormCountedEndTests {
         let (parcel, logbook) = (try Parcel(3000), Logbook())
         let destination = try destination(server, preset)
         let first = try await attempts(destination, parcel, logbook)
-        #expect(first.object == nil && first.errors.last?.failure.code == "refused_at_end", "\(first.errors)")
+        #expect(first.object == nil && first.errors.last?.failure.code == .refusedAtEnd, "\(first.errors)")
         let (old, before) = (blocks.ids, blocks.asked.count)
         blocks.state.withLock { $0.ends = [] }
         let second = try await attempts(destination, parcel, logbook, generation: 2)
@@ -165,7 +165,7 @@ struct FormCountedEndTests {
         let (parcel, logbook) = (try Parcel(3000), Logbook())
         let destination = try destination(server, "webuploader", finish: true)
         let first = try await attempts(destination, parcel, logbook)
-        #expect(first.errors.map(\.failure.code) == ["refused_at_end"] && first.errors.last?.failure.http == status)
+        #expect(first.errors.map(\.failure.code) == [.refusedAtEnd] && first.errors.last?.failure.http == status)
         let (old, before) = (blocks.ids, blocks.asked.count)
         let second = try await attempts(destination, parcel, logbook, generation: 2)
         #expect(second.object != nil)
@@ -180,7 +180,7 @@ struct FormCountedEndTests {
         let (parcel, logbook) = (try Parcel(3000), Logbook())
         let destination = try destination(server, "breakpoint")
         let first = try await attempts(destination, parcel, logbook)
-        #expect(first.errors.map(\.failure.code) == ["refused_at_end"] && blocks.posts(3) == 3)
+        #expect(first.errors.map(\.failure.code) == [.refusedAtEnd] && blocks.posts(3) == 3)
         let second = try await attempts(destination, parcel, logbook, generation: 2)
         #expect(second.object != nil && blocks.posts(1) == 2 && blocks.state.withLock { $0.tokens } == 2)
         #expect(warns(second.object), "the server may have stored the refused file")
@@ -196,7 +196,7 @@ struct FormCountedEndTests {
         let destination = try destination(server, preset)
         for _ in 0..<2 {
             let end = try await attempts(destination, parcel, Logbook())
-            #expect(end.errors.last?.failure.code == "refused_at_end" && end.object == nil)
+            #expect(end.errors.last?.failure.code == .refusedAtEnd && end.object == nil)
         }
         // Blocks with known content are not sent again.
         #expect(blocks.posts(1) == 1 && blocks.posts(2) == 1 && blocks.posts(3) == 2)
@@ -217,7 +217,7 @@ struct FormCountedEndTests {
             let logbook = Logbook()
             let (object, errors) = try await attempts(
                 try destination(server, preset, ["final_error": .text(policy)]), try Parcel(size), logbook)
-            #expect(object == nil && errors.map(\.failure.code) == ["refused_at_end"], "\(size) \(policy): \(errors)")
+            #expect(object == nil && errors.map(\.failure.code) == [.refusedAtEnd], "\(size) \(policy): \(errors)")
             #expect(errors.last?.failure.http == status && errors.last?.failure.message.contains("virus") == true)
             #expect(blocks.posts(count) == 1 && logbook.last?["refused_status"] == "\(status)")
             server.stop()
@@ -271,18 +271,18 @@ struct FormCountedEndTests {
         let many = Joiner(3, ends: ends)
         let second = try many.server()
         let three = try await attempts(try destination(second, "dropzone"), try Parcel(3000), Logbook())
-        #expect(three.errors.map(\.failure.code) == ["refused_at_end"] && many.posts(3) == 1)
+        #expect(three.errors.map(\.failure.code) == [.refusedAtEnd] && many.posts(3) == 1)
         // An earlier last block that may have arrived.
         let lost = Joiner(1, ends: [.lost] + ends)
         let third = try lost.server()
         let again = try await attempts(try destination(third, "dropzone"), try Parcel(800), Logbook())
-        #expect(again.errors.last?.failure.code == "refused_at_end" && lost.posts(1) == 2)
+        #expect(again.errors.last?.failure.code == .refusedAtEnd && lost.posts(1) == 2)
         #expect(again.errors.last?.failure.message.contains("may hold the file twice") == true)
         let joined = Joiner(3, joinsOnDemand: true, ends: [.lost] + ends)
         let fourth = try joined.server()
         let finish = try await attempts(
             try destination(fourth, "webuploader", finish: true), try Parcel(3000), Logbook())
-        #expect(finish.errors.count == 2 && finish.errors.last?.failure.code == "refused_at_end")
+        #expect(finish.errors.count == 2 && finish.errors.last?.failure.code == .refusedAtEnd)
         #expect(joined.posts(3) == 1)
         let wrong = Joiner(3, joinsOnDemand: true, ends: ends)
         let fifth = try wrong.server()

@@ -99,7 +99,7 @@ struct FormLastAnswerTests {
         #expect(object == nil)
         let http = status == 299 ? 200 : status
         #expect(errors.last?.remedy == .failUpload && errors.last?.failure.http == http)
-        #expect(errors.last?.failure.code == "refused_at_end")
+        #expect(errors.last?.failure.code == .refusedAtEnd)
         #expect(errors.last?.failure.message.contains("virus found") == true)
         #expect(logbook.last?["refused_status"] == "\(http)")
         // A person retries the upload: it is sent from the first block on, and the old upload is not queried.
@@ -139,7 +139,7 @@ struct FormLastAnswerTests {
             server.url, ["finish.url": .text("/done"), "finish.query": .map(["id": .literal("{id}")])])
         let (parcel, logbook) = (try Parcel(3000), Logbook())
         let (_, errors) = try await attempts(destination, parcel, logbook)
-        #expect(errors.map(\.failure.code) == ["refused_at_end"] && errors.last?.failure.http == 422)
+        #expect(errors.map(\.failure.code) == [.refusedAtEnd] && errors.last?.failure.http == 422)
         let (old, before) = (try #require(logbook.last?["id"]), asked.withLock { $0.count })
         _ = try await attempts(destination, parcel, logbook, generation: 2)
         let after = asked.withLock { $0[before...].filter { $0.contains(old) }.count }

@@ -21,7 +21,7 @@ struct DirectoryTests {
         try Files.replace(path, with: content)
     }
 
-    private func code(_ end: DirectoryEnd, _ parcel: Parcel) async throws -> String {
+    private func code(_ end: DirectoryEnd, _ parcel: Parcel) async throws -> Failure.Code {
         try await parcel.failure(to: end).failure.code
     }
 
@@ -50,7 +50,7 @@ struct DirectoryTests {
         #expect(try end.objects == ["clip.mp4": parcel.content])
         try Files.makeFolders(end.folder.appending("folder.mp4"))
         let error = try await Parcel(10, name: "folder.mp4").failure(to: end)
-        #expect(error.failure.code == "name_taken")
+        #expect(error.failure.code == .nameTaken)
         #expect(error.remedy == .failUpload)
     }
 
@@ -60,7 +60,7 @@ struct DirectoryTests {
         try put([1, 2, 3], end, "clip.mp4")
         let logbook = Logbook()
         let error = try await Parcel(10, name: "clip.mp4").failure(to: end, logbook)
-        #expect(error.failure.code == "name_taken")
+        #expect(error.failure.code == .nameTaken)
         #expect(error.remedy == .failUpload)
         #expect(logbook.last == nil)
         #expect(try end.objects == ["clip.mp4": [1, 2, 3]])
@@ -77,7 +77,7 @@ struct DirectoryTests {
             let object = try await parcel.send(to: end, Logbook())
             #expect(object.url == end.folder.appending("clip (2).mp4").display)
         } else {
-            #expect(try await code(end, parcel) == "name_taken")
+            #expect(try await code(end, parcel) == .nameTaken)
         }
         #expect(try Files.read(precious) == [1, 2, 3])
         #expect(try Files.names(in: outside.path) == ["precious"])
@@ -105,7 +105,7 @@ struct DirectoryTests {
     func escapes(_ name: FilePath) async throws {
         let end = try DirectoryEnd()
         let error = try await Parcel(10, name: name).failure(to: end)
-        #expect(error.failure.code == "name_refused")
+        #expect(error.failure.code == .nameRefused)
         #expect(error.remedy == .failUpload)
         #expect(try end.objects.isEmpty)
         #expect(try Files.names(in: end.folder.parent) == ["in"])
@@ -117,7 +117,7 @@ struct DirectoryTests {
         let outside = TemporaryFolder()
         try #require(makeLink(to: outside.path, at: end.folder.appending("front")))
         let error = try await Parcel(10).failure(to: end)
-        #expect(error.failure.code == "folder_in_the_way")
+        #expect(error.failure.code == .folderInTheWay)
         #expect(error.remedy == .refused(after: nil))
         #expect(try Files.names(in: outside.path) == [])
     }
@@ -128,7 +128,7 @@ struct DirectoryTests {
         let logbook = Logbook()
         let long = FilePath(String(repeating: "x", count: 256))
         let error = try await Parcel(10, name: long.appending("a")).failure(to: end, logbook)
-        #expect(error.failure.code == "name_refused")
+        #expect(error.failure.code == .nameRefused)
         #expect(logbook.sent.isEmpty)
     }
 
@@ -138,12 +138,12 @@ struct DirectoryTests {
     func marker() async throws {
         let end = try DirectoryEnd(marker: ".sluice-target")
         let error = try await Parcel(10).failure(to: end)
-        #expect(error.failure.code == "no_marker")
+        #expect(error.failure.code == .noMarker)
         #expect(error.remedy == .holdDestination(after: nil))
         #expect(try Files.names(in: end.folder) == [])
         try put([], end, ".sluice-target")
         _ = try await Parcel(10).send(to: end, Logbook())
-        #expect(try await code(end, Parcel(10, name: ".sluice-target")) == "name_refused")
+        #expect(try await code(end, Parcel(10, name: ".sluice-target")) == .nameRefused)
     }
 
     @Test("without its mount nothing is written, and `/` is always mounted")
@@ -151,7 +151,7 @@ struct DirectoryTests {
         let bare = TemporaryFolder()
         let end = try DirectoryEnd(mount: MountPoint(bare.path))
         let error = try await Parcel(10).failure(to: end)
-        #expect(error.failure.code == "not_mounted")
+        #expect(error.failure.code == .notMounted)
         #expect(error.remedy == .holdDestination(after: nil))
         #expect(try Files.names(in: end.folder) == [])
         #expect(await end.destination.check().verdict == .failed)
@@ -173,7 +173,7 @@ struct DirectoryTests {
         let error = await #expect(throws: UploadError.self) {
             try await end.destination.upload(parcel.order, reporter: swap)
         }
-        #expect(error?.failure.code == "target_replaced")
+        #expect(error?.failure.code == .targetReplaced)
         #expect(try Files.names(in: end.folder) == [])
     }
 
@@ -241,7 +241,7 @@ struct DirectoryTests {
         let parcel = try Parcel(10)
         try parcel.restage(noise(10, seed: 7))
         let error = try await parcel.failure(to: end)
-        #expect(error.failure.code == "staged_changed")
+        #expect(error.failure.code == .stagedChanged)
         #expect(error.remedy == .restage)
         // There may be no source from which to make another copy.
         #expect(try end.remains.isEmpty)

@@ -11,25 +11,25 @@ struct DirectoryVerdictTests {
     private static let hold = Remedy.holdDestination(after: nil)
 
     /// docs/destinations/directory.md, as far as it does not depend on a name.
-    static let target: [(errors: [CInt], code: String, remedy: Remedy)] = [
-        ([ENOENT, ENOTDIR, ELOOP, ENODEV, ENXIO], "target_missing", hold),
+    static let target: [(errors: [CInt], code: Failure.Code, remedy: Remedy)] = [
+        ([ENOENT, ENOTDIR, ELOOP, ENODEV, ENXIO], .targetMissing, hold),
         (
             [
                 ESTALE, ENOTCONN, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ETIMEDOUT, ECONNREFUSED, ECONNRESET,
                 ECONNABORTED, ESHUTDOWN, ENOLINK,
-            ], "target_away", hold
+            ], .targetAway, hold
         ),
-        ([EIO, EREMOTEIO, EUCLEAN], "target_broken", hold), ([ENOSPC], "target_full", .noRoom(after: nil)),
-        ([EDQUOT], "target_quota", .noRoom(after: nil)), ([EROFS], "target_read_only", .misconfigured),
-        ([EACCES, EPERM], "target_denied", .misconfigured),
-        ([ENOLCK, EOPNOTSUPP, ENOSYS, EXDEV], "target_unable", .misconfigured),
-        ([EFBIG], "file_too_large", .failUpload),
-        ([EBUSY, EAGAIN, ETXTBSY, EEXIST, EINTR], "target_busy", .retry(after: nil)),
-        ([ENOMEM, EMFILE, ENFILE, EPROTO, EINVAL], "target_failed", hold),
+        ([EIO, EREMOTEIO, EUCLEAN], .targetBroken, hold), ([ENOSPC], .targetFull, .noRoom(after: nil)),
+        ([EDQUOT], .targetQuota, .noRoom(after: nil)), ([EROFS], .targetReadOnly, .misconfigured),
+        ([EACCES, EPERM], .targetDenied, .misconfigured),
+        ([ENOLCK, EOPNOTSUPP, ENOSYS, EXDEV], .targetUnable, .misconfigured),
+        ([EFBIG], .fileTooLarge, .failUpload),
+        ([EBUSY, EAGAIN, ETXTBSY, EEXIST, EINTR], .targetBusy, .retry(after: nil)),
+        ([ENOMEM, EMFILE, ENFILE, EPROTO, EINVAL], .targetFailed, hold),
     ]
-    static let name: [(errors: [CInt], code: String, remedy: Remedy)] = [
-        ([ENAMETOOLONG, EINVAL, EILSEQ], "name_refused", .failUpload),
-        ([ELOOP, ENOTDIR, EISDIR], "folder_in_the_way", .refused(after: nil)),
+    static let name: [(errors: [CInt], code: Failure.Code, remedy: Remedy)] = [
+        ([ENAMETOOLONG, EINVAL, EILSEQ], .nameRefused, .failUpload),
+        ([ELOOP, ENOTDIR, EISDIR], .folderInTheWay, .refused(after: nil)),
     ]
 
     @Test("an error of the folder decides about all its uploads", arguments: target.indices)
@@ -61,10 +61,10 @@ struct DirectoryVerdictTests {
 
     @Test("every error that needs a person names the remedy")
     func remedies() {
-        for (errors, code, remedy) in Self.target + Self.name where code != "target_busy" && code != "target_failed" {
+        for (errors, code, remedy) in Self.target + Self.name where code != .targetBusy && code != .targetFailed {
             for error in errors {
                 let verdict = DirectoryVerdict(error, about: remedy == .refused(after: nil) ? .name : .target)
-                #expect(!verdict.advice.isEmpty || verdict.code == "target_failed", "\(error)")
+                #expect(!verdict.advice.isEmpty || verdict.code == .targetFailed, "\(error)")
             }
         }
         #expect(
@@ -84,9 +84,9 @@ struct DirectoryVerdictTests {
     func manual() throws {
         let page = Repository.root.appending("docs/destinations/directory.md")
         let text = String(decoding: try Files.read(page), as: UTF8.self)
-        for (_, code, _) in Self.target + Self.name { #expect(text.contains("`\(code)`"), "\(code)") }
-        for code in ["not_mounted", "no_marker", "target_replaced", "target_silent", "read_back_differs"] {
-            #expect(text.contains("`\(code)`"), "\(code)")
+        for (_, code, _) in Self.target + Self.name { #expect(text.contains("`\(code.rawValue)`"), "\(code)") }
+        for code: Failure.Code in [.notMounted, .noMarker, .targetReplaced, .targetSilent, .readBackDiffers] {
+            #expect(text.contains("`\(code.rawValue)`"), "\(code)")
         }
     }
 }

@@ -17,7 +17,7 @@ private final class DamagingPlace: WholeDialect, WholePlace {
     init(damages: Int) { state = Mutex(State(damages: damages)) }
 
     func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? { self }
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         Failure(kind, code: code, message: message, at: WallTime(milliseconds: 0), retryable: retryable)
     }
     func status(at name: FilePath, for file: StagedFile) async throws -> RemoteNameState {
@@ -73,7 +73,7 @@ struct WholeEngineTests {
         let place = DamagingPlace(damages: 2)
         let logbook = Logbook()
         let error = await #expect(throws: UploadError.self) { try await self.upload(place, logbook) }
-        #expect(error?.failure.code == "read_back_differs")
+        #expect(error?.failure.code == .readBackDiffers)
         #expect(error?.remedy == .holdDestination(after: .seconds(60)))
         #expect(place.state.withLock { $0.names } == [])
         #expect(logbook.last?["offset"] == "0")

@@ -54,7 +54,7 @@ private struct GoogleDialect: OffsetDialect {
         await ranges.send(range, to: checkpoint.url ?? "", order, &checkpoint, past: digest, .open, sent)
     }
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         client.failure(kind, code, message, retryable: retryable)
     }
 }
@@ -258,7 +258,7 @@ struct ContentRangeTests {
             order.checkpoint = logbook.last
             error = await #expect(throws: UploadError.self) { try await engine(server).upload(order, logbook) }
         }
-        #expect(error?.failure.code == "refused_at_end" && error?.failure.http == status)
+        #expect(error?.failure.code == .refusedAtEnd && error?.failure.http == status)
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
         // Retried by a person: a new session, without a query for the old one.
         let before = server.seen.count

@@ -82,7 +82,7 @@ struct PartDigestTests {
         let parcel = try Parcel(4 * Int(FormScene.block))
         try Self.rot(parcel.order.file.path, at: place)
         let error = try await parcel.failure(to: scene)
-        #expect(error.remedy == .restage && error.failure.code == "staged_changed", "\(error)")
+        #expect(error.remedy == .restage && error.failure.code == .stagedChanged, "\(error)")
         #expect(!scene.server.requests.contains("block 4"))
         try await scene.close()
     }

@@ -72,7 +72,7 @@ struct PartsEngineTests {
             let error = await #expect(throws: UploadError.self) {
                 try await send(parcel, to: remote, logbook, parallel: parallel)
             }
-            return error?.failure.code == Failure.shortOfQuota && error?.remedy == .pending(after: .seconds(9))
+            return error?.failure.code == .shortOfQuota && error?.remedy == .pending(after: .seconds(9))
         }
         #expect(await isShort(99))
         #expect(remote.begun == 0)
@@ -291,10 +291,10 @@ final class PartsRemote: PartsDialect {
 
     private var noAnswer: UploadError {
         UploadError(
-            failure(.transient, "connection_lost", "cut", retryable: true), remedy: .holdDestination(after: nil))
+            failure(.transient, .connectionLost, "cut", retryable: true), remedy: .holdDestination(after: nil))
     }
     private var unknown: UploadError {
-        UploadError(failure(.transient, "http_404", "unknown", retryable: true), remedy: .retry(after: nil))
+        UploadError(failure(.transient, .http(404), "unknown", retryable: true), remedy: .retry(after: nil))
     }
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
@@ -386,7 +386,7 @@ final class PartsRemote: PartsDialect {
         return true
     }
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         Failure(kind, code: code, message: message, at: WallTime(milliseconds: 0), retryable: retryable)
     }
 }

@@ -19,7 +19,7 @@ struct SentDigestTests {
             of: StagedFile(path: path, size: Int64(content.count), sha256: Hasher.digest(.sha256, of: content)))
     }
 
-    private func failure(_ kind: Failure.Class, _ code: String, _ message: String, _ retryable: Bool) -> Failure {
+    private func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, _ retryable: Bool) -> Failure {
         Failure(kind, code: code, message: message, at: WallTime(milliseconds: 0), retryable: retryable)
     }
 
@@ -65,7 +65,7 @@ struct SentDigestTests {
         try give(content, 600..<999, to: digest)
         #expect(digest.damage(failure) == nil)
         #expect(throws: SourceProblem.self) { try give(content, 999..<1000, to: digest) }
-        #expect(digest.damage(failure)?.failure.code == "staged_changed")
+        #expect(digest.damage(failure)?.failure.code == .stagedChanged)
     }
 
     @Test("bytes that neither follow nor restart are not sent")

@@ -154,7 +154,7 @@ struct OSSTests {
             var object: RemoteObject?
             for _ in 0..<6 where object == nil {
                 do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
-                    failures.append(error.failure.code)
+                    failures.append(error.failure.code.rawValue)
                 }
             }
             if let code {

@@ -27,7 +27,7 @@ struct CorrectedKeyTests {
                 _ = try await destination.upload(parcel.order, reporter: Logbook())
             }
             #expect(error?.remedy == .authenticate, "\(String(describing: error))")
-            #expect(codes.contains(error?.failure.code ?? ""), "\(String(describing: error))")
+            #expect(codes.contains(error?.failure.code.rawValue ?? ""), "\(String(describing: error))")
         }
         _ = try put(secret)
         let object = try await destination.upload(parcel.order, reporter: Logbook())
@@ -83,7 +83,7 @@ struct CorrectedKeyTests {
             ["access_key": .secret(.file(file)), "secret_key": .secret(.literal("no-matter")), "preset": .text("aws")],
             at: emulator, without: ["credentials"])
         let parcel = try Parcel(900)
-        #expect(try await parcel.failure(to: scene).failure.code == "AccessDenied")
+        #expect(try await parcel.failure(to: scene).failure.code == .service("AccessDenied"))
         #expect(emulator.requests.count { $0 == "put" } == 1, "no other key exists, so no second try")
         _ = try put("AKRIGHT")
         emulator.change { $0.requests = [] }

@@ -47,7 +47,7 @@ struct S3ComponentTests {
         let naming = S3Naming(api: try api(), isSingle: true)
         let long = try order(FilePath(String(repeating: "folder/", count: 200) + "clip.mp4"))
         let error = try #require(throws: UploadError.self) { try naming.key(long, 1) }
-        #expect(error.failure.code == "name_too_long" && error.remedy == .failUpload)
+        #expect(error.failure.code == .nameTooLong && error.remedy == .failUpload)
     }
 
     @Test("conditional writes protect single requests of some services, and multipart uploads of fewer")
@@ -120,7 +120,7 @@ struct S3ComponentTests {
             return switch try await comparison.compare(object, at: "a", with: order.file, plan, isOurs: false) {
             case .same: "same"
             case .other: "other"
-            case .damaged(let error): error.failure.code
+            case .damaged(let error): error.failure.code.rawValue
             }
         }
         #expect(try await compare(7, md5, sha256) == "same")

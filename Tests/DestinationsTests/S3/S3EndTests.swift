@@ -30,7 +30,7 @@ struct S3EndTests {
         let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
         for _ in 0..<3 {
             let error = try await parcel.failure(to: scene, logbook)
-            #expect(error.remedy == .misconfigured && error.failure.code == "web_page", "\(error)")
+            #expect(error.remedy == .misconfigured && error.failure.code == .webPage, "\(error)")
         }
         #expect(server.seen.count == 3)
     }
@@ -41,7 +41,7 @@ struct S3EndTests {
         defer { server.stop() }
         let scene = try S3Scene(["endpoint": .text(server.url)])
         let error = try await Parcel(S3Scene.size).failure(to: scene)
-        #expect(error.remedy == .misconfigured && error.failure.code == "all_names_taken", "\(error)")
+        #expect(error.remedy == .misconfigured && error.failure.code == .allNamesTaken, "\(error)")
         #expect(error.failure.message.contains("reports an object for every name"))
         #expect(server.seen.count < 15, "\(server.seen.count) requests")
     }
@@ -61,7 +61,7 @@ struct S3EndTests {
             let before = scene.emulator.requests.count
             let error = try await parcel.failure(to: scene, logbook)
             guard case .pending = error.remedy else { throw error }
-            #expect(error.failure.code == "names_taken" && error.failure.retryable)
+            #expect(error.failure.code == .namesTaken && error.failure.retryable)
             #expect(scene.emulator.requests.count - before <= 32)
         }
         #expect(try await parcel.send(to: scene, logbook).id == "front/clip (71).mp4")
@@ -80,7 +80,7 @@ struct S3EndTests {
         // If the key has no permission for the query, nothing is reported.
         scene.emulator.change { $0.judge = { $0.method == "HEAD" ? (403, "AccessDenied", "no") : nil } }
         let error = await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
-        #expect(error?.failure.code == Failure.removalUnknown)
+        #expect(error?.failure.code == .removalUnknown)
         // Another file has the name, or nothing is there.
         scene.emulator.change { ($0.objects, $0.judge) = ([:], nil) }
         #expect(try await scene.destination.discard(checkpoint) == true)

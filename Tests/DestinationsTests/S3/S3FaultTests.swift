@@ -218,7 +218,7 @@ struct S3FaultTests {
         scene.emulator.script(.create, .error(status, code), .error(status, code))
         let error = try await Parcel(Self.size).failure(to: scene)
         #expect(error.remedy == remedy)
-        #expect(error.failure.code == code)
+        #expect(error.failure.code == .service(code))
         #expect(error.failure.message.contains("\(code): no"))
     }
 
@@ -272,7 +272,7 @@ struct S3FaultTests {
         let (parcel, logbook) = (try Parcel(900, isCounted: isCounted), Logbook())
         for _ in 0..<3 {
             let error = try await parcel.failure(to: scene, logbook)
-            #expect(error.failure.code == "object_damaged" && error.remedy == .refused(after: nil), "\(error)")
+            #expect(error.failure.code == .objectDamaged && error.remedy == .refused(after: nil), "\(error)")
         }
         #expect(scene.emulator.requests.count { $0 == "put" } <= 2, "\(scene.emulator.requests)")
         #expect(Array(scene.emulator.objects.keys) == ["front/clip.mp4"])

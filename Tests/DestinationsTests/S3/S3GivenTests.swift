@@ -81,7 +81,7 @@ struct S3GivenTests {
         scene.signer.script(.address(lie.change))
         let (parcel, logbook) = (try Parcel(moment.size), Logbook())
         let error = try await parcel.failure(to: scene, logbook)
-        #expect(error.remedy == .misconfigured && error.failure.code == "signer_unusable", "\(error)")
+        #expect(error.remedy == .misconfigured && error.failure.code == .signerUnusable, "\(error)")
         #expect(error.failure.message.hasPrefix("archive: the signer at 127.0.0.1:"), "\(error)")
         #expect(error.failure.message.contains(lie.words), "\(error)")
         #expect(!error.failure.message.contains("signature-that"), "\(error)")

@@ -64,7 +64,7 @@ struct S3SecrecyTests {
             await #expect(throws: UploadError.self) {
                 try await destination.upload(parcel.order, reporter: Logbook())
             })
-        #expect(!"\(error)".contains(Self.canary) && error.failure.code.contains("***"), "\(error)")
+        #expect(!"\(error)".contains(Self.canary) && error.failure.code.rawValue.contains("***"), "\(error)")
     }
 
     @Test("an invalid answer of the signer is reported without it", arguments: oddities)

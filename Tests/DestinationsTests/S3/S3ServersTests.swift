@@ -120,7 +120,7 @@ struct S3ServersTests {
             let error = await #expect(throws: UploadError.self) {
                 _ = try await failing.upload(third.order, reporter: Logbook())
             }
-            #expect(error?.failure.code == "name_taken" && error?.remedy == .failUpload)
+            #expect(error?.failure.code == .nameTaken && error?.remedy == .failUpload)
             let replacing = try end.destination(["taken": .text("replace")])
             _ = try await replacing.upload(third.order, reporter: Logbook())
             let isReplaced = try await end.content("front/clip.mp4") == third.content

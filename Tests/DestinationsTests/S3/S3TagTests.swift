@@ -69,7 +69,7 @@ struct S3TagTests {
         let bodies = size == Self.small ? 1 : 2
         for _ in 0..<2 {
             let error = try await parcel.failure(to: scene, logbook)
-            #expect(error.failure.code == "etag_unclear", "\(error)")
+            #expect(error.failure.code == .etagUnclear, "\(error)")
             #expect(error.failure.message.contains("set `etag: opaque`"), "\(error)")
         }
         let sent = scene.emulator.requests.count { $0 == "put" || $0.hasPrefix("part ") }
@@ -105,7 +105,7 @@ struct S3TagTests {
         let (parcel, logbook) = (try Parcel(S3Scene.size, id: "2"), Logbook())
         for _ in 0..<2 {
             let error = try await parcel.failure(to: scene, logbook)
-            #expect(error.failure.code == "object_damaged", "\(error)")
+            #expect(error.failure.code == .objectDamaged, "\(error)")
         }
         #expect(scene.emulator.requests.count { $0 == "part 1" } == (isKnown ? 1 : 2))
         scene.emulator.change { $0.objects["front/clip.mp4"] = nil }
@@ -138,7 +138,7 @@ struct S3TagTests {
         scene.emulator.script(.put, .damage)
         if size == Self.small {
             let error = try await Parcel(size, id: "2", name: "second.mp4", seed: 2).failure(to: scene)
-            #expect(error.failure.code == "object_damaged", "\(error)")
+            #expect(error.failure.code == .objectDamaged, "\(error)")
         } else {
             #expect(scene.emulator.requests.count { $0 == "part 1" } == 2, "\(scene.emulator.requests)")
         }
@@ -257,7 +257,7 @@ struct S3TagTests {
         try await eventually("the other upload is in flight") { scene.emulator.requests == ["head", "put"] }
         let error = try await second.failure(to: scene)
         #expect(error.remedy == .pending(after: .seconds(30)))
-        #expect(error.failure.code == "name_in_use" && error.failure.retryable)
+        #expect(error.failure.code == .nameInUse && error.failure.retryable)
         #expect(error.failure.message.contains("/bucket/front/clip.mp4 is the target of another running upload"))
         #expect(scene.emulator.requests == ["head", "put"], "the waiting upload sent no request")
         other.cancel()

@@ -47,7 +47,7 @@ struct S3WriteOnlyTests {
         }
         for checkpoint in logbook.left {
             do { _ = try await scene.destination.discard(checkpoint) } catch let error {
-                #expect(error.failure.code == Failure.removalUnknown, "\(error)")
+                #expect(error.failure.code == .removalUnknown, "\(error)")
             }
         }
         return try #require(object)
@@ -222,7 +222,7 @@ struct S3WriteOnlyTests {
         defer { scene.emulator.stop() }
         occupy(scene, [Self.name])
         let error = try await Parcel(size).failure(to: scene)
-        #expect(error.failure.code == "name_taken" && error.remedy == .failUpload, "\(error)")
+        #expect(error.failure.code == .nameTaken && error.remedy == .failUpload, "\(error)")
         #expect(isUnharmed(scene, Self.name))
         let replacing = try S3Scene(
             ["preset": .text("other"), "taken": .text("replace"), "etag": .text("opaque")], at: scene.emulator)
@@ -242,7 +242,7 @@ struct S3WriteOnlyTests {
         defer { scene.emulator.stop() }
         occupy(scene, [Self.name])
         let error = try await Parcel(size).failure(to: scene)
-        #expect(error.failure.code == "names_unseen" && error.remedy == .misconfigured, "\(error)")
+        #expect(error.failure.code == .namesUnseen && error.remedy == .misconfigured, "\(error)")
         #expect(error.failure.message.contains("`preset: other`") && error.failure.message.contains("s3:GetObject"))
         #expect(isUnharmed(scene, Self.name) && scene.emulator.uploads.isEmpty)
         #expect(!scene.emulator.requests.contains("put") && !scene.emulator.requests.contains("create"))

@@ -194,7 +194,7 @@ struct CompressedAnswerTests {
         let error = await #expect(throws: AuthorizedClient.Unanswered.self) {
             try await client.ask(Request("POST", server.url))
         }
-        #expect(error?.error.failure.code == "unreadable_answer" && error?.error.failure.kind == .protocol)
+        #expect(error?.error.failure.code == .unreadableAnswer && error?.error.failure.kind == .protocol)
         #expect(error?.error.failure.message.contains("the encoding `br`") == true)
         #expect(error?.error.leavesNothingBehind == false)
         status.withLock { $0 = 404 }

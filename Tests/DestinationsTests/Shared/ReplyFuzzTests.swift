@@ -121,7 +121,8 @@ struct ReplyFuzzTests {
         try round.expect(isClean(message), "the message shows a secret or control characters: \(printable(message))")
         try round.expect(message.utf8.count < 1500, "\(message.utf8.count) bytes of message")
         try round.expect(message.split(separator: " ").count > 3, "the message is too short: \(message)")
-        try round.expect(!error.failure.code.isEmpty && error.failure.code.allSatisfy(\.isASCII), error.failure.code)
+        let code = error.failure.code.rawValue
+        try round.expect(!code.isEmpty && code.allSatisfy(\.isASCII), code)
         switch error.remedy {
         case .noRoom(let wait):
             try round.expect(

@@ -69,7 +69,7 @@ struct SchemeTests {
         let scene = try S3Scene(["endpoint": .text(server.url)])
         for _ in 0..<2 {
             let error = try await Parcel(size).failure(to: scene)
-            #expect(error.failure.code == AuthorizedClient.onlyTLS && error.remedy == .misconfigured, "\(error)")
+            #expect(error.failure.code == .onlyTLS && error.remedy == .misconfigured, "\(error)")
         }
         #expect(server.seen.filter { $0 == "GET /" }.count <= 1)
     }
@@ -82,14 +82,14 @@ struct SchemeTests {
             exchange.reply(400, [], exchange.method == "HEAD" ? "" : words)
         }
         let scene = try S3Scene(["endpoint": .text(server.url)])
-        try await withThrowingTaskGroup(of: String.self) { group in
+        try await withThrowingTaskGroup(of: Failure.Code.self) { group in
             for number in 0..<6 {
                 group.addTask {
                     try await Parcel(6 << 20, id: "\(number)", name: FilePath("\(number).mp4")).failure(to: scene)
                         .failure.code
                 }
             }
-            for try await code in group { #expect(code == AuthorizedClient.onlyTLS) }
+            for try await code in group { #expect(code == .onlyTLS) }
         }
     }
 

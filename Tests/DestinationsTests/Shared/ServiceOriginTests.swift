@@ -12,7 +12,7 @@ import Transport
 @Suite("Hosts named by a service", .timeLimit(.minutes(Patience.minutes(3))))
 struct ServiceOriginTests {
     private func check(_ error: UploadError, _ line: String) {
-        #expect(error.failure.code == "other_origin" && error.remedy == .misconfigured, "\(error)")
+        #expect(error.failure.code == .otherOrigin && error.remedy == .misconfigured, "\(error)")
         #expect(error.failure.kind == .config && error.failure.retryable)
         #expect(error.failure.message.contains(line), "\(error)")
         #expect(error.failure.message.contains("nothing was sent there"), "\(error)")

@@ -40,7 +40,7 @@ struct WebPageTests {
         let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
         scene.emulator.change { $0.faults[.part] = [.answer(200, [("ETag", "\"0123\"")], Self.page)] }
         let error = try await parcel.failure(to: scene, logbook)
-        #expect(error.failure.code == "web_page" && logbook.accepted == 0, "\(error)")
+        #expect(error.failure.code == .webPage && logbook.accepted == 0, "\(error)")
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         let left = try #require(logbook.last)
         scene.emulator.change { $0.faults[.abort] = [.answer(200, [], Self.page)] }
@@ -66,7 +66,7 @@ struct WebPageTests {
             let error = await #expect(throws: UploadError.self) {
                 try await api.call(method, "/videos/1", nil, "it", .open)
             }
-            #expect(error?.failure.code == "web_page")
+            #expect(error?.failure.code == .webPage)
         }
         // A caller that sends a query notices the missing JSON.
         #expect(try await api.call("GET", "/videos/1", nil, "it", .open).json == nil)

@@ -60,7 +60,7 @@ struct TusAddressTests {
         var journey = try Journey(server.url + "/files")
         journey.order.url = "http://127.0.0.1:1/other"
         let error = try await journey.failedAttempt()
-        #expect(error.failure.code == "url_refused")
+        #expect(error.failure.code == .urlRefused)
         #expect(error.remedy == .failUpload)
         #expect(server.seen.isEmpty)
     }

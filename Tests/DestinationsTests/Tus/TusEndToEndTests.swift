@@ -119,7 +119,7 @@ struct TusEndToEndTests {
         #expect(errors.count == 3)
         for error in errors {
             #expect(error.remedy == refusal.remedy)
-            #expect(error.failure.code == "http_\(refusal.step.prefix(3))")
+            #expect(error.failure.code.rawValue == "http_\(refusal.step.prefix(3))")
             #expect(error.failure.http == Int(refusal.step.prefix(3)))
             #expect(error.failure.message.hasPrefix("archive: 127.0.0.1"))
             #expect(!error.failure.message.contains("/files/"))
@@ -148,7 +148,7 @@ struct TusEndToEndTests {
         let journey = try Journey(server.url, size: 5001)
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .failUpload)
-        #expect(error.failure.code == "max_size_exceeded")
+        #expect(error.failure.code == .maxSizeExceeded)
         #expect(error.failure.message.contains("5001") && error.failure.message.contains("5000"))
         #expect(try server.requests.isEmpty)
     }

@@ -53,7 +53,7 @@ struct TusEndingsTests {
         let waiting = try Journey(holding.url + "/files", values: ["gone": .text("hold")])
         _ = try await waiting.failedAttempt()
         let error = try await waiting.failedAttempt()
-        #expect(error.failure.code == "outcome_unknown")
+        #expect(error.failure.code == .outcomeUnknown)
         #expect(error.remedy == .failUpload)
     }
 
@@ -84,7 +84,7 @@ struct TusEndingsTests {
             values: reads ? ["reply_timeout": short] : ["stall_timeout": short])
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .holdDestination(after: nil))
-        #expect(error.failure.code == "no_reply")
+        #expect(error.failure.code == .noReply)
         #expect(journey.ledger.last?["url"] == server.url + "/u")
     }
 
@@ -93,9 +93,9 @@ struct TusEndingsTests {
     func slowAnswers() async throws {
         let server = try FakeServer { exchange in exchange.hang() }
         let journey = try Journey(server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(200))])
-        #expect(try await journey.failedAttempt().failure.code == "no_reply")
+        #expect(try await journey.failedAttempt().failure.code == .noReply)
         try await journey.ledger.record(Checkpoint(["url": server.url + "/u", "offset": "0"]))
-        #expect(try await journey.failedAttempt().failure.code == "no_reply")
+        #expect(try await journey.failedAttempt().failure.code == .noReply)
     }
 
     @Test("a server that does not return the address of uploads gets few creations")
@@ -116,7 +116,7 @@ struct TusEndingsTests {
                 let error = await #expect(throws: UploadError.self) {
                     try await destination.upload(order, reporter: journey.ledger)
                 }
-                #expect(["no_location", "creations_unknown"].contains(error?.failure.code))
+                #expect([.noLocation, .creationsUnknown].contains(error?.failure.code))
             }
             clocks.advance(by: .seconds(300))
         }
@@ -148,7 +148,7 @@ struct TusEndingsTests {
         try journey.folder.write("staged", noise(size))
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .restage)
-        #expect(error.failure.code == "staged_changed")
+        #expect(error.failure.code == .stagedChanged)
         #expect(server.seen.isEmpty)
     }
 
@@ -161,7 +161,7 @@ struct TusEndingsTests {
         try journey.folder.write("staged", rotten)
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .restage)
-        #expect(error.failure.code == "staged_changed", "\(error)")
+        #expect(error.failure.code == .stagedChanged, "\(error)")
         #expect(script.held.count < size)
         // Staged once more, the file starts again: the server's bytes are of no use.
         try journey.folder.write("staged", journey.content)
@@ -183,7 +183,7 @@ struct TusEndingsTests {
         rotten[place] ^= 1
         try journey.folder.write("staged", rotten)
         let error = try await journey.failedAttempt()
-        #expect(error.failure.code == "staged_changed", "\(error)")
+        #expect(error.failure.code == .stagedChanged, "\(error)")
         // The server has neither the last byte nor any byte of another upload of the file.
         #expect(script.held.count < 2500)
         try journey.folder.write("staged", journey.content)

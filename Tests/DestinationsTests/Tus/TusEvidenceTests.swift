@@ -154,7 +154,7 @@ struct TusEvidenceTests {
         }
         let journey = try Journey(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
-        #expect(error.failure.code == "outcome_unknown" && error.failure.message.contains("sent twice"))
+        #expect(error.failure.code == .outcomeUnknown && error.failure.message.contains("sent twice"))
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 2)
     }
 
@@ -192,7 +192,7 @@ struct TusEvidenceTests {
         let journey = try Journey(server.url + "/files", values: ["gone": .text(gone)])
         if gone == "hold" {
             let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
-            #expect(error.failure.code == "outcome_unknown")
+            #expect(error.failure.code == .outcomeUnknown)
             // A person retries it, and it may exist twice.
             var again = journey
             again.order.generation = 2

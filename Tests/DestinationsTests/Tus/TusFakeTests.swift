@@ -42,7 +42,7 @@ struct TusFakeTests {
         }
         let error = try await Journey(server.url + "/files").failedAttempt()
         #expect(error.remedy == .retry(after: nil))
-        #expect(error.failure.code == "no_progress")
+        #expect(error.failure.code == .noProgress)
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 3)
     }
 

@@ -56,12 +56,12 @@ struct TusLastAnswerTests {
         let journey = try Journey(relay.url + "/files", chunk: chunk, ledger: ledger)
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
         #expect(error.remedy == .failUpload)
-        #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
+        #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
         #expect(error.failure.message.contains("virus found") && error.failure.message.contains("\(status)"))
         #expect(wasDurable.withLock { $0 } == true)
         // After a crash the same attempt continues, with the same result.
         let again = try await journey.failedAttempt()
-        #expect(again.failure.code == "refused_at_end" && again.failure.http == status)
+        #expect(again.failure.code == .refusedAtEnd && again.failure.http == status)
         #expect(verbs(relay).filter { $0 == "POST" }.count == 1)
     }
 
@@ -112,7 +112,7 @@ struct TusLastAnswerTests {
             exchange.reply(409, [("Upload-Offset", "\(script.held.count)")], "duplicate")
         }
         let error = try await Journey(server.url + "/files").failedAttempt()
-        #expect(error.failure.code == "refused_at_end" && error.failure.http == 409)
+        #expect(error.failure.code == .refusedAtEnd && error.failure.http == 409)
     }
 
     @Test(
@@ -139,7 +139,7 @@ struct TusLastAnswerTests {
         }
         let journey = try Journey(server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(300))])
         let error = try await journey.failedAttempt()
-        #expect(error.failure.code == "refused_at_end" && error.failure.http == 422)
+        #expect(error.failure.code == .refusedAtEnd && error.failure.http == 422)
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
     }
 
@@ -166,7 +166,7 @@ struct TusLastAnswerTests {
         }
         let journey = try Journey(server.url + "/files", chunk: 400)
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
-        #expect(error.failure.code == "refused_at_end" && error.failure.http == 500)
+        #expect(error.failure.code == .refusedAtEnd && error.failure.http == 500)
     }
 
     @Test("a key refused with the last bytes is queried first, and then the file is refused")
@@ -175,7 +175,7 @@ struct TusLastAnswerTests {
         let journey = try Journey(server.url + "/files")
         let first = try await journey.failedAttempt()
         #expect(first.remedy == .authenticate && verbs(server) == ["POST", "PATCH"])
-        #expect(try await journey.failedAttempt().failure.code == "refused_at_end")
+        #expect(try await journey.failedAttempt().failure.code == .refusedAtEnd)
     }
 
     @Test("a refused upload whose address the next one gets too is not confused with it")
@@ -192,7 +192,7 @@ struct TusLastAnswerTests {
         var journey = try Journey(server.url + "/files")
         _ = await #expect(throws: UploadError.self) { try await journey.arrive() }
         journey.order.generation = 2
-        #expect(try await journey.failedAttempt().failure.code == "same_upload")
+        #expect(try await journey.failedAttempt().failure.code == .sameUpload)
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 1)
     }
 
@@ -236,7 +236,7 @@ struct TusLastAnswerTests {
         }
         let journey = try Journey(server.url + "/files", values: ["gone": .text("assume_complete")])
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
-        #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
+        #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
     }
 

@@ -55,7 +55,7 @@ struct TusOriginTests {
         let journey = try journey(server.url + "/files", size: form == "a file without a byte" ? 0 : 1000)
         for _ in 0..<3 {
             let error = try await journey.failedAttempt()
-            #expect(error.failure.code == "other_origin")
+            #expect(error.failure.code == .otherOrigin)
             check(error, silent)
             #expect(error.failure.message.contains("another origin than \(server.url)"), "\(error)")
         }
@@ -114,7 +114,7 @@ struct TusOriginTests {
         let journey = try journey(server.url + "/files")
         // The server has no TLS, and closes.
         let error = try await journey.failedAttempt()
-        #expect(error.failure.code != "other_origin", "\(error)")
+        #expect(error.failure.code != .otherOrigin, "\(error)")
         #expect(server.connectionCount >= 2)
         #expect(script.held.isEmpty, "no byte was sent unencrypted")
     }
@@ -124,7 +124,7 @@ struct TusOriginTests {
         let silent = try SilentPort()
         let server = try front { "http://\(user)\(silent.url.dropFirst(7))/u" }
         let error = try await journey(server.url + "/files").failedAttempt()
-        #expect(error.remedy == .misconfigured && error.failure.code == "bad_location")
+        #expect(error.remedy == .misconfigured && error.failure.code == .badLocation)
         #expect(!silent.hasCaller)
     }
 

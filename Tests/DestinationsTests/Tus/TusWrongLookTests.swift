@@ -85,7 +85,7 @@ struct TusWrongLookTests {
         }
         let journey = try Journey(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
-        #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
+        #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
     }
 
     @Test("content refused after a success is refused", arguments: [422, 500])
@@ -93,7 +93,7 @@ struct TusWrongLookTests {
         let server = try server(stale: 600, times: 1, status, words: "virus found")
         let journey = try Journey(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
-        #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
+        #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
     }
 
     @Test("two offsets in one answer are none, and a wrong one in a success is no missing answer")
@@ -105,7 +105,7 @@ struct TusWrongLookTests {
             )
         }
         let (object, errors) = try await Journey(server.url + "/files").arrive()
-        #expect(errors.map(\.failure.code) == ["no_offset"] && object.verifiedBy == "offset")
+        #expect(errors.map(\.failure.code) == [.noOffset] && object.verifiedBy == "offset")
         for named in ["0", "5000", "-1"] {
             let other = Script()
             let low = try FakeServer { exchange in
@@ -150,11 +150,11 @@ struct TusWrongLookTests {
         let waits = errors.map { wait(of: $0) ?? .zero }
         #expect(waits == waits.sorted() && waits.last == .seconds(3600), "\(waits)")
         let last = try #require(errors.last)
-        #expect(last.failure.code == "server_contradicts" && last.failure.retryable)
+        #expect(last.failure.code == .serverContradicts && last.failure.retryable)
         for words in ["\(status)", "\(size)", "\(size / 4)", "cancel"] {
             #expect(last.failure.message.contains(words), "\(last.failure.message)")
         }
-        #expect(errors.prefix(5).allSatisfy { $0.failure.code != "server_contradicts" })
+        #expect(errors.prefix(5).allSatisfy { $0.failure.code != .serverContradicts })
         // The upload recovers.
         script.state.withLock { $0.times["HEAD"] = nil }
         let healed = try self.server(stale: 0, times: 0, 409)
@@ -173,9 +173,9 @@ struct TusWrongLookTests {
         }
         let errors = try await attempts(try Journey(server.url + "/files"), 20)
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 1)
-        #expect(wait(of: errors[19]) == .seconds(3600) && errors[19].failure.code == "offset_unknown")
+        #expect(wait(of: errors[19]) == .seconds(3600) && errors[19].failure.code == .offsetUnknown)
         #expect(errors[19].failure.message.contains("without a usable Upload-Offset"))
-        #expect(errors[0].failure.code == "no_offset")
+        #expect(errors[0].failure.code == .noOffset)
     }
 
     @Test("successes without progress cost few bytes and are reported")
@@ -189,7 +189,7 @@ struct TusWrongLookTests {
         }
         let errors = try await attempts(try Journey(server.url + "/files", size: size), 20)
         #expect(bytesAgain <= 3 * size + 60 * (64 << 10), "\(bytesAgain) bytes were sent")
-        #expect(errors[19].failure.code == "server_contradicts" && wait(of: errors[19]) == .seconds(3600))
+        #expect(errors[19].failure.code == .serverContradicts && wait(of: errors[19]) == .seconds(3600))
     }
 
     @Test("a lock that never ends costs few bytes and is reported")
@@ -244,7 +244,7 @@ struct TusWrongLookTests {
         }
         let journey = try Journey(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive(within: 40) })
-        #expect(error.failure.code == "upload_lost" && error.remedy == .failUpload)
+        #expect(error.failure.code == .uploadLost && error.remedy == .failUpload)
         #expect(verbs(server).filter { $0 == "PATCH" }.count < 40)
     }
 

@@ -154,13 +154,13 @@ struct VimeoEndingsTests {
         let logbook = Logbook()
         let error = try await Parcel(1500).failure(to: end, logbook)
         #expect(error.remedy == .failUpload)
-        #expect(error.failure.code == "transcoding_failed")
+        #expect(error.failure.code == .transcodingFailed)
         try await end.sweep(logbook)
         #expect(end.contents.isEmpty)
         let other = try VimeoEnd()
         other.server.change { $0.always[.video] = .answer(404, [], "{\"error\": \"not found\"}") }
         let gone = await #expect(throws: UploadError.self) { try await other.bring(try Parcel(1500)) }
-        #expect(gone?.failure.code == "video_deleted")
+        #expect(gone?.failure.code == .videoDeleted)
         let third = try VimeoEnd()
         third.server.change { $0.behaviour.states = ["uploading_error"] }
         let parcel = try Parcel(1500)
@@ -188,19 +188,19 @@ struct VimeoEndingsTests {
         let error = try await Parcel(1500).failure(to: end)
         guard case .noRoom(let wait?) = error.remedy else { throw error }
         #expect(wait > .seconds(86_400) && wait <= .seconds(2 * 86_400))
-        #expect(error.failure.code == "vimeo_4102")
+        #expect(error.failure.code == .vimeo(4102))
         #expect(
             try await end.destination.space()
                 == RemoteSpace(free: 100, used: 900, limit: 1000, resetsAt: WallTime(milliseconds: 172_800_000)))
         end.server.change { $0.account.quota = (0, 2, true) }
         #expect(try await end.destination.space()?.unit == .files)
-        #expect(try await Parcel(1).failure(to: end).failure.code == "vimeo_4104")
+        #expect(try await Parcel(1).failure(to: end).failure.code == .vimeo(4104))
         end.server.change { $0.account.quota = nil }
         #expect(try await end.destination.space() == nil, "a missing quota means unknown space")
         end.server.change { $0.account.largest = 1000 }
         let tooLarge = try await Parcel(1500).failure(to: end)
         #expect(tooLarge.remedy == .failUpload)
-        #expect(tooLarge.failure.code == "vimeo_3428")
+        #expect(tooLarge.failure.code == .vimeo(3428))
     }
 
     @Test(

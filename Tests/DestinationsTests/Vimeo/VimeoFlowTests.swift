@@ -75,7 +75,7 @@ struct VimeoFlowTests {
         end.server.script(kind, .slow(2000))
         let error = try await Parcel(10).failure(to: end)
         // The video's state is requested again later, and holds no other upload.
-        #expect(error.failure.code == (kind == .video ? "remote_works" : "no_reply"), "\(error)")
+        #expect(error.failure.code == (kind == .video ? .remoteWorks : .noReply), "\(error)")
         #expect(error.failure.message.contains("no answer for"), "\(error)")
         let patient = try VimeoEnd(.tus, ["reply_timeout": .duration(.seconds(30))])
         patient.server.script(kind, .slow(600))
@@ -114,7 +114,7 @@ struct VimeoFlowTests {
         let checkpoint = try await stoppedInEnd(end, try Parcel(1500))
         for _ in 0..<2 {
             let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
-            #expect(error?.failure.code == "not_shown_yet")
+            #expect(error?.failure.code == .notShownYet)
         }
         end.server.change { $0.behaviour.ahead = 61_000 }
         #expect(try await end.destination.discard(checkpoint))
@@ -143,11 +143,11 @@ struct VimeoFlowTests {
         }
         end.server.change { $0.behaviour.ahead = 700_000 }
         let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
-        #expect(error?.failure.code == Failure.removalUnknown, "\(String(describing: error))")
+        #expect(error?.failure.code == .removalUnknown, "\(String(describing: error))")
         #expect(end.server.videos.count == 3)
         end.server.change { $0.account.scopes = ["upload", "delete"] }
         let forbidden = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
-        #expect(forbidden?.failure.code == Failure.removalUnknown)
+        #expect(forbidden?.failure.code == .removalUnknown)
         end.server.change {
             $0.account.scopes = ["upload", "delete", "private"]
             $0.uploads.removeLast()

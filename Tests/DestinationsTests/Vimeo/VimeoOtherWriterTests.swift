@@ -125,7 +125,7 @@ struct VimeoOtherWriterTests {
         _ = try await Parcel(1500).failure(to: end, logbook)
         let checkpoint = try #require(logbook.last)
         let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
-        #expect(error?.failure.code == "not_shown_yet")
+        #expect(error?.failure.code == .notShownYet)
         end.pass(.seconds(700))
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.contents.isEmpty)
@@ -147,11 +147,11 @@ struct VimeoOtherWriterTests {
         }
         end.pass(.seconds(700))
         let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
-        #expect(error?.failure.code == Failure.removalUnknown, "\(String(describing: error))")
+        #expect(error?.failure.code == .removalUnknown, "\(String(describing: error))")
         #expect(end.server.videos.count == 2)
         end.server.change { $0.account.scopes = ["upload", "delete"] }
         let forbidden = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
-        #expect(forbidden?.failure.code == Failure.removalUnknown)
+        #expect(forbidden?.failure.code == .removalUnknown)
     }
 
     // MARK: Not found
@@ -162,7 +162,7 @@ struct VimeoOtherWriterTests {
     private func lost(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook) async throws {
         end.server.script(.video, Self.gone, Self.gone, Self.gone)
         for _ in 0..<2 { _ = try await parcel.failure(to: end, logbook) }
-        #expect(try await parcel.failure(to: end, logbook).failure.code == "video_deleted")
+        #expect(try await parcel.failure(to: end, logbook).failure.code == .videoDeleted)
         #expect(logbook.last?["video"] == "/videos/1", "the lost video is still recorded")
     }
 

@@ -110,7 +110,7 @@ struct VimeoPictureTests {
         #expect(try await scene.end.bring(scene.image, scene.logbook).id == "/videos/1/pictures/1")
         let other = Logbook()
         other.accompany([cancelled, video])
-        #expect(try await scene.image.failure(to: scene.end, other).failure.code == "no_video")
+        #expect(try await scene.image.failure(to: scene.end, other).failure.code == .noVideo)
     }
 
     @Test("a thumbnail lost before it is shown is created again, three times, and then by `retry`")
@@ -118,7 +118,7 @@ struct VimeoPictureTests {
         let scene = try await Scene()
         for _ in 0..<3 { scene.end.server.script(.choice, .answer(404, [], "{\"error\": \"not found\"}")) }
         let error = try await scene.image.failure(to: scene.end, scene.logbook)
-        #expect(error.remedy == .failUpload && error.failure.code == "video_deleted")
+        #expect(error.remedy == .failUpload && error.failure.code == .videoDeleted)
         try await scene.end.bring(scene.image, scene.logbook)
         #expect(scene.shown == [scene.image.content])
         #expect(scene.end.server.pictures.count == 1)
@@ -131,14 +131,14 @@ struct VimeoPictureTests {
             scene.logbook.accompany(others)
             let error = try await scene.image.failure(to: scene.end, scene.logbook)
             #expect(error.remedy == .failUpload)
-            #expect(error.failure.code == "no_video")
+            #expect(error.failure.code == .noVideo)
         }
         scene.logbook.accompany([
             Companion(
                 mediaType: "video/mp4", state: .completed,
                 remote: RemoteObject(id: "/videos/77", url: nil, verifiedBy: "offset"))
         ])
-        #expect(try await scene.image.failure(to: scene.end, scene.logbook).failure.code == "video_deleted")
+        #expect(try await scene.image.failure(to: scene.end, scene.logbook).failure.code == .videoDeleted)
     }
 
     @Test("a thumbnail without the token's permission fails alone, names the scope, and `check` reports it before")
@@ -155,10 +155,11 @@ struct VimeoPictureTests {
 
     @Test("an empty, unsuitable or unconfigured image is refused without a request")
     func refused() async throws {
-        for (scene, code) in [
-            (try await Scene(size: 0), "empty_file"), (try await Scene(mediaType: "image/heic"), "not_a_picture"),
-            (try await Scene([:]), "not_a_video"),
-        ] {
+        let cases: [(Scene, Failure.Code)] = [
+            (try await Scene(size: 0), .emptyFile), (try await Scene(mediaType: "image/heic"), .notAPicture),
+            (try await Scene([:]), .notAVideo),
+        ]
+        for (scene, code) in cases {
             let error = try await scene.image.failure(to: scene.end, scene.logbook)
             #expect(error.remedy == .failUpload)
             #expect(error.failure.code == code)

@@ -34,7 +34,7 @@ struct VimeoTests {
         let end = try VimeoEnd(flow)
         let error = try await Parcel(0).failure(to: end)
         #expect(error.remedy == .failUpload)
-        #expect(error.failure.code == "empty_file")
+        #expect(error.failure.code == .emptyFile)
         #expect(end.server.requests.isEmpty)
     }
 
@@ -48,7 +48,7 @@ struct VimeoTests {
         let error = await #expect(throws: UploadError.self) {
             try await end.destination.upload(order, reporter: Logbook())
         }
-        #expect(error?.failure.code == "not_a_video")
+        #expect(error?.failure.code == .notAVideo)
         #expect(end.server.requests.isEmpty)
     }
 

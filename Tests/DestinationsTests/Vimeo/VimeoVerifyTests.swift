@@ -47,13 +47,13 @@ struct VimeoVerifyTests {
         end.server.change { $0.behaviour.states = ["transcoding"] }
         let parcel = try Parcel(1500, removesSource: true)
         let logbook = Logbook()
-        #expect(try await parcel.failure(to: end, logbook).failure.code == "remote_works")
+        #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
         end.server.change { $0.behaviour.ahead = 7_100_000 }
-        #expect(try await parcel.failure(to: end, logbook).failure.code == "remote_works")
+        #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
         end.server.change { $0.behaviour.ahead = 30 * 86_400_000 }
         for _ in 0..<20 {
             let late = try await parcel.failure(to: end, logbook)
-            #expect(late.failure.code == AuthorizedClient.verifyTimeout)
+            #expect(late.failure.code == .verifyTimeout)
             #expect(late.failure.message.contains("the source and the copy stay"), "\(late)")
             guard case .pending(let wait) = late.remedy else { throw late }
             #expect(wait == .seconds(3600))
@@ -72,7 +72,7 @@ struct VimeoVerifyTests {
         let logbook = Logbook()
         _ = try await parcel.failure(to: end, logbook)
         let error = try await parcel.failure(to: end, logbook)
-        #expect(error.remedy == .failUpload && error.failure.code == "transcoding_failed")
+        #expect(error.remedy == .failUpload && error.failure.code == .transcodingFailed)
         #expect(error.failure.message.contains("transcoding_error"), "\(error)")
     }
 
@@ -133,7 +133,7 @@ struct VimeoVerifyTests {
             .video, Self.state(#""status": "available""#, uri: "/videos/2"),
             Self.state(#""status": "available""#, uri: "/videos/1:a1b2"))
         let (parcel, logbook) = (try Parcel(1500, removesSource: true), Logbook())
-        #expect(try await parcel.failure(to: end, logbook).failure.code == "remote_works")
+        #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
         #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
     }
 
@@ -149,13 +149,13 @@ struct VimeoVerifyTests {
         for fault in faults {
             end.server.script(.video, fault)
             let error = try await parcel.failure(to: end, logbook)
-            #expect(error.failure.code == "remote_works", "\(error)")
+            #expect(error.failure.code == .remoteWorks, "\(error)")
             guard case .pending = error.remedy else { throw error }
         }
         clocks.advance(by: .seconds(30 * 86_400))
         end.server.change { $0.behaviour.ahead = 30 * 86_400_000 }
         end.server.script(.video, .answer(500))
-        #expect(try await parcel.failure(to: end, logbook).failure.code == AuthorizedClient.verifyTimeout)
+        #expect(try await parcel.failure(to: end, logbook).failure.code == .verifyTimeout)
         #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
     }
 
@@ -178,7 +178,7 @@ struct VimeoVerifyTests {
                 throw Parcel.Unexpected(what: "no wait")
             }
         }
-        #expect(try await parcel.failure(to: other, journal).failure.code == "video_deleted")
+        #expect(try await parcel.failure(to: other, journal).failure.code == .videoDeleted)
         try await other.sweep(journal)
         #expect(other.contents == [parcel.content])
     }
@@ -206,7 +206,7 @@ struct VimeoVerifyTests {
             guard accepts else {
                 var error = try await parcel.failure(to: end, logbook)
                 if error.remedy != .failUpload { error = try await parcel.failure(to: end, logbook) }
-                #expect(error.failure.code == "refused_at_end")
+                #expect(error.failure.code == .refusedAtEnd)
                 continue
             }
             let object = try await end.bring(parcel, logbook)

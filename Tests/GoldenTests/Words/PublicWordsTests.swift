@@ -103,7 +103,15 @@ struct PublicWordsTests {
 
     @Test("codes of failures")
     func failureCodes() throws {
-        try RecordedWords.expect("failure-codes.txt", try SourceWords.failureCodes())
+        try RecordedWords.expect("failure-codes.txt", Failure.Code.all.map(\.rawValue).sorted())
+    }
+
+    @Test("every code of a failure is in the list, and is used")
+    func usedFailureCodes() throws {
+        let (declared, used) = try SourceWords.failureCodes()
+        #expect(Set(declared.values) == Set(Failure.Code.all.map(\.rawValue)))
+        #expect(declared.count == Failure.Code.all.count)
+        #expect(declared.keys.filter { !used.contains($0) }.sorted() == [])
     }
 
     @Test("states, kinds and types")

@@ -17,39 +17,34 @@ enum SourceWords {
         return names.sorted()
     }
 
-    /// Codes of failures: `code: "…"`, the argument after the class of a failure, the first word of a refusal, and
-    /// constants that are such codes.
-    static func failureCodes() throws -> [String] {
-        let classes = [
-            "local", "config", "auth", "quota", "permanent", "transient", "protocol", "protocol`", "cancelled",
-        ]
-        let constants = [
-            "code", "waitingCode", "skippedCode", "unusable", "refusal", "shortOfQuota", "wastedOnMetered",
-            "sourceChanged", "removalUnknown", "perhapsThere", "otherThere", "moved", "unusableAnswer",
-            "unreadableAnswer", "creationsUnknown", "otherOrigin", "(noTLS, onlyTLS)",
-        ]
-        let marks =
-            classes.map { ".\($0)," } + constants.flatMap { ["static let \($0) =", "static let \($0) = ("] }
-            + ["refusal(", "Refusal(", "failed(", "code:", ".absent,", ".backoff,", "(\"no_tls\","]
-            // One of two.
-            + [".reset ?", "\"connection_lost\" :", "ENOSPC ?", "\"target_full\" :", ".conflict:", ".unknownOffset:"]
-        var codes: Set<String> = []
-        for text in try sources(below: ["Core", "Daemon", "Destinations", "Staging", "Store"]) {
-            for (word, before) in text.words() where marks.contains(where: { before.hasSuffix($0) }) {
-                codes.insert(word)
-            }
+    /// The members of `Failure.Code` that stand for a code of ours: name and code, as they are declared; and the names
+    /// after a full stop in all other sources.
+    static func failureCodes() throws -> (declared: [String: String], used: Set<String>) {
+        let declaration = Repository.root.appending("Sources/Core/Upload/FailureCode.swift")
+        let text = String(decoding: try Files.read(declaration), as: UTF8.self)
+        var declared: [String: String] = [:]
+        for match in text.matches(of: /static let (\w+) = Self\(rawValue: "(\w+)"\)/) {
+            declared[String(match.1)] = String(match.2)
         }
-        return codes.sorted()
+        var used: Set<String> = []
+        for text in try sources(
+            below: ["Core", "Daemon", "Destinations", "Staging", "Store"], except: declaration)
+        {
+            used.formUnion(text.members())
+        }
+        return (declared, used)
     }
 
-    private static func sources(below modules: [String]) throws -> [SourceBytes] {
+    private static func sources(below modules: [String], except left: FilePath? = nil) throws -> [SourceBytes] {
         var found: [SourceBytes] = []
         var folders = modules.map { Repository.root.appending("Sources").appending(FilePath($0)) }
         while let folder = folders.popLast() {
             for name in try Files.names(in: folder) {
                 let path = folder.appending(name)
                 if try FileStatus(at: path).isDirectory { folders.append(path) }
-                if name.display.hasSuffix(".swift") { found.append(SourceBytes(bytes: try Files.read(path))) }
+                if path != left, name.display.hasSuffix(".swift") {
+                    found.append(SourceBytes(bytes: try Files.read(path)))
+                }
             }
         }
         return found
@@ -77,17 +72,15 @@ struct SourceBytes {
         }
     }
 
-    /// Each literal of letters a to z, digits and underscores, with up to 40 bytes of code before it.
-    func words() -> [(word: String, before: String)] {
-        places(of: "\"").compactMap { start in
+    /// The names that follow a full stop: members, with or without the type before it.
+    func members() -> Set<String> {
+        var names: Set<String> = []
+        for start in places(of: ".") {
             var end = start
-            while end < bytes.count, isLetter(bytes[end]) { end += 1 }
-            guard end > start, end < bytes.count, bytes[end] == UInt8(ascii: "\"") else { return nil }
-            var edge = start - 1
-            while edge > 0, bytes[edge - 1] == UInt8(ascii: " ") || bytes[edge - 1] == UInt8(ascii: "\n") { edge -= 1 }
-            let before = String(decoding: bytes[max(0, edge - 40)..<edge], as: UTF8.self)
-            return (String(decoding: bytes[start..<end], as: UTF8.self), before)
+            while end < bytes.count, isOfName(bytes[end]) { end += 1 }
+            if end > start { names.insert(String(decoding: bytes[start..<end], as: UTF8.self)) }
         }
+        return names
     }
 
     /// The keys of dictionary literals in a call whose arguments begin at `start`.
@@ -130,8 +123,8 @@ struct SourceBytes {
         return index
     }
 
-    private func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-            || byte == UInt8(ascii: "_")
+    private func isOfName(_ byte: UInt8) -> Bool {
+        let character = Character(UnicodeScalar(byte))
+        return character.isASCII && (character.isLetter || character.isNumber) || character == "_"
     }
 }

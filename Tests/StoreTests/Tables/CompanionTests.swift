@@ -39,7 +39,7 @@ struct CompanionTests {
     @Test("the wait ends when one of the group has ended, and no other wait ends", arguments: [true, false])
     func woken(_ isGood: Bool) async throws {
         let (scene, video, image, stranger) = try await scene()
-        let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        let failure = Failure(.transient, code: .noReply, message: "x", at: WallTime(milliseconds: 1), retryable: true)
         for _ in 0..<3 { _ = try await scene.store.claim("nas", passingOver: []) }
         let later = scene.clocks.monotonic().advanced(by: .seconds(300))
         for id in [image, stranger] {
@@ -56,7 +56,7 @@ struct CompanionTests {
     @Test("a file does not wait for one that ended before its wait was recorded", arguments: [true, false])
     func overtaken(_ isGood: Bool) async throws {
         let (scene, video, image, _) = try await scene()
-        let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        let failure = Failure(.transient, code: .noReply, message: "x", at: WallTime(milliseconds: 1), retryable: true)
         for _ in 0..<3 { _ = try await scene.store.claim("nas", passingOver: []) }
         let known = try await scene.store.read { try $0.uploads.companions(of: image) }
         try await scene.store.write {

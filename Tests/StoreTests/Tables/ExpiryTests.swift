@@ -44,7 +44,7 @@ struct ExpiryTests {
         #expect(try await scene.store.read { try $0.uploads.find(old.uploads[1]) }?.state == .queued)
         #expect(try await scene.store.read { try $0.uploads.find(young.uploads[0]) }?.state == .queued)
         #expect(try await scene.store.read { try $0.assets.find(bare) }?.state == .dropped, "no upload needs its copy")
-        #expect(try await scene.store.read { try $0.failures.of(copying[0]) }.last?.failure.code == Expiry.code)
+        #expect(try await scene.store.read { try $0.failures.of(copying[0]) }.last?.failure.code == .expired)
         let events = try await scene.store.read { try $0.events.list(after: seq, limit: 200) }.filter {
             $0.type == .cancelled
         }

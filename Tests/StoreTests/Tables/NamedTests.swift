@@ -7,7 +7,7 @@ import Testing
 @Suite("Remote names of incomplete uploads")
 struct NamedTests {
     private static let failure = Failure(
-        .transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        .transient, code: .noReply, message: "x", at: WallTime(milliseconds: 1), retryable: true)
 
     /// An upload under way that has the id `media` at the remote.
     private func named() async throws -> (scene: Scene, id: String) {
@@ -90,7 +90,7 @@ struct NamedTests {
         let (scene, id) = try await named()
         for number in 1...30 {
             let wait = Failure(
-                .transient, code: "remote_works", message: "poll \(number)", at: WallTime(milliseconds: 1),
+                .transient, code: .remoteWorks, message: "poll \(number)", at: WallTime(milliseconds: 1),
                 retryable: true)
             try await scene.store.write {
                 try $0.attempts.finish(id, .held(wait, until: MonotonicTime(nanoseconds: 0), isFault: false))
@@ -102,7 +102,7 @@ struct NamedTests {
         try await scene.store.write {
             try $0.attempts.finish(id, .retry(Self.failure, until: MonotonicTime(nanoseconds: 0)))
         }
-        #expect(try await scene.store.read { try $0.failures.of(id) }.map(\.failure.code) == ["x"])
+        #expect(try await scene.store.read { try $0.failures.of(id) }.map(\.failure.code) == [.noReply])
         #expect(try await scene.store.read { try $0.uploads.row(id) }?.upload.attempt == 1)
     }
 

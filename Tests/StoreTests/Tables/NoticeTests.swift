@@ -89,7 +89,7 @@ struct NoticeTests {
         let id = try await scene.stage(Scene.arrival(Scene.file("one"))).uploads[0]
         _ = try await scene.store.claim("nas", passingOver: [])
         let failure = Failure(
-            .local, code: BeforeUpload.skippedCode, message: "no", at: scene.clocks.wall(), retryable: false)
+            .local, code: .skipped, message: "no", at: scene.clocks.wall(), retryable: false)
         #expect(try await scene.store.write { try $0.attempts.finish(id, .skipped(failure)) } == .cancelled)
         let row = try #require(try await scene.store.read { try $0.uploads.row(id) })
         #expect(row.isSkipped && !row.isExpired)

@@ -51,7 +51,7 @@ struct PartTests {
     @Test("acknowledged parts reset the attempts")
     func attempts() async throws {
         let (scene, id) = try await begun()
-        let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        let failure = Failure(.transient, code: .noReply, message: "x", at: WallTime(milliseconds: 1), retryable: true)
         try await scene.store.write {
             try $0.attempts.finish(id, .retry(failure, until: MonotonicTime(nanoseconds: 0)))
         }
@@ -85,7 +85,7 @@ struct PartTests {
         case .cancelled: _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
         case .copiedAgain:
             let claim = try #require(try await scene.store.claim("nas", passingOver: []))
-            let failure = Failure(.local, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+            let failure = Failure(.local, code: .noReply, message: "x", at: WallTime(milliseconds: 1), retryable: true)
             try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure)) }
             #expect(try await scene.store.read { try $0.assets.find(asset) }?.state == .arrived)
         }

@@ -13,7 +13,7 @@ struct RenewedVersionTests {
         try await scene.store.writeHeld {
             try $0.checkpoints.record(Checkpoint(["url": "u/1"]), for: claim.upload.id, acked: 50)
         }
-        let failure = Failure(.local, code: "copy_lost", message: "x", at: scene.clocks.wall(), retryable: true)
+        let failure = Failure(.local, code: .copyLost, message: "x", at: scene.clocks.wall(), retryable: true)
         try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure)) }
         try await scene.store.write { try $0.staging.unsettle(asset) }
         #expect(

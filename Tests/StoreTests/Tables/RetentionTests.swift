@@ -9,7 +9,7 @@ import Testing
 struct RetentionTests {
     private static let day = Duration.seconds(86_400)
     private static let refused = Failure(
-        .permanent, code: "refused", message: "no", at: WallTime(milliseconds: 0), retryable: false)
+        .permanent, code: .http(422), message: "no", at: WallTime(milliseconds: 0), retryable: false)
 
     /// An upload that ended in the given way.
     private func end(

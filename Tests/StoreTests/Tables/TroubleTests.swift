@@ -6,7 +6,7 @@ import Testing
 @Suite("Attempts after a failure, and recovery")
 struct TroubleTests {
     private static let failure = Failure(
-        .transient, code: "http_503", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        .transient, code: .http(503), message: "x", at: WallTime(milliseconds: 1), retryable: true)
     private static let now = MonotonicTime(nanoseconds: 0)
 
     /// An upload whose first attempt is under way.

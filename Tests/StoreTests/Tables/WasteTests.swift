@@ -6,7 +6,7 @@ import Testing
 @Suite("Wasted bytes")
 struct WasteTests {
     private static let failure = Failure(
-        .transient, code: "connection_lost", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        .transient, code: .connectionLost, message: "x", at: WallTime(milliseconds: 1), retryable: true)
     private static let day = Duration.seconds(86_400)
 
     private struct Begun {

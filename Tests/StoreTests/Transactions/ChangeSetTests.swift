@@ -52,7 +52,7 @@ struct ChangeSetTests {
     }
 
     private static let failure = Failure(
-        .local, code: "test", message: "failed", at: WallTime(milliseconds: 0), retryable: false)
+        .local, code: .init(rawValue: "test"), message: "failed", at: WallTime(milliseconds: 0), retryable: false)
     private static let remote = RemoteObject(id: "x", url: nil, verifiedBy: "digest")
 
     @Test(

@@ -149,7 +149,7 @@ struct AttemptLog {
                 ])
         case .copyLost(let failure):
             // `copy_lost`: it is not there. Otherwise its content is another, or cannot be read.
-            let isMissing = failure.code == "copy_lost"
+            let isMissing = failure.code == .copyLost
             let what =
                 claim.asset.stagingMode == .inPlace
                 ? "source \(isMissing ? "missing" : "changed"); will look for it again"
@@ -164,7 +164,7 @@ struct AttemptLog {
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
                     "reason": failure.message,
                 ])
-        case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
+        case .held(let failure, _, _, _) where failure.code == .shortOfQuota:
             if !isFirstShortOfQuota { break }
             log.notice(
                 "upload waits for quota",

@@ -11,7 +11,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
         /// How often the destination changed: the verdict of an attempt counts only for the generation that it used.
         var generation = 0
         /// The code of the failure that was logged last.
-        var lastLoggedCode: String?
+        var lastLoggedCode: Failure.Code?
         /// How many uploads it has accepted since the start.
         var completedCount = 0
         /// The refusals of its key.

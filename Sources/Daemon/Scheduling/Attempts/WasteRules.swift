@@ -67,7 +67,7 @@ enum WasteRules {
         let end = (waste.since ?? now.wall).advanced(by: day)
         let left = min(max(.milliseconds(end.milliseconds - now.wall.milliseconds), .seconds(60)), day)
         var failure = Failure(
-            .quota, code: Failure.wastedOnMetered,
+            .quota, code: .wastedOnMetered,
             message:
                 "\(shownBytes(waste.today + waste.unsettled)) of this file of \(shownBytes(upload.size)) were sent within a day, and the "
                 + "destination kept none of them: it is sent over a metered network again when the day is over, or at once with "

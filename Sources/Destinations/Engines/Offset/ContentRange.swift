@@ -65,7 +65,7 @@ struct ContentRange: Sendable {
             return .doubtful(
                 UploadError(
                     client.failure(
-                        .protocol, "no_offset", "an answer whose Range is not a range of bytes", http: 308,
+                        .protocol, .noOffset, "an answer whose Range is not a range of bytes", http: 308,
                         retryable: true
                     ),
                     remedy: .retry(after: nil)))

@@ -60,7 +60,7 @@ protocol OffsetDialect: Sendable {
     func isThere() async throws -> Bool
 
     /// Makes a failure that the engine found, in this destination's name.
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure
 }
 
 extension OffsetDialect {
@@ -86,7 +86,7 @@ extension OffsetDialect {
     }
 
     /// Makes an error that the engine found, in this destination's name.
-    func error(_ kind: Failure.Class, _ code: String, _ message: String, _ remedy: Remedy) -> UploadError {
+    func error(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, _ remedy: Remedy) -> UploadError {
         UploadError(failure(kind, code, message, retryable: true), remedy: remedy)
     }
 }

@@ -53,7 +53,9 @@ extension UploadError {
         if let status = failure.http {
             return (300..<500).contains(status) && status != 408 && status != 425 || status == 507
         }
-        let unheard = ["unreachable", "tls", "no_tls", "proxy_refused", "secret_unreadable", "request_impossible"]
+        let unheard: [Failure.Code] = [
+            .unreachable, .tls, .noTLS, .proxyRefused, .secretUnreadable, .requestImpossible,
+        ]
         return unheard.contains(failure.code)
     }
 }

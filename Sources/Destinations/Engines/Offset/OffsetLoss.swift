@@ -41,7 +41,7 @@ struct OffsetLoss {
         {
             try await progress.record()
             throw dialect.error(
-                .transient, "upload_missing", "the upload with \(acknowledged) bytes is not found; asking again",
+                .transient, .uploadMissing, "the upload with \(acknowledged) bytes is not found; asking again",
                 .pending(after: .seconds(15)))
         }
         if progress.bounds.mayBeWhole || progress.isEndAccepted {
@@ -51,7 +51,7 @@ struct OffsetLoss {
         }
         if !isCertain, try await !dialect.isThere() {
             throw dialect.error(
-                .transient, "not_the_remote", "a 404 that does not come from the upload server itself",
+                .transient, .notTheRemote, "a 404 that does not come from the upload server itself",
                 .holdDestination(after: nil))
         }
         return .again("it is gone")
@@ -75,7 +75,7 @@ struct OffsetLoss {
             progress.checkpoint.givenUpIn = order.generation
             try await progress.record()
             throw dialect.error(
-                .protocol, "upload_lost",
+                .protocol, .uploadLost,
                 "the server accepts every byte and loses some each time (\(reason))"
                     + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
@@ -84,7 +84,7 @@ struct OffsetLoss {
         if progress.checkpoint.increment(\.foreignAnswers) < 3 {
             try await progress.record()
             throw dialect.error(
-                .protocol, "upload_changed",
+                .protocol, .uploadChanged,
                 "the answer of the server is not about this upload: \(reason); asking again",
                 .pending(after: .seconds(15)))
         }
@@ -97,7 +97,7 @@ struct OffsetLoss {
             progress.checkpoint.givenUpIn = order.generation
             try await progress.record()
             throw dialect.error(
-                .protocol, "outcome_unknown",
+                .protocol, .outcomeUnknown,
                 "\(words) after its last byte may have been sent: it may be finished or lost"
                     + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }

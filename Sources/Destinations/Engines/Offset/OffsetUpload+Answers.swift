@@ -104,11 +104,11 @@ extension OffsetUpload {
         let named = new.map { "\($0)" } ?? "none"
         let words = "bytes \(offset) to \(end) were acknowledged with the offset \(named)"
         if now <= offset, renewals == earlier {
-            let error = dialect.error(.protocol, "no_progress", words, .retry(after: nil))
+            let error = dialect.error(.protocol, .noProgress, words, .retry(after: nil))
             return try await contradicted(error, from: offset, now, mayGoOn: unexpectedAnswers < 3)
         }
         if unexpectedAnswers >= 3 {
-            throw dialect.error(.protocol, "no_progress", words + ", three times in a row", .retry(after: nil))
+            throw dialect.error(.protocol, .noProgress, words + ", three times in a row", .retry(after: nil))
         }
         return now
     }

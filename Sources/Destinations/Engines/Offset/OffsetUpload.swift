@@ -54,7 +54,7 @@ final class OffsetUpload {
         try await reporter.record(checkpoint.stored)
         let isKnown: Bool
         do { isKnown = try await dialect.create(order, &progress.checkpoint) } catch let error as UploadError {
-            if error.failure.code == AuthorizedClient.creationsUnknown {
+            if error.failure.code == .creationsUnknown {
                 // No request was sent: the uncertainty is as before.
                 checkpoint = before
                 try await reporter.record(checkpoint.stored)
@@ -72,7 +72,7 @@ final class OffsetUpload {
             checkpoint.url = nil
             try await reporter.record(checkpoint.stored)
             throw dialect.error(
-                .protocol, "same_upload",
+                .protocol, .sameUpload,
                 "a new upload has the address of the one that the server refused: remove that at the server",
                 .failUpload)
         }
@@ -320,7 +320,7 @@ final class OffsetUpload {
         renewals += 1
         if renewals > 1 {
             let (wait, words) = (Backoff.ofLosses(checkpoint.restarts ?? 0), "the upload was lost twice in a row")
-            throw dialect.error(.protocol, "upload_lost", "\(words): \(reason)", .pending(after: wait))
+            throw dialect.error(.protocol, .uploadLost, "\(words): \(reason)", .pending(after: wait))
         }
         return try await create()
     }

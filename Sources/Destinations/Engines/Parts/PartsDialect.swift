@@ -110,7 +110,7 @@ protocol PartsDialect: Sendable {
     func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool
 
     /// Makes a failure that the engine found, in this destination's name.
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure
 }
 
 extension PartsDialect {
@@ -120,7 +120,7 @@ extension PartsDialect {
     }
 
     /// Makes an error that the engine found, in this destination's name.
-    func error(_ kind: Failure.Class, _ code: String, _ message: String, _ remedy: Remedy) -> UploadError {
+    func error(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, _ remedy: Remedy) -> UploadError {
         UploadError(failure(kind, code, message, retryable: true), remedy: remedy)
     }
 

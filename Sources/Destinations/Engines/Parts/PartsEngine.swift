@@ -65,7 +65,7 @@ extension PartsUpload {
     ///
     /// - Parameter sent: The part with this answer; `nil` if it answered the request to complete the file.
     func startedOver(_ error: UploadError, _ sent: SentPart? = nil) async throws -> any Error {
-        if error.failure.code == Failure.perhapsThere {
+        if error.failure.code == .perhapsThere {
             checkpoint.mayBeDoubled = true
         } else if !dialect.onlyCounts {
             // The remote has not completed the file, so the removal does not look for one.

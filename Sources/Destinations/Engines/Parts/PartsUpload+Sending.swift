@@ -68,7 +68,7 @@ extension PartsUpload {
 
     private func short(_ shortage: Shortage) -> UploadError {
         UploadError(
-            dialect.failure(.quota, Failure.shortOfQuota, shortage.text, retryable: true),
+            dialect.failure(.quota, .shortOfQuota, shortage.text, retryable: true),
             remedy: .pending(after: shortage.after))
     }
 
@@ -393,7 +393,7 @@ extension UploadError {
     fileprivate func endedEarly(_ dialect: any PartsDialect) -> UploadError {
         UploadError(
             dialect.failure(
-                .protocol, "ended_early",
+                .protocol, .endedEarly,
                 "the server called the file complete before it had all of it, and accepts no more: \(failure.message)",
                 retryable: false), remedy: .failUpload)
     }

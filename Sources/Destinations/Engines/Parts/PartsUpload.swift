@@ -127,7 +127,7 @@ final class PartsUpload {
             try await reporter.record(checkpoint.stored)
         }
         do { try await dialect.begin(order, plan, &checkpoint) } catch let error as UploadError {
-            if error.failure.code == AuthorizedClient.creationsUnknown {
+            if error.failure.code == .creationsUnknown {
                 // No request was sent: the uncertainty is as before.
                 checkpoint = before
                 try await reporter.record(checkpoint.stored)
@@ -277,7 +277,7 @@ final class PartsUpload {
         if acked >= Self.muchProgress, checkpoint.increment(\.goneAnswers) < 3 {
             try await record()
             let words = "the upload with \(acked) bytes is not found; asking again"
-            return dialect.error(.transient, "upload_missing", words, .pending(after: .seconds(15)))
+            return dialect.error(.transient, .uploadMissing, words, .pending(after: .seconds(15)))
         }
         // If the remote got the request to assemble the file, it has all parts.
         let isCompleting = checkpoint.isCompleting
@@ -295,7 +295,7 @@ final class PartsUpload {
             checkpoint.givenUpIn = order.generation
             try await record()
             return dialect.error(
-                .protocol, "outcome_unknown",
+                .protocol, .outcomeUnknown,
                 "the upload is gone after its last byte may have been sent: it may be finished or lost"
                     + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
@@ -348,14 +348,14 @@ final class PartsUpload {
         try await reporter.renewed(checkpoint.stored, leaving: remains?.stored)
         if restarts > Self.mostRestarts {
             return dialect.error(
-                .protocol, "upload_lost",
+                .protocol, .uploadLost,
                 "it was begun \(restarts) times and not finished, now because \(reason)"
                     + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
         renewals += 1
         if renewals > 1 {
             return dialect.error(
-                .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)",
+                .protocol, .uploadLost, "the upload was lost twice in a row: \(reason)",
                 .pending(after: Backoff.ofLosses(max(restarts, checkpoint.restarts ?? 0) + lost)))
         }
         return Exit.renewed

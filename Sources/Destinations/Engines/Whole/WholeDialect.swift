@@ -9,7 +9,7 @@ protocol WholeDialect: Sendable {
     func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)?
 
     /// Makes a failure that the engine found, in this destination's name.
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure
 }
 
 /// A folder at the remote, opened for one attempt. Names are names of files in it.

@@ -17,7 +17,7 @@ struct WholeEngine: Sendable {
         guard let place = try await dialect.openFolder(order.name, isMaking: true) else {
             throw UploadError(
                 dialect.failure(
-                    .transient, "folder_gone", "the folder disappeared while it was created", retryable: true),
+                    .transient, .folderGone, "the folder disappeared while it was created", retryable: true),
                 remedy: .retry(after: nil))
         }
         return try await WholeUpload(self, order, reporter, place).finish()
@@ -128,7 +128,7 @@ final class WholeUpload {
 
     private func nameConflict(_ name: FilePath, _ why: String) -> UploadError {
         UploadError(
-            dialect.failure(.permanent, "name_taken", "\(place.address(of: name)) \(why)", retryable: false),
+            dialect.failure(.permanent, .nameTaken, "\(place.address(of: name)) \(why)", retryable: false),
             remedy: .failUpload)
     }
 
@@ -176,7 +176,7 @@ final class WholeUpload {
             if isSecond {
                 throw UploadError(
                     dialect.failure(
-                        .transient, "read_back_differs",
+                        .transient, .readBackDiffers,
                         "\(place.address(of: part)) had other content when it was read back than was written, "
                             + "twice in a row: check its disk, its memory and the connection to it", retryable: true),
                     remedy: .holdDestination(after: .seconds(60)))

@@ -56,7 +56,7 @@ struct S3Completion: Sendable {
         let all = parts.map(\.index)
         let held: HeldParts
         do { held = try await S3PartList(api: api).held(piece) } catch let refusal as UploadError
-            where refusal.failure.code == S3Presigner.refusal || refusal.remedy == .authenticate
+            where refusal.failure.code == .signerRefused || refusal.remedy == .authenticate
         {
             return .missing(all, isListed: false, error)
         }

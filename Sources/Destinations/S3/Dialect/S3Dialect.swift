@@ -20,10 +20,8 @@ struct S3Dialect: PartsDialect {
     private var finder: S3ObjectFinder { S3ObjectFinder(api: api, isSingle: isSingle) }
     private var comparison: S3ObjectComparison { S3ObjectComparison(api: api, isSingle: isSingle) }
 
-    /// The failure code when another file has the key.
-    static let otherThere = "other_there"
-    /// OSS's code for it.
-    static let isThere = "FileAlreadyExists"
+    /// OSS's code when another file has the key.
+    static let isThere = Failure.Code.service("FileAlreadyExists")
 
     var opensByRequest: Bool { !isSingle }
     var completesByRequest: Bool { !isSingle }
@@ -41,7 +39,7 @@ struct S3Dialect: PartsDialect {
         checkpoint.s3.server == api.server || settings.assignedObject != nil
     }
 
-    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         api.client.failure(kind, code, message, retryable: retryable)
     }
 
@@ -56,7 +54,7 @@ struct S3Dialect: PartsDialect {
 
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = partition.plan(forSize: order.file.size) else {
-            throw api.fileRefusal("too_large", "a file of \(order.file.size) bytes is more than the service takes")
+            throw api.fileRefusal(.tooLarge, "a file of \(order.file.size) bytes is more than the service takes")
         }
         return plan
     }
@@ -141,8 +139,7 @@ struct S3Dialect: PartsDialect {
             }
         } catch let error as UploadError {
             // A key that only allows uploads may not list, and an external signer may refuse to sign lists.
-            let isRefused = [S3Presigner.refusal, "AccessDenied", "http_403"].contains(error.failure.code)
-            if isRefused { return .notAllowed }
+            if error.failure.code == .signerRefused || S3API.isOfNoRight(error) { return .notAllowed }
             throw error
         }
     }
@@ -206,7 +203,7 @@ struct S3Dialect: PartsDialect {
             case .other:
                 throw UploadError(
                     failure(
-                        .protocol, Self.otherThere,
+                        .protocol, .otherThere,
                         "\(api.address(of: assignedObject.key)), which was given for this file, has other content",
                         retryable: true), remedy: .refused(after: nil))
             }

@@ -42,7 +42,7 @@ struct S3Naming: Sendable {
         let key = number == 1 && name.bytes.count <= longest ? name : name.numbered(number)
         guard key.bytes.count <= longest else {
             throw api.fileRefusal(
-                "name_too_long", "its key has \(key.bytes.count) bytes, and the maximum is \(longest)")
+                .nameTooLong, "its key has \(key.bytes.count) bytes, and the maximum is \(longest)")
         }
         return key
     }
@@ -81,7 +81,7 @@ struct S3Naming: Sendable {
                 throw nameTaken(key)
             }
         }
-        throw api.fileRefusal("name_taken", "\(order.name.display) and 10,000 numbers after it are taken")
+        throw api.fileRefusal(.nameTaken, "\(order.name.display) and 10,000 numbers after it are taken")
     }
 
     private static let mostNames = 10_000
@@ -94,7 +94,7 @@ struct S3Naming: Sendable {
         api.setNextName(next, for: order.id)
         return UploadError(
             api.failure(
-                .transient, "names_taken",
+                .transient, .namesTaken,
                 "\(order.name.display) and \(next - 1) names after it belong to other files; the next names are tried in a moment",
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
@@ -105,7 +105,7 @@ struct S3Naming: Sendable {
         guard try await api.status(at: unusedKey) != nil else { return }
         throw UploadError(
             api.failure(
-                .config, "all_names_taken",
+                .config, .allNamesTaken,
                 "\(api.client.host(settings.endpoint)) reports an object for every name: a login portal or a proxy "
                     + "answers, or the address is wrong", retryable: true), remedy: .misconfigured)
     }
@@ -116,7 +116,7 @@ struct S3Naming: Sendable {
         }
         throw UploadError(
             api.failure(
-                .transient, "name_in_use",
+                .transient, .nameInUse,
                 "\(api.address(of: key)) is the target of another running upload; this one waits for its end",
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
@@ -157,7 +157,7 @@ struct S3Naming: Sendable {
 
     func nameTaken(_ key: FilePath) -> UploadError {
         api.fileRefusal(
-            "name_taken", "\(api.address(of: key)) exists already with other content, and `taken: fail` is set")
+            .nameTaken, "\(api.address(of: key)) exists already with other content, and `taken: fail` is set")
     }
 
     /// The error if neither a query nor a condition protects existing objects from being overwritten.
@@ -167,7 +167,7 @@ struct S3Naming: Sendable {
         let preset = settings.preset.name
         return UploadError(
             api.failure(
-                .config, "names_unseen",
+                .config, .namesUnseen,
                 "it cannot be known whether a name is free: the key may not read objects (\(api.lookupRights)), and "
                     + "for `preset: \(preset)` no conditional write \(isSingle ? "" : "of an upload in parts ")is "
                     + "known; give the key these rights, set the service's own `preset`, or `taken: replace`, "

@@ -50,7 +50,7 @@ struct S3ObjectComparison: Sendable {
     func unclear(_ words: String) -> UploadError {
         UploadError(
             api.failure(
-                .config, "etag_unclear",
+                .config, .etagUnclear,
                 "\(words); check whether the object is complete, and set `etag: opaque` if the service's ETags are something else",
                 retryable: true), remedy: .misconfigured)
     }
@@ -106,7 +106,7 @@ struct S3ObjectComparison: Sendable {
     func damaged(_ key: FilePath, _ words: String) -> UploadError {
         UploadError(
             api.failure(
-                .protocol, "object_damaged",
+                .protocol, .objectDamaged,
                 "\(api.address(of: key)) was made of this file, and is not complete: \(words); remove it there, and the file is sent again",
                 retryable: true), remedy: .refused(after: nil))
     }
@@ -173,7 +173,7 @@ struct S3ObjectComparison: Sendable {
 
     private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
         do { return try await blocking(body) } catch {
-            throw UploadError(api.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+            throw UploadError(api.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
         }
     }
 

@@ -44,7 +44,7 @@ struct S3ObjectFinder: Sendable {
     /// Whether the object of an upload exists whose end may have been reached. It stays, even if the upload is
     /// cancelled.
     ///
-    /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out; `CancellationError`.
+    /// - Throws: ``UploadError``, with ``Failure/Code/removalUnknown`` when it cannot be found out; `CancellationError`.
     func isWhole(_ checkpoint: PartsCheckpoint) async throws -> Bool {
         let key = checkpoint.s3.objectKey
         var words = "the right that was given is not one to look at it"
@@ -59,7 +59,7 @@ struct S3ObjectFinder: Sendable {
         } catch let error as UploadError where error.remedy == .authenticate { words = error.failure.message }
         throw UploadError(
             api.failure(
-                .protocol, Failure.removalUnknown,
+                .protocol, .removalUnknown,
                 "it was given up at its end, and whether the object is there could not be found out: \(words); look at \(api.address(of: key))",
                 retryable: false), remedy: .failUpload)
     }

@@ -171,7 +171,7 @@ struct S3PartSender: Sendable {
         }
         api.setNextName(S3Naming.namedByContent, for: piece.order.id)
         var doubtful = error
-        doubtful.failure.code = Failure.perhapsThere
+        doubtful.failure.code = .perhapsThere
         return .startOver(doubtful)
     }
 

@@ -149,7 +149,7 @@ actor S3Metadata: S3KeySource {
         guard let url else {
             throw UploadError(
                 client.failure(
-                    .auth, "secret_unreadable",
+                    .auth, .secretUnreadable,
                     "no key is given to this container: neither AWS_CONTAINER_CREDENTIALS_FULL_URI nor "
                         + "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is set; give it a role, or set `url`", retryable: true
                 ),
@@ -174,7 +174,7 @@ actor S3Metadata: S3KeySource {
         guard let source else { return await variable("AWS_CONTAINER_AUTHORIZATION_TOKEN") }
         do { return try await reader.read(source).reveal() } catch {
             throw UploadError(
-                client.failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+                client.failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
         }
     }
 
@@ -237,7 +237,7 @@ actor S3Metadata: S3KeySource {
             }
         return UploadError(
             client.failure(
-                kind, "instance_metadata", "the instance metadata at \(client.host(base)) cannot be used: \(words)",
+                kind, .instanceMetadata, "the instance metadata at \(client.host(base)) cannot be used: \(words)",
                 retryable: true), remedy: remedy)
     }
 

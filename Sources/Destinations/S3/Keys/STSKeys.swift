@@ -25,7 +25,7 @@ actor STSKeys: S3KeySource {
         _ way: OwnService.Source, _ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?
     ) -> STSKeys {
         let service = OwnService(
-            way, role: "the service for temporary keys", code: "sts_unusable", client: client, reader: tools.secrets,
+            way, role: "the service for temporary keys", code: .stsUnusable, client: client, reader: tools.secrets,
             reply: reply)
         return STSKeys(service, client)
     }

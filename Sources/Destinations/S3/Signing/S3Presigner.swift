@@ -25,8 +25,6 @@ actor S3Presigner: S3Signing {
     private var waiting: [Int: [CheckedContinuation<Void, Never>]] = [:]
     private var questions = 0
 
-    /// The failure code when the signer refuses.
-    static let refusal = "signer_refused"
     /// Number of parts that are requested together.
     static let ahead = 32
     private static let mostKept = 1024
@@ -40,7 +38,7 @@ actor S3Presigner: S3Signing {
         reader: SecretReader
     ) {
         self.signer = OwnService(
-            signer, role: "the signer", code: "signer_unusable", client: client, reader: reader,
+            signer, role: "the signer", code: .signerUnusable, client: client, reader: reader,
             reply: settings.limits.reply)
         self.client = client
         self.settings = settings
@@ -158,7 +156,7 @@ actor S3Presigner: S3Signing {
             }
         return UploadError(
             client.failure(
-                isFinal ? .permanent : .auth, Self.refusal,
+                isFinal ? .permanent : .auth, .signerRefused,
                 "\(signer.name) refuses `\(wanted.operation.rawValue)`: \(signer.shown(words))\(need)",
                 retryable: !isFinal),
             remedy: isFinal ? .failUpload : .authenticate)

@@ -138,7 +138,7 @@ extension AuthorizedClient {
             remember([current.key.id, current.key.secret] + [current.key.token].compactMap { $0 })
             return current
         } catch  where error is SecretError || error is S3Keys.Unusable {
-            throw UploadError(failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+            throw UploadError(failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
         }
     }
 

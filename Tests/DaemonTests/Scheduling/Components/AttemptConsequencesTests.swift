@@ -14,7 +14,7 @@ struct AttemptConsequencesTests {
     private func end(
         _ remedy: Remedy, of id: String = "a", http: Int? = nil, wasAnswered: Bool = false, othersWait: Bool = false
     ) -> AttemptEnd {
-        var failure = Failure(.local, code: "down", message: "no answer", at: wall, retryable: true)
+        var failure = Failure(.local, code: .noReply, message: "no answer", at: wall, retryable: true)
         failure.http = http
         return end(
             UploadAttempt.Verdict(

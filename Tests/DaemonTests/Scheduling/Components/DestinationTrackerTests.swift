@@ -9,7 +9,8 @@ struct DestinationTrackerTests {
     private let now = MonotonicTime(nanoseconds: 1_000_000_000)
     private let retry = Backoff(first: .seconds(10), ceiling: .seconds(1000))
 
-    private func fault(_ remedy: Remedy, code: String = "down", isUp: Bool = false) -> DestinationTracker.Fault {
+    private func fault(_ remedy: Remedy, code: Failure.Code = .noReply, isUp: Bool = false) -> DestinationTracker.Fault
+    {
         DestinationTracker.Fault(
             failure: Failure(.local, code: code, message: "no answer", at: wall, retryable: true), remedy: remedy,
             isUp: isUp, retry: retry)
@@ -23,7 +24,7 @@ struct DestinationTrackerTests {
         let again = destinations.hold("nas", fault(.holdDestination(after: .seconds(30))), now: wall, monotonic: now)
         #expect(again?.isNew == false)
         let other = destinations.hold(
-            "nas", fault(.holdDestination(after: .seconds(30)), code: "slow"), now: wall, monotonic: now)
+            "nas", fault(.holdDestination(after: .seconds(30)), code: .http(503)), now: wall, monotonic: now)
         #expect(other?.isNew == true)
         #expect(destinations.probes == [now.advanced(by: .seconds(30))])
         destinations.succeeded("nas")

@@ -64,7 +64,7 @@ struct FactChangesTests {
             _ = facts.destinations.hold(
                 "nas",
                 DestinationTracker.Fault(
-                    failure: Failure(.local, code: "down", message: "down", at: Self.wall, retryable: true),
+                    failure: Failure(.local, code: .noReply, message: "down", at: Self.wall, retryable: true),
                     remedy: .holdDestination(after: nil), isUp: false, retry: Backoff()),
                 now: Self.wall, monotonic: Self.now)
             if fact == .destinationReconsidered { facts.destinations.reconsider("nas", at: Self.now) }

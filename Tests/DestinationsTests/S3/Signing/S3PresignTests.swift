@@ -210,7 +210,7 @@ struct S3PresignTests {
         #expect(scene.emulator.requests == ["head", "head", "part 1"])
         scene.signer.script(.address { $0 }, .address { $0 + "0" })
         let second = try await parcel.failure(to: scene)
-        #expect(second.failure.code == "SignatureDoesNotMatch")
+        #expect(second.failure.code == .service("SignatureDoesNotMatch"))
         #expect(second.failure.message.contains("it was not signed: ***"), "\(second)")
         #expect(!second.failure.message.contains("signature-that"), "\(second)")
         // The last request checks whether the object exists anyway.

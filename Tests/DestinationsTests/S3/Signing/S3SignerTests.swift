@@ -122,7 +122,7 @@ struct S3SignerTests {
         #expect(scene.holds(parcel))
         scene.signer.stop()
         let second = try await Parcel(900, name: "b").failure(to: scene)
-        #expect(second.remedy == .holdDestination(after: nil) && second.failure.code == "unreachable", "\(second)")
+        #expect(second.remedy == .holdDestination(after: nil) && second.failure.code == .unreachable, "\(second)")
         #expect(second.failure.message.hasPrefix("archive: no signer at 127.0.0.1:"), "\(second)")
     }
 
