@@ -125,7 +125,7 @@ private func entry(_ label: String, _ text: String, _ console: Console, _ style:
     let indent = 10
     let head = console.styled(filled(label, to: 8), .dim) + "  "
     // Without a terminal, the text stays on one line, which programs can search.
-    guard console.isTerminal, !text.contains("\u{1B}"), displayWidth(text) > console.width - indent else {
+    guard console.isTerminal, displayWidth(text) > console.width - indent else {
         return head + console.styled(text, style)
     }
     let lines = wrapped(text, width: console.width, indent: indent).split(separator: "\n")

@@ -76,13 +76,22 @@ struct Table {
 
 /// Columns that a terminal needs for `text`: two for wide East Asian letters and emoji, none for combining marks.
 func displayWidth(_ text: String) -> Int {
-    if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
+    if text.utf8.allSatisfy({ $0 < 0x80 && $0 != 0x1B }) { return text.utf8.count }
+    if text.contains("\u{1B}") { return displayWidth(withoutStyles(text)) }
     return text.reduce(0) { sum, letter in
         guard let first = letter.unicodeScalars.first else { return sum }
         switch first.properties.generalCategory {
         case .nonspacingMark, .enclosingMark, .format: return sum
         default: return sum + (isWide(first) ? 2 : 1)
         }
+    }
+}
+
+/// `text` without the sequences of ``Console/styled(_:_:)``: ESC, `[`, and all up to `m`.
+func withoutStyles(_ text: String) -> String {
+    let pieces = text.split(separator: "\u{1B}", omittingEmptySubsequences: false)
+    return pieces.dropFirst().reduce(String(pieces.first ?? "")) { plain, piece in
+        plain + (piece.firstIndex(of: "m").map { piece[piece.index(after: $0)...] } ?? "")
     }
 }
 

@@ -72,6 +72,23 @@ struct OverlapTests {
             ])
     }
 
+    @Test("letter case does not separate the patterns of two folders")
+    func letterCase() {
+        let same = texts { () throws(ConfigErrors) in
+            try load(#"path: /a, include: ["*.MP4"]"#, #"path: /a, include: ["*.mp4"]"#)
+        }
+        #expect(same.count == 1 && same[0].contains("no file would be left for this one"), "\(same)")
+        let crossing = texts { () throws(ConfigErrors) in
+            try load(#"path: /a, include: ["Front*"]"#, #"path: /a, include: ["*.MP4"]"#)
+        }
+        #expect(
+            crossing.count == 1 && crossing[0].contains("the files that `Front*` and `*.MP4` both name"), "\(crossing)")
+        let excluded = texts { () throws(ConfigErrors) in
+            try load(#"path: /a, include: ["*.mp4"], exclude: ["X*.MP4"]"#, #"path: /a, include: ["x*.mp4"]"#)
+        }
+        #expect(excluded.isEmpty, "\(excluded)")
+    }
+
     @Test(
         "folders are reported as shadowed if names or sizes match both",
         arguments: [

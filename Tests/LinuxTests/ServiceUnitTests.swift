@@ -24,6 +24,10 @@ struct ServiceUnitTests {
         #expect(ServiceUnit("a.service", in: places)?.groups == ["audio", "video", "plugdev"])
         try folder.write("etc/a.service", Array("[Service]\n".utf8))
         #expect(ServiceUnit("a.service", in: places)?.user == nil)
+        try folder.write(
+            "etc/a.service.d/30-c.conf", Array("[Service]\nSupplementaryGroups=camera \\\n  plugdev\nUser=x\n".utf8))
+        let continued = ServiceUnit("a.service", in: places)
+        #expect(continued?.groups.suffix(2) == ["camera", "plugdev"] && continued?.user == "x")
     }
 
     @Test("groups have names and numbers")

@@ -236,6 +236,18 @@ struct TextTests {
         #expect(lines.contains("source        delete: pending"))
     }
 
+    @Test("a coloured status line is wrapped where a plain one is")
+    func wrappedStatus() {
+        func lines(isColoured: Bool) -> [String] {
+            let console = Screen().console(width: 50, colour: isColoured, isTerminal: true)
+            return statusLines(.sample, console, now: now).flatMap { $0.split(separator: "\n").map(String.init) }
+        }
+        let (plain, coloured) = (lines(isColoured: false), lines(isColoured: true))
+        #expect(coloured.map(withoutStyles) == plain)
+        #expect(coloured != plain)
+        #expect(plain.contains { $0.hasPrefix(" ") } && plain.allSatisfy { displayWidth($0) <= 50 }, "\(plain)")
+    }
+
     @Test("an event is one line")
     func events() {
         let at = Units.moment("2026-11-20T08:00:00.000Z", now: now)

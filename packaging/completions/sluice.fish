@@ -139,7 +139,7 @@ complete -c sluice -n '__sluice_at list' -l text -d 'only paths that contain it'
 complete -c sluice -n '__sluice_at list' -l context -d 'only uploads with this context' -x
 complete -c sluice -n '__sluice_at list' -l since -d 'only uploads added since: 18:00, 2026-11-20, 2026-11-20T18:00 or 2d' -x
 complete -c sluice -n '__sluice_at list' -l until -d 'only uploads added before' -x
-complete -c sluice -n '__sluice_at list' -l limit -d 'at most this many rows (100)' -x
+complete -c sluice -n '__sluice_at list' -l limit -d 'at most this many rows, newest first (100; up to 1000)' -x
 complete -c sluice -n '__sluice_at list' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at list' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at list' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F

@@ -1,7 +1,7 @@
 internal import Core
 internal import Glibc
 
-/// Comparisons of patterns, without any file.
+/// Comparisons of patterns, without any file. Letter case counts; for patterns of files compare ``folded(_:)``.
 enum Globs {
     /// Whether `wide` matches every name that `narrow` matches. May miss such a pair of unusual patterns.
     static func covers(_ wide: String, _ narrow: String) -> Bool {
@@ -12,6 +12,13 @@ enum Globs {
         let name = narrow.split(separator: "/").last.map { String($0) } ?? narrow
         return fnmatch(wide, name, 0) == 0
     }
+
+    /// Patterns of files with all ASCII letters in lower case: ``Glob`` does not distinguish them.
+    static func folded(_ patterns: [String]) -> [String] {
+        patterns.map { String(decoding: $0.utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self) }
+    }
+
+    static func folded(_ pattern: String) -> String { folded([pattern])[0] }
 
     /// The patterns that together match the names of a pattern with a set like `eth[01]` or `wwan[0-3]`, one for each
     /// letter of its first set; `nil` where it has no set, or one that is more than a few plain letters or digits.

@@ -141,7 +141,8 @@ struct Overlaps {
             guard around.recursive, let below = real[index].relative(to: real[outer]) else { continue }
             let isLeftOut = around.exclude.contains { Globs.matches($0, everythingBelow: below) }
             let areApart =
-                Globs.areDisjoint(around.include, folder.settings.watch.include)
+                Globs.areDisjoint(
+                    Globs.folded(around.include), Globs.folded(folder.settings.watch.include))
                 || !around.limits.sizes.overlaps(folder.settings.watch.limits.sizes)
             if isLeftOut || areApart { continue }
             let (sizes, others) = (around.limits.sizes, folder.settings.watch.limits.sizes)
@@ -172,8 +173,9 @@ struct Overlaps {
         let isShallow = !theirs.recursive && mine.recursive
         let shadowed = patterns.mine.filter { glob in
             if isShallow, glob.contains("/") { return false }
-            return patterns.theirs.contains { Globs.covers($0, glob) }
-                && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers(glob, $0) }
+            let (glob, excluded) = (Globs.folded(glob), Globs.folded(theirs.exclude))
+            return Globs.folded(patterns.theirs).contains { Globs.covers($0, glob) }
+                && !excluded.contains { Globs.covers($0, glob) || Globs.covers(glob, $0) }
         }
         let whose = "`\(theirs.name)` (\(findings.name(of: earlier.place))) watches the same folder and comes first"
         if shadowed.count == patterns.mine.count, !bySize, !isShallow {
@@ -205,10 +207,11 @@ struct Overlaps {
         of mine: WatchRule, _ theirs: WatchRule, besides shadowed: [String], isShallow: Bool
     ) -> [String] {
         mine.include.filter { !shadowed.contains($0) && !(isShallow && $0.contains("/")) }.compactMap { glob in
+            let (own, excluded) = (Globs.folded(glob), Globs.folded(theirs.exclude + mine.exclude))
             let others = theirs.include.filter { other in
-                Globs.mayOverlap(other, glob)
-                    && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers($0, other) }
-                    && !mine.exclude.contains { Globs.covers($0, glob) || Globs.covers($0, other) }
+                let other = Globs.folded(other)
+                return Globs.mayOverlap(other, own)
+                    && !excluded.contains { Globs.covers($0, own) || Globs.covers($0, other) }
             }
             return others.isEmpty ? nil : "\(others.map { "`\($0)`" }.joined(separator: ", ")) and `\(glob)`"
         }

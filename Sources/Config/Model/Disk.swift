@@ -85,8 +85,11 @@ struct Disk {
         case .success(let status) where !status.isRegular: return "`\(path.display)` is not a file"
         case .success: break
         }
-        if let reason = Self.accessProblem(path, R_OK) { return "`\(path.display)` cannot be read: \(reason)" }
-        return nil
+        guard let reason = Self.accessProblem(path, R_OK) else { return nil }
+        let join = Accounts.groupToJoin(for: path, writes: false).map {
+            "; the user who runs this may join the group `\($0)`, which may read it: `sudo usermod -aG \($0) USER`"
+        }
+        return "`\(path.display)` cannot be read: \(reason)\(join ?? "")"
     }
 
     func troubleRunning(_ path: FilePath) -> String? {

@@ -70,6 +70,8 @@ package struct Grouping {
         package fileprivate(set) var next: MonotonicTime?
         /// The reason why it waits, after the first look.
         package fileprivate(set) var reason: String?
+        /// The file below the folder that it waits for, where that exists.
+        package fileprivate(set) var awaited: FilePath?
         fileprivate var evaluations = 0
         /// The directory was not checked since a file joined: the rule's time has not ended.
         package var isFresh: Bool { evaluations == 0 }
@@ -129,13 +131,16 @@ package struct Grouping {
     /// The group is incomplete.
     ///
     /// - Parameters:
+    ///   - awaited: The missing file below the folder, if it exists.
     ///   - isExpected: The missing file exists and will settle; it is checked for again, less and less often. Otherwise
     ///     only another file can complete the group, and the first look comes later.
     /// - Returns: Whether the reason is new.
-    package mutating func wait(_ key: Key, for reason: String, isExpected: Bool, at now: MonotonicTime) -> Bool {
+    package mutating func wait(
+        _ key: Key, for reason: String, awaiting awaited: FilePath? = nil, isExpected: Bool, at now: MonotonicTime
+    ) -> Bool {
         guard var group = groups[key] else { return false }
         let isNew = group.reason != reason
-        group.reason = reason
+        (group.reason, group.awaited) = (reason, awaited)
         group.evaluations += 1
         // There is a next look also where only another file can change the state: a waiting file may be removed, which
         // causes no event.

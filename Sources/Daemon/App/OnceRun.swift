@@ -109,12 +109,16 @@ struct OnceRun: Sendable {
         let named = view.settling.count
         view.settling.removeAll { listed.contains($0.path) }
         view.waiting += states.reduce(0) { $0 + $1.settling - $1.young.files } - (named - view.settling.count)
-        let held = await grouping.waiting(naming: OnceView.most).values
-        view.waiting += held.reduce(0) { $0 + $1.files }
-        view.settling += held.flatMap(\.first).prefix(max(0, OnceView.most - view.settling.count)).map { one in
+        // A group that only waits for a file that is too young is left for the next run, as that file is.
+        let young = Set(waiting.filter(\.isYoung).map(\.path))
+        let held = await grouping.waiting(naming: .max).values.flatMap(\.first)
+        let left = held.count { $0.awaited.map(young.contains) ?? false }
+        view.young += left
+        view.waiting += held.count - left
+        view.settling += held.prefix(max(0, OnceView.most - view.settling.count)).map { one in
             OnceView.Unsettled(
                 folder: one.file.folder, path: one.file.path.display, size: one.file.status.size, reason: one.reason,
-                isYoung: false)
+                isYoung: one.awaited.map(young.contains) ?? false)
         }
         view.unreleased = try await context.store.read { try $0.releases.releasable(limit: OnceView.most) }.map {
             asset, _ in

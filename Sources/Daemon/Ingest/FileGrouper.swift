@@ -131,7 +131,8 @@ actor FileGrouper {
         if leader == nil, !isNew { leader = try await releasedVideo(key, rule) }
         if let one = missing.first {
             let reason = "waits for \(one.name.display), which has not settled: `group.by: stem`"
-            if grouping.wait(key, for: reason, isExpected: true, at: context.clocks.monotonic()) { log(key, reason) }
+            let now = context.clocks.monotonic()
+            if grouping.wait(key, for: reason, awaiting: one, isExpected: true, at: now) { log(key, reason) }
         } else if !isNew, leader == nil {
             let reason =
                 "a sidecar file that waits for its \(key.stem.display).*: `group.sidecars: [\(rule.sidecars.joined(separator: ", "))]`"
@@ -260,6 +261,8 @@ actor FileGrouper {
         var since: MonotonicTime
         /// When it is inspected; `nil` where only another file ends its wait.
         var until: MonotonicTime?
+        /// The file of the group that exists and has not settled, if that is the reason.
+        var awaited: SourcePath?
     }
 
     /// The waiting files, by folder.
@@ -279,7 +282,8 @@ actor FileGrouper {
                 all[key.folder]?.first.insert(
                     Member(
                         file: member, reason: reason(of: group, in: key.folder), since: group.since,
-                        until: group.isFresh ? group.next : nil), at: place)
+                        until: group.isFresh ? group.next : nil,
+                        awaited: group.awaited.map { SourcePath(root: member.root, relative: $0) }), at: place)
                 if let count = all[key.folder]?.first.count, count > most { all[key.folder]?.first.removeLast() }
             }
         }

@@ -38,7 +38,8 @@ package struct ServiceUnit: Hashable, Sendable {
 
     private mutating func parse(_ text: String) {
         var isService = false
-        for line in text.split(separator: "\n") {
+        // A backslash at the end of a line continues it on the next one.
+        for line in text.replacing("\\\n", with: " ").split(separator: "\n") {
             let line = line.drop { $0 == " " || $0 == "\t" }
             if line.hasPrefix("[") { isService = line.hasPrefix("[Service]") }
             guard isService, !line.hasPrefix("#"), !line.hasPrefix(";"), let sign = line.firstIndex(of: "=") else {

@@ -64,7 +64,7 @@ extension Verb {
         } catch {
             guard once != nil else { throw socketError(error, loaded.settings.control.socket) }
             // A run that ends by itself does not depend on its socket.
-            log.warning("this run cannot open its control socket", ["reason": "\(error)"])
+            warn(of: error, about: loaded.settings.control.socket, log)
             server = nil
         }
         Memory.scheduleTrim()
@@ -287,16 +287,28 @@ private func keyLeading(to path: FilePath, _ settings: Settings) -> String? {
 
 /// The error when the socket cannot be opened for listening.
 private func socketError(_ error: any Error, _ socket: FilePath) -> any Error {
-    let folder = socket.parent
-    // The server's error has only words; the folder itself shows whether permissions are the cause.
-    if let refusal = Files.refusal(toWriteIn: folder), refusal.isDenied || refusal.isReadOnly {
-        return CommandError(
-            .config, redacted(printable("\(error)")),
-            remedy:
-                "Set `control.socket` to a path in a folder that the daemon's user (here \(Machine.user)) may write; "
-                + "under systemd, RuntimeDirectory=sluice makes /run/sluice.")
+    guard let remedy = socketRemedy(socket) else { return startError(error) }
+    return CommandError(.config, redacted(printable("\(error)")), remedy: remedy)
+}
+
+/// The run goes on without its socket.
+private func warn(of error: any Error, about socket: FilePath, _ log: Log) {
+    log.warning(
+        "this run cannot open its control socket", ["reason": "\(error)", "remedy": socketRemedy(socket)])
+}
+
+/// What to change, where permissions are the reason why the socket cannot be made. The server's error has only words; the
+/// folder shows the cause, or the one above it that would have to contain it.
+private func socketRemedy(_ socket: FilePath) -> String? {
+    var folder = socket.parent
+    var refusal = Files.refusal(toWriteIn: folder)
+    while let error = refusal, error.isMissing, folder.parent != folder {
+        folder = folder.parent
+        refusal = Files.refusal(toWriteIn: folder)
     }
-    return startError(error)
+    guard let refusal, refusal.isDenied || refusal.isReadOnly else { return nil }
+    return "Set `control.socket` to a path in a folder that the daemon's user (here \(Machine.user)) may write; "
+        + "under systemd, RuntimeDirectory=sluice makes /run/sluice."
 }
 
 extension Log {

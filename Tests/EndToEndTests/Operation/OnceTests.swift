@@ -103,6 +103,23 @@ struct OnceTests {
         #expect(told.output.contains(#""done":true"#) && told.output.contains(#""young":3"#), "\(told.output)")
     }
 
+    @Test("a group that waits only for a file younger than min_age is left for the next run, too")
+    func youngGroup() async throws {
+        let fixture = try await fixture()
+        fixture.folderKeys = ["min_age: 1h", "group: {by: stem, wait: 100ms}"]
+        try fixture.writeConfiguration()
+        try fixture.folder.write("drop/a.mp4", noise(100))
+        try fixture.folder.write("drop/a.srt", noise(200))
+        let old = fixture.drop.appending("a.srt")
+        let now = SystemClocks().wall().milliseconds
+        try Descriptor.open(old, for: .updating).setModified((now - 7_200_000) * 1_000_000, named: old)
+        let ran = try await once(fixture)
+        #expect(ran.ending == .status(0), "\(ran.output)\(ran.errors)")
+        #expect(
+            ran.output == "0 uploaded, 0 waiting, 0 failed, 2 younger than min_age: left for the next run\n",
+            "\(ran.output)")
+    }
+
     @Test("a file without its marker is named, waits, and delays no run")
     func unmarked() async throws {
         let fixture = try await fixture()

@@ -24,7 +24,7 @@ extension Verb {
             Option("context", "NAME=VALUE", repeats: true, "only uploads with this context"),
             Option("since", "TIME", "only uploads added since: 18:00, 2026-11-20, 2026-11-20T18:00 or 2d"),
             Option("until", "TIME", "only uploads added before"),
-            Option("limit", "N", "at most this many rows (100)"),
+            Option("limit", "N", "at most this many rows, newest first (100; up to 1000)"),
         ] + Option.client,
         examples: [
             ("sluice list --list ongoing", "Ongoing uploads, and what holds them."),
@@ -69,7 +69,7 @@ extension Verb {
             return .ok
         }
         for line in uploadTable(page.uploads, now: call.now()).lines(call.console) { try call.console.line(line) }
-        if page.next != nil { try call.console.line("There are more; see them with --limit or a filter.") }
+        if page.next != nil { call.console.error("There are more; see them with --limit or a filter.") }
         return .ok
     }
 }
