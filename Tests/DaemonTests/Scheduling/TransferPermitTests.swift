@@ -197,6 +197,39 @@ struct TransferPermitTests {
         }
     }
 
+    @Test("bytes count in the upload's account as soon as the transport reports them, before the request ends")
+    func countsAtOnce() async throws {
+        let (scene, claim) = try await scene()
+        let state = State(scene)
+        let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
+        let started = state.snapshot.permit(
+            for: [claim], batch, state.scene.parts.limits.bandwidth, onAddressLost: {})
+        let permit = try #require(started?.permit.charging(upload: claim.upload.id) as? TransferPermit)
+        let account = try #require(permit.account)
+        let transport = ReportingTransport(total: { account.total })
+        let body = [UInt8](repeating: 1, count: 1000)
+        _ = try await PermittedTransport(transport).send(
+            Request("PUT", "http://nas.example/clip.mp4", body: .bytes(body)), with: permit)
+        #expect(transport.totals == [400, 1000])
+    }
+
+    /// Reports bytes in two pieces, and notes what the account has after each.
+    private final class ReportingTransport: Transporting {
+        private let total: @Sendable () -> Int64
+        private let seen = Mutex<[Int64]>([])
+        var totals: [Int64] { seen.withLock { $0 } }
+
+        init(total: @escaping @Sendable () -> Int64) { self.total = total }
+
+        func send(_ request: Request) async throws(TransportError) -> Response {
+            for bytes in [400, 600] as [Int64] {
+                request.onWire?(bytes)
+                seen.withLock { $0.append(total()) }
+            }
+            return Response(status: 200)
+        }
+    }
+
     @Test("claims that were made before a stop are refused, also those that policy allows")
     func stop() async throws {
         let (scene, claim) = try await scene()

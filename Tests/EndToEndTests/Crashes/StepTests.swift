@@ -144,6 +144,23 @@ struct StepTests {
     }
 
     @Test(
+        "the partial copy of a killed run is removed at the next start, if its source is gone",
+        .timeLimit(.minutes(Patience.minutes(1))))
+    func partialCopy() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
+        try await runUntilKilled(fixture, by: Kill(step: "copied", source: .delete))
+        #expect(try Outcome.files(in: fixture.staging, hidden: true).count == 1)
+        try Files.remove(fixture.drop.appending("clip.mp4"))
+        try fixture.startDaemon()
+        try await eventually("the staging folder is empty", every: .milliseconds(50)) {
+            try Outcome.files(in: fixture.staging, hidden: true).isEmpty
+        }
+    }
+
+    @Test(
         "a cancelled upload stays cancelled: its copy is removed, its source stays, and no byte is sent",
         .timeLimit(.minutes(Patience.minutes(1))))
     func cancelled() async throws {
