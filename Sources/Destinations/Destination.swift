@@ -39,6 +39,10 @@ package protocol Destination: Sendable {
     func upload(
         together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
     ) async throws -> [String: RemoteObject]
+    /// What an upload keeps of its checkpoint when it is sent again from its first byte because its staged copy was
+    /// damaged, while the object that the checkpoint names is removed: what is known about further objects that the
+    /// remote may have.
+    func lasting(of checkpoint: Checkpoint) -> Checkpoint
     /// Frees the remote's space: removes the object that `checkpoint` names, finished or not. "Not there" is success.
     ///
     /// - Returns: `false` when the remote offers no removal, or none for a finished object (``Checkpoint/isFinished``).
@@ -82,6 +86,7 @@ extension Destination {
     package func upload(
         together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
     ) async throws -> [String: RemoteObject] { [:] }
+    package func lasting(of checkpoint: Checkpoint) -> Checkpoint { Checkpoint() }
     package var reportsSpace: Bool { false }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }

@@ -197,9 +197,17 @@ extension Scheduler {
     }
 
     /// Stops the transfers of sources that are read in place and that have a newer version on record: recording it has
-    /// ended their uploads.
+    /// ended their uploads. Stops also transfers of files whose staged copy another attempt has found damaged or
+    /// missing.
     func stopSuperseded() async throws {
         guard attempts.live.consumeReview() else { return }
+        for id in facts.transfers.all.flatMap(\.folders.keys) {
+            guard let row = try await context.store.read({ try $0.uploads.row(id) }), row.upload.state == .uploading,
+                row.asset.state != .staged
+            else { continue }
+            context.log.info("upload stopped: its staged copy is made again", ["id": id])
+            stopTransfer(of: id)
+        }
         for id in facts.transfers.all.flatMap(\.inPlace) {
             guard let upload = try await context.store.read({ try $0.uploads.find(id) }), upload.ending == .cancelled
             else { continue }
@@ -237,12 +245,14 @@ extension Scheduler {
     /// Stops the transfers of cancelled uploads. An upload that is being created at the destination finishes that
     /// first: only the answer shows what there is to remove, and no byte follows it.
     func cancel(_ ids: Set<String>) {
-        facts.generation.noteStop()
-        for id in ids {
-            guard let transfer = facts.transfers.carrying(id) else { continue }
-            attempts.live.whenOpened(id) { transfer.task.cancel() }
-        }
+        for id in ids { stopTransfer(of: id) }
         facts.overrides.end(ofUploads: ids)
+    }
+
+    private func stopTransfer(of id: String) {
+        facts.generation.noteStop()
+        guard let transfer = facts.transfers.carrying(id) else { return }
+        attempts.live.whenOpened(id) { transfer.task.cancel() }
     }
 
     /// Stops a transfer and returns when it has ended, so that a new generation does not meet the old one.

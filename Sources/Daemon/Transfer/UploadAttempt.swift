@@ -68,8 +68,8 @@ struct UploadAttempt: Sendable {
                     return await verdict(on: source, reporter) ?? unreadable("\(error)", reporter)
                 }
                 if let verdict = await verdict(on: source, reporter) { return verdict }
-            } else if try await !hasCopy() {
-                return copyLost()
+            } else if let verdict = try await checkCopy() {
+                return verdict
             }
             CrashPoint.reached("claimed")
             let parts = try await shared.parts(of: claim.asset, for: destination)
@@ -110,18 +110,26 @@ struct UploadAttempt: Sendable {
     }
 
     /// The copy is checked when its upload is claimed: a name without `.part` means complete, so its size is enough.
-    private func hasCopy() async throws -> Bool {
-        let (staging, name) = (context.staging, claim.asset.stagedName)
-        return try await blocking { try staging.size(of: name) } == claim.asset.stagedSize
+    ///
+    /// - Returns: `nil` when it is there with its size.
+    private func checkCopy() async throws -> Verdict? {
+        let (staging, name, size) = (context.staging, claim.asset.stagedName, claim.asset.stagedSize)
+        guard let found = try await blocking({ try staging.size(of: name) }) else { return copyLost() }
+        if found == size { return nil }
+        return copyLost(
+            .stagedChanged, "the staged copy \(staging.path(name).display) has \(found) bytes, and \(size) were staged")
     }
 
     func copyLost() -> Verdict {
-        let failure = Failure(
-            .local, code: .copyLost,
-            message: claim.asset.stagingMode == .inPlace
+        copyLost(
+            .copyLost,
+            claim.asset.stagingMode == .inPlace
                 ? "\(claim.asset.path.display), which is uploaded in place, is missing"
-                : "the staged copy \(context.staging.path(claim.asset.stagedName).display) is missing or has another size",
-            at: context.clocks.wall(), retryable: true)
+                : "the staged copy \(context.staging.path(claim.asset.stagedName).display) is missing")
+    }
+
+    private func copyLost(_ code: Failure.Code, _ message: String) -> Verdict {
+        let failure = Failure(.local, code: code, message: message, at: context.clocks.wall(), retryable: true)
         return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false)
     }
 
@@ -280,6 +288,8 @@ final class AttemptReporter: UploadReporter {
         let sent = live[id]?.sent ?? 0
         note(acked: 0)
         try await source?.requireUnchanged()
+        // A mark that is written later would count for the new beginning.
+        await finishMarking()
         // The bytes sent for the abandoned object were sent in vain.
         try await context.store.write { try $0.progress.recordSent(sent, of: id) }
         try await context.store.writeHeld { try $0.checkpoints.renew(checkpoint, for: id, leaving: old) }

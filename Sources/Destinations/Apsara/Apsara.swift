@@ -266,6 +266,13 @@ struct Apsara: Destination {
 
     // MARK: Other queries
 
+    /// The medium stays, and takes the file from its first byte.
+    func lasting(of checkpoint: Checkpoint) -> Checkpoint {
+        checkpoint.keeping(
+            PartsCheckpoint.lasting + ApsaraCheckpoint.ofTicket + ApsaraCheckpoint.lasting
+                + [ApsaraCheckpoint.fields.file.name])
+    }
+
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         let checkpoint = PartsCheckpoint(checkpoint)
         if checkpoint.stored.isFinished || Self.transferred(checkpoint) != nil { return false }

@@ -32,6 +32,13 @@ struct ChunkedForm: Destination {
         try await engine(context).upload(order, reporter)
     }
 
+    func lasting(of checkpoint: Checkpoint) -> Checkpoint {
+        var kept = PartsCheckpoint(checkpoint.keeping(PartsCheckpoint.lasting))
+        // Without a request that removes them, the server keeps the parts.
+        if server.settings.abort == nil, PartsCheckpoint(checkpoint).isBegun { kept.increment(\.remains) }
+        return kept.stored
+    }
+
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         // A complete file cannot be removed: forms have no request for that.
         if checkpoint.isFinished, server.settings.abort == nil { return false }

@@ -77,6 +77,8 @@ struct S3: Destination {
         return try await engine(context, isSingle: true).upload(together: orders, reporter)
     }
 
+    func lasting(of checkpoint: Checkpoint) -> Checkpoint { checkpoint.keeping(PartsCheckpoint.lasting) }
+
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         // A complete object stays: another upload may be counted as done because of it.
         if checkpoint.isFinished { return false }

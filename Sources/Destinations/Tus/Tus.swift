@@ -38,6 +38,8 @@ struct Tus: Destination {
         return try await engine(elsewhere).upload(order, reporter)
     }
 
+    func lasting(of checkpoint: Checkpoint) -> Checkpoint { checkpoint.keeping(OffsetCheckpoint.lasting) }
+
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         let dialect = TusDialect(server: server, context: context)
         let checkpoint = OffsetCheckpoint(checkpoint)

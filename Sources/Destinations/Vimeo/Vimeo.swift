@@ -65,6 +65,8 @@ struct Vimeo: Destination {
         return try await engine.upload(try await dialect.prepared(order, reporter), reporter)
     }
 
+    func lasting(of checkpoint: Checkpoint) -> Checkpoint { checkpoint.keeping(OffsetCheckpoint.lasting) }
+
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         let dialect = VimeoDialect(account: account, context: context)
         let checkpoint = OffsetCheckpoint(checkpoint)

@@ -21,6 +21,7 @@ package struct ChangeSet: OptionSet, Hashable, Sendable {
     package static let lists = ChangeSet(rawValue: 1 << 6)
     /// A source has changed, and has to settle again.
     package static let unsettled = ChangeSet(rawValue: 1 << 7)
-    /// Uploads that are being sent have ended: a newer version of their source was recorded.
+    /// Uploads that are being sent have ended, because a newer version of their source was recorded, or read a staged
+    /// copy that is to be made again.
     package static let superseded = ChangeSet(rawValue: 1 << 8)
 }

@@ -8,12 +8,18 @@ package struct AttemptEnding: Sendable {
     package var payments: [Payment]
     /// Bytes of the file up to which it was sent, whether the remote has confirmed them or not.
     package var sent: Int64
+    /// What an upload to a destination keeps of its checkpoint when a damaged copy makes it start again.
+    package var lasting: @Sendable (_ destination: String, Checkpoint) -> Checkpoint
 
-    package init(_ id: String, _ outcome: AttemptOutcome, payments: [Payment] = [], sent: Int64 = 0) {
+    package init(
+        _ id: String, _ outcome: AttemptOutcome, payments: [Payment] = [], sent: Int64 = 0,
+        lasting: @escaping @Sendable (_ destination: String, Checkpoint) -> Checkpoint = { _, _ in Checkpoint() }
+    ) {
         self.id = id
         self.outcome = outcome
         self.payments = payments
         self.sent = sent
+        self.lasting = lasting
     }
 }
 
@@ -41,7 +47,11 @@ extension AttemptEndings where Access == Writing {
         let left = try tx.connection.all(
             "SELECT \(UploadRecord.columns) FROM upload INDEXED BY upload_list WHERE state = 'uploading'"
         ) { UploadRecord($0, 0) }
-        for upload in left { try tx.transitions.move(upload, by: .yielded) }
+        for upload in left {
+            try tx.transitions.move(upload, by: .yielded)
+            // The destinations are not configured yet, so nothing of its checkpoint lasts.
+            try tx.copyLosses.endAttempt(of: upload.id) { _, _ in Checkpoint() }
+        }
     }
 
     /// Ends attempts that went together, in one transaction.
@@ -109,14 +119,7 @@ extension AttemptEndings where Access == Writing {
         case .copyLost(let failure):
             try tx.failures.record(failure, upload)
             try tx.failures.recordTrouble(failure, of: id)
-            try tx.transitions.move(upload, by: .copyLost)
-            try tx.connection.run(
-                "UPDATE asset SET state = 'arrived', sha256 = NULL, staged_size = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
-                [.integer(upload.asset)])
-            tx.session.changes.insert(.copies)
-            for other in try tx.uploads.of(upload.asset) where other.state == .queued {
-                try tx.transitions.move(other, by: .copyLost)
-            }
+            try tx.copyLosses.record(upload, isDamage: failure.code == .stagedChanged, keeping: ending.lasting)
         case .sourceChanged(let failure, let isFinished):
             try tx.transitions.sourceChanged(upload, failure)
             if isFinished { try recordFinished(upload) }
@@ -129,6 +132,7 @@ extension AttemptEndings where Access == Writing {
             try tx.failures.recordRecovery(of: id)
             try tx.transitions.complete(upload, remote)
         }
+        try tx.copyLosses.endAttempt(of: id, keeping: ending.lasting)
         return try tx.uploads.find(id)?.state
     }
 

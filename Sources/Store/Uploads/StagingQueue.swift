@@ -88,6 +88,8 @@ package struct StagingQueue<Access> {
             while found.count < limit, try row.next() {
                 let number = row.integer(0)
                 if except.contains(number) { continue }
+                // An attempt that goes on with a new copy could mix it with the bytes of a damaged one.
+                if try tx.copyLosses.isRead(number) { continue }
                 found.append(.init(folder: folder, rank: -row.integer(1), id: number))
             }
             return found

@@ -60,6 +60,8 @@ extension UploadTransitions where Access == Writing {
                 isOver ? .integer(tx.session.currentRunTime) : .null,
             ])
         if isOver { try tx.overrides.end(of: upload.id) }
+        // A lost copy is made again when no attempt reads it any more.
+        if now == .uploading, try tx.copyLosses.isLost(of: upload.asset) { tx.session.changes.insert(.copies) }
         // Not when an attempt gives its upload back: the one who ends the attempt knows what may go instead.
         if next == .queued, now != .uploading { tx.session.changes.insert(.queued) }
         let (remoteID, url) = (remote?.id ?? upload.named, remote?.url ?? upload.namedURL)
@@ -157,16 +159,31 @@ extension UploadTransitions where Access == Writing {
         }
     }
 
-    /// Makes an upload begin at its first byte, under another generation: the remote's bytes of the earlier version are
-    /// removed there.
-    func forgetProgress(of upload: UploadRecord) throws {
+    /// Makes an upload begin at its first byte, under another generation: the bytes that the remote has of it are of no
+    /// use, were sent in vain, and are removed there.
+    ///
+    /// - Parameter lasting: What stays of its checkpoint, for the same content; nothing stays for another version.
+    func forgetProgress(
+        of upload: UploadRecord,
+        keeping lasting: (_ destination: String, Checkpoint) -> Checkpoint = { _, _ in Checkpoint() }
+    ) throws {
+        var kept = Checkpoint()
         if let old = try tx.checkpoints.find(upload.id) {
+            kept = lasting(upload.destination, old)
             try tx.remoteDeletions.queue(of: upload, old, isEarlier: true)
-            // Names that are made from the id must differ from those of the removed objects.
-            try tx.connection.run(
-                "UPDATE upload SET generation = generation + 1, attempt = 0 WHERE id = ?1", [.text(upload.id)])
+            // Names that are made from the id must differ from those of the removed objects. A retry of an upload that
+            // has ended begins a generation by itself.
+            if !upload.state.isTerminal {
+                try tx.connection.run(
+                    "UPDATE upload SET generation = generation + 1, attempt = 0 WHERE id = ?1", [.text(upload.id)])
+            }
         }
+        try tx.waste.record(of: upload.id, standingAt: 0)
         try tx.connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
+        if !kept.fields.isEmpty {
+            try tx.connection.run(
+                "INSERT INTO checkpoint VALUES (?1, ?2)", [.text(upload.id), .text(TextMap.text(kept.fields))])
+        }
         try tx.connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(upload.id)])
         try tx.remoteNames.clear(of: upload.id)
     }

@@ -208,6 +208,17 @@ final class Logbook: UploadReporter {
         try Task.checkCancellation()
     }
 
+    /// The staged copy was damaged: as the store, which gives up the bytes that were sent of it.
+    func giveUp(by destination: any Destination) {
+        pages.withLock { pages in
+            guard let old = pages.checkpoints.last else { return }
+            pages.checkpoints.append(destination.lasting(of: old))
+            pages.accepted = 0
+            pages.parts = [:]
+            pages.left.append(old)
+        }
+    }
+
     func recordName(_ id: String, at url: String?) async throws {
         try take {
             $0.names.append(id)

@@ -96,6 +96,9 @@ struct PartDigestTests {
         try Self.rot(parcel.order.file.path, at: 500)
         #expect(try await parcel.failure(to: scene, logbook).remedy == .restage)
         #expect(!scene.server.requests.contains("block 4"))
+        // The server keeps the blocks: no request removes them there.
+        let kept = PartsCheckpoint(scene.destination.lasting(of: try #require(logbook.last)))
+        #expect(kept.remains == 1 && !kept.isBegun)
         try await scene.close()
     }
 

@@ -132,6 +132,16 @@ final class Ledger: UploadReporter {
     var shouldPause: Bool { pauses.withLock { $0 } }
 
     var last: Checkpoint? { book.withLock { $0.checkpoints.last } }
+
+    /// The staged copy was damaged: as the store, which gives up the bytes that were sent of it.
+    func giveUp(by destination: any Destination) {
+        book.withLock { book in
+            guard let old = book.checkpoints.last else { return }
+            book.checkpoints.append(destination.lasting(of: old))
+            book.parts = [:]
+            book.left.append(old)
+        }
+    }
 }
 
 /// A destination, a file for it, and the events of its upload.

@@ -1,4 +1,5 @@
 internal import Core
+internal import Destinations
 internal import Linux
 internal import Store
 
@@ -16,7 +17,10 @@ struct AttemptRecords: Sendable {
         let hasArrived = if case .verified = outcome { true } else { false }
         let payment = await accounts[upload.id]?.closing(hasArrived: hasArrived)
         return AttemptEnding(
-            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: live.removeEndPosition(upload.id))
+            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: live.removeEndPosition(upload.id),
+            lasting: { [destinations = context.destinations] in
+                destinations[$0]?.lasting(of: $1) ?? Checkpoint()
+            })
     }
 
     /// Called when the costs of the endings are on disk.

@@ -166,7 +166,7 @@ final class OffsetUpload {
         var sending = await dialect.send(
             offset..<end, order, &progress.checkpoint, past: digest,
             { reporter.sending(offset + min($0, end - offset)) })
-        if let damage = digest.damage(dialect.failure) { throw try await damaged(damage) }
+        if let damage = digest.damage(dialect.failure) { throw damage }
         if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reach) }
         // A request that is refused for its offset has delivered nothing, however many of its bytes left.
         if dialect.isListed && sending.isConflict {
@@ -323,12 +323,6 @@ final class OffsetUpload {
             throw dialect.error(.protocol, .uploadLost, "\(words): \(reason)", .pending(after: wait))
         }
         return try await create()
-    }
-
-    /// The staged copy differs from its record, and so do the bytes that were sent of it.
-    private func damaged(_ damage: UploadError) async throws -> UploadError {
-        try await forget()
-        return damage
     }
 
     private func forget() async throws {

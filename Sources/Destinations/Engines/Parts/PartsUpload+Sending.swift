@@ -122,15 +122,7 @@ extension PartsUpload {
     private func checkContent(before last: PartPlan.Part) async throws {
         if isDigestedAlong, arrived == last.offset, last.isLast, along.extend(to: last.end) { await along.run() }
         if let digest = along.digest(of: order.file.size), digest == order.file.sha256 { return try checkCopy() }
-        try await checkContent()
-    }
-
-    private func checkContent() async throws {
-        do { try await order.file.checkContent(dialect.failure) } catch let error as UploadError {
-            // The error for the changed copy matters more than the limit on starts.
-            _ = try await renewed("the staged copy has changed")
-            throw error
-        }
+        try await order.file.checkContent(dialect.failure)
     }
 
     private func start(
@@ -291,7 +283,7 @@ extension PartsUpload {
         if isEnd { checkpoint.mayBeDoubled = true }
         try await record()
         guard times >= 3 else { return }
-        try await checkContent()
+        try await order.file.checkContent(dialect.failure)
         guard isEnd,
             FinalAnswer.note(damage.error, isOfState: false, order, in: &checkpoint)
         else { throw damage.error }
@@ -306,7 +298,7 @@ extension PartsUpload {
         let parts = accepted.values.sorted { $0.index < $1.index }
         if isCheckedAtEnd, !checkpoint.isCompleting, !isAllProven {
             if along.extend(to: plan.size) { await along.run() }
-            if along.digest(of: plan.size) != order.file.sha256 { try await checkContent() }
+            if along.digest(of: plan.size) != order.file.sha256 { try await order.file.checkContent(dialect.failure) }
         }
         let before = checkpoint
         // The remote may have completed a file at an earlier request, and a second one now.

@@ -254,6 +254,7 @@ struct S3PresignTests {
         let logbook = Logbook()
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.remedy == .restage)
+        logbook.giveUp(by: scene.destination)
         for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
         #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
         let headers = scene.signer.questions.flatMap(\.requests).flatMap(\.headers.keys).map { $0.lowercased() }
