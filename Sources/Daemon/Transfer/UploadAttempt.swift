@@ -47,8 +47,8 @@ struct UploadAttempt: Sendable {
         defer { live.end(upload.id) }
         let source = SourceVerifier(claim.asset, shared.locator.source(of: claim.asset))
         let reporter = AttemptReporter(
-            context: context, live: live, id: upload.id, acked: upload.acked, size: claim.asset.stagedSize,
-            account: permit.accounts[upload.id], source)
+            context: context, live: live, upload, size: claim.asset.stagedSize, account: permit.accounts[upload.id],
+            source)
         let verdict = try await send(source, reporter, since: began)
         await reporter.finishMarking()
         return verdict
@@ -151,7 +151,7 @@ struct UploadAttempt: Sendable {
         case .restage:
             verdict.outcome = .copyLost(failure)
         case .refused(let after):
-            let used = claim.upload.attempt + 1
+            let used = (reporter.hasAdvanced ? 0 : claim.upload.attempt) + 1
             if let most = retry.attempts, used >= most {
                 var last = failure
                 last.message += " (attempt \(used) of \(most))"
@@ -225,26 +225,33 @@ final class AttemptReporter: UploadReporter {
 
     private struct State {
         var acked: Int64
+        /// The most bytes that the remote had acknowledged before this attempt, in this generation.
+        let furthest: Int64
+        var hasAdvanced = false
         var wasAnswered = false
         var known: [Companion]?
         /// The sent position that was recorded last.
         var markedSent: Int64
     }
 
-    /// - Parameter acked: Bytes that the remote had acknowledged before this attempt.
+    /// - Parameters:
+    ///   - upload: As it was before this attempt.
+    ///   - size: Bytes of the file.
     init(
-        context: Context, live: LiveUploads, id: String, acked: Int64, size: Int64, account: QuotaAccount?,
+        context: Context, live: LiveUploads, _ upload: UploadRecord, size: Int64, account: QuotaAccount?,
         _ source: SourceVerifier? = nil
     ) {
         self.source = source
         (self.context, self.live) = (context, live)
-        self.id = id
+        id = upload.id
         self.size = size
-        state = Mutex(State(acked: acked, markedSent: acked))
+        state = Mutex(State(acked: upload.acked, furthest: upload.furthest, markedSent: upload.acked))
         self.account = account
     }
 
     var wasAnswered: Bool { state.withLock { $0.wasAnswered } }
+    /// Whether the remote has acknowledged more bytes than ever before: attempts count from the first again.
+    var hasAdvanced: Bool { state.withLock { $0.hasAdvanced } }
     /// The files that travel with it, as of its latest question.
     var known: [Companion]? { state.withLock { $0.known } }
 
@@ -314,6 +321,7 @@ final class AttemptReporter: UploadReporter {
         // Only for more than before: a server that reports an upload's position, but accepts no byte, is not up.
         state.withLock { state in
             if acked > state.acked { state.wasAnswered = true }
+            if acked > state.furthest { state.hasAdvanced = true }
             state.acked = acked
             state.markedSent = acked
         }

@@ -187,6 +187,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var namedURL: String?
     /// ``Store/currentRunTime`` at its first failure since the remote accepted bytes of it.
     package var failingSince: Int64?
+    /// The most bytes that the server has confirmed in this generation, also where it has lost them since.
+    package var furthest: Int64 = 0
     /// Whether its last attempt failed, and no other has begun since.
     package var isTroubled = false
     /// Whether the remote may know of it: there is a checkpoint.

@@ -61,7 +61,8 @@ extension CheckpointTable where Access == Writing {
         guard try store(checkpoint, for: id) else { return false }
         try tx.connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
         try tx.waste.record(of: id, standingAt: 0)
-        try tx.connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
+        try tx.connection.run(
+            "UPDATE upload SET furthest = max(acked, furthest), acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
         // The new beginning may still be the same object at the remote.
         if upload.named.map({ !checkpoint.fields.values.contains($0) }) ?? false { try tx.remoteNames.clear(of: id) }
         return true

@@ -16,7 +16,8 @@ private struct Trouble {
     var at: Int64?
     /// The number of the attempt that follows, as in the list of failed ones.
     var attempt: Int64
-    var acked: Int64
+    /// The most bytes that were acknowledged before.
+    var furthest: Int64
 }
 
 /// Rows of `failure`, and the columns of `upload` about its last failure until it runs again.
@@ -37,13 +38,13 @@ package struct FailureTable<Access> {
     private func trouble(of id: String) throws -> Trouble? {
         try tx.connection.first(
             """
-            SELECT trouble, troubled_at, min(max(attempt, 0), 1 << 40) + 1, acked FROM upload
+            SELECT trouble, troubled_at, min(max(attempt, 0), 1 << 40) + 1, max(acked, furthest) FROM upload
             WHERE id = ?1 AND trouble IS NOT NULL
             """, [.text(id)]
         ) { row in
             Trouble(
                 code: Failure.Code(rawValue: row.text(0)), at: row.optionalInteger(1), attempt: row.integer(2),
-                acked: row.integer(3))
+                furthest: row.integer(3))
         }
     }
 }
@@ -104,10 +105,10 @@ extension FailureTable where Access == Writing {
     /// Called before its attempts are counted from zero. Announces that the upload has recovered, if it
     /// had failed.
     ///
-    /// - Parameter acked: Bytes that are acknowledged now: only where these are more than before; `nil` for all of
-    ///   them.
+    /// - Parameter acked: Bytes that are acknowledged now: only where these are more than ever before;
+    ///   `nil` for all of them.
     func recordRecovery(of id: String, acked: Int64? = nil) throws {
-        guard let trouble = try trouble(of: id), acked.map({ $0 > trouble.acked }) ?? true else { return }
+        guard let trouble = try trouble(of: id), acked.map({ $0 > trouble.furthest }) ?? true else { return }
         try tx.connection.run(
             "UPDATE upload SET trouble = NULL, troubled_at = NULL, tried_again = 0 WHERE id = ?1", [.text(id)])
         // If the clock was set back meanwhile, the time is unknown.

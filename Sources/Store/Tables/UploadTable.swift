@@ -217,7 +217,7 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
-        "url", "sent", "named", "named_url", "failing_since",
+        "url", "sent", "named", "named_url", "failing_since", "furthest",
     ]
     /// Bytes up to which an upload has come: all sent bytes, unless the upload failed and the remote's state is
     /// unknown.
@@ -255,8 +255,9 @@ extension UploadRecord {
             // Not by negating the stored number, which a damaged one may not permit.
             isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
             sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), namedURL: row.optionalText(at + 30),
-            failingSince: row.optionalInteger(at + 31), isTroubled: row.integer(at + 32) == 1,
-            isBegun: row.integer(at + 33) == 1)
+            failingSince: row.optionalInteger(at + 31),
+            furthest: max(row.integer(at + 17), row.integer(at + 32)), isTroubled: row.integer(at + 33) == 1,
+            isBegun: row.integer(at + 34) == 1)
         if state == nil { unknown.state = row.text(at + 12) }
     }
 }

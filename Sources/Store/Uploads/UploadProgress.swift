@@ -1,5 +1,12 @@
 internal import Core
 
+extension Schema {
+    static let furthest = """
+        -- The most bytes that the server has confirmed in this generation, also where it has lost them since.
+        ALTER TABLE upload ADD COLUMN furthest INTEGER NOT NULL DEFAULT 0;
+        """
+}
+
 /// The columns `sent` and `acked` of `upload`.
 package struct UploadProgress<Access> {
     let tx: Transaction<Access>
@@ -22,14 +29,15 @@ extension UploadProgress where Access == Writing {
         try tx.connection.run("UPDATE upload SET sent = ?2 WHERE id = ?1", [.text(id), .integer(sent)])
     }
 
-    /// Any acknowledged byte resets the budget of attempts.
+    /// An acknowledged byte beyond all earlier ones of this generation resets the budget of attempts.
     func setAcknowledged(_ acked: Int64, of id: String) throws {
         try tx.failures.recordRecovery(of: id, acked: acked)
         try tx.waste.record(of: id, standingAt: acked, isUnderWay: tx.session.uploadsWithNotedProgress.contains(id))
         try tx.connection.run(
             """
-            UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END,
-            failing_since = CASE WHEN ?2 > acked THEN NULL ELSE failing_since END, acked = ?2, sent = ?2 WHERE id = ?1
+            UPDATE upload SET attempt = CASE WHEN ?2 > max(acked, furthest) THEN 0 ELSE attempt END,
+            failing_since = CASE WHEN ?2 > max(acked, furthest) THEN NULL ELSE failing_since END,
+            furthest = max(?2, acked, furthest), acked = ?2, sent = ?2 WHERE id = ?1
             """, [.text(id), .integer(acked)])
     }
 }

@@ -175,7 +175,8 @@ extension UploadTransitions where Access == Writing {
             // has ended begins a generation by itself.
             if !upload.state.isTerminal {
                 try tx.connection.run(
-                    "UPDATE upload SET generation = generation + 1, attempt = 0 WHERE id = ?1", [.text(upload.id)])
+                    "UPDATE upload SET generation = generation + 1, attempt = 0, furthest = 0 WHERE id = ?1",
+                    [.text(upload.id)])
             }
         }
         try tx.waste.record(of: upload.id, standingAt: 0)
@@ -230,7 +231,7 @@ extension UploadTransitions where Access == Writing {
             """
             UPDATE upload SET generation = generation + 1, attempt = 0, backoff_until = 0, finished_at = NULL,
             failing_since = NULL, remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
-            ELSE 0 END, sent = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN sent ELSE 0 END
+            ELSE 0 END, furthest = 0, sent = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN sent ELSE 0 END
             WHERE id = ?1
             """, [.text(id)])
         if !upload.isBegun { try tx.remoteNames.clear(of: id) }

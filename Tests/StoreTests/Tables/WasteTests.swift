@@ -200,6 +200,41 @@ struct WasteTests {
         #expect(try await since() == nil)
     }
 
+    @Test("only bytes beyond the furthest point of the generation end a failure and reset the attempts")
+    func furthest() async throws {
+        let one = try await Begun()
+        func upload() async throws -> UploadRecord {
+            try #require(try await one.store.read { try $0.uploads.find(one.id) })
+        }
+        let refusal = AttemptOutcome.retry(Self.failure, until: MonotonicTime(nanoseconds: 0))
+        func attempt(reaching acked: Int64) async throws {
+            try await one.begin()
+            try await one.store.writeHeld {
+                try $0.checkpoints.record(Checkpoint(["url": "x"]), for: one.id, acked: acked)
+            }
+            // The remote loses the upload each time.
+            try await one.store.writeHeld {
+                try $0.checkpoints.renew(Checkpoint(["url": "y"]), for: one.id, leaving: nil)
+            }
+            try await one.store.write { try $0.attempts.finish(one.id, refusal) }
+        }
+        for (number, acked) in [500, 400, 500, 100].enumerated() {
+            try await attempt(reaching: Int64(acked))
+            let upload = try await upload()
+            #expect(upload.attempt == number + 1 && upload.furthest == 500 && upload.failingSince != nil)
+        }
+        let recoveries = try await one.store.read { try $0.events.list(after: 0, limit: 100) }.count {
+            $0.type == .recovered
+        }
+        #expect(recoveries == 0)
+        try await attempt(reaching: 501)
+        #expect(try await upload().attempt == 1)
+        try await one.begin()
+        try await one.store.write { try $0.attempts.finish(one.id, .refused(Self.failure)) }
+        _ = try await one.store.write { try $0.transitions.retry(one.id, fromCopy: true) }
+        #expect(try await upload().furthest == 0)
+    }
+
     @Test(
         "running time is stored at a stop to the second, so that long failures end even with runs under a minute"
     )
