@@ -18,6 +18,8 @@ final class Session {
     var committedEvent: Int64 = 0
     /// Uploads whose running attempt has stored how far it has sent.
     var uploadsWithNotedProgress: Set<String> = []
+    /// For how long uploads have been failing in this run.
+    var failingTimes = FailingTimes()
     /// What the open transaction has changed.
     var changes: ChangeSet = []
     /// Counts of ended uploads since the start.

@@ -175,6 +175,8 @@ package struct UploadRecord: Sendable, Hashable {
     /// ``Store/currentRunTime`` when it ended.
     package var ranAt: Int64?
 
+    package var uploadClass: UploadClass { UploadClass(folder: folder, destination: destination) }
+
     /// Whether `before_upload` has approved it, in this generation.
     package var isApproved = false
     /// Whether `before_upload` has rejected it, in this generation.

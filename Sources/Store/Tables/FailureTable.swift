@@ -35,6 +35,24 @@ package struct FailureTable<Access> {
         }.compactMap { row in row.2.flatMap { $0.isWait == true ? nil : (row.0, row.1, $0) } }
     }
 
+    /// How long an upload has been failing if it fails now, without the time in which it could not be tried.
+    ///
+    /// - Returns: `nil` where it has not failed before, or where the remote has accepted further bytes since.
+    package func failingTime(of id: String) throws -> Duration? {
+        guard let upload = try tx.uploads.find(id) else { return nil }
+        return try failingTime(of: upload).map { .milliseconds($0) }
+    }
+
+    /// In ms.
+    private func failingTime(of upload: UploadRecord) throws -> Int64? {
+        let before = try tx.connection.first(
+            "SELECT min(max(failed_for, 0), 1 << 50) FROM upload WHERE id = ?1", [.text(upload.id)]
+        ) { $0.optionalInteger(0) }
+        guard let before = before.flatMap({ $0 }) else { return nil }
+        return before
+            + tx.session.failingTimes.elapsed(upload.id, of: upload.uploadClass, at: tx.session.currentRunTime)
+    }
+
     private func trouble(of id: String) throws -> Trouble? {
         try tx.connection.first(
             """
@@ -90,15 +108,21 @@ extension FailureTable where Access == Writing {
     }
 
     /// Records a failed attempt.
-    func recordTrouble(_ failure: Failure, of id: String) throws {
+    ///
+    /// - Parameter until: The end of the wait that follows from the failure; `nil` for none.
+    func recordTrouble(_ failure: Failure, of upload: UploadRecord, until: MonotonicTime? = nil) throws {
+        let now = tx.session.currentRunTime
+        let failing = try failingTime(of: upload) ?? 0
+        let wait = until.map { max(0, ($0.nanoseconds - tx.clocks.monotonic().nanoseconds) / 1_000_000) } ?? 0
+        tx.session.failingTimes.fail(upload.id, of: upload.uploadClass, at: now, wait: wait)
         try tx.connection.run(
             """
             UPDATE upload SET trouble = ?2, troubled_at = ?3, tried_again = 0,
-            failing_since = coalesce(failing_since, ?4) WHERE id = ?1
+            failing_since = coalesce(failing_since, ?4), failed_for = ?5 WHERE id = ?1
             """,
             [
-                .text(id), .text(failure.code.rawValue), .integer(tx.clocks.wall().milliseconds),
-                .integer(tx.session.currentRunTime),
+                .text(upload.id), .text(failure.code.rawValue), .integer(tx.clocks.wall().milliseconds),
+                .integer(now), .integer(failing),
             ])
     }
 

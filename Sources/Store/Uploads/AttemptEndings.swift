@@ -75,6 +75,7 @@ extension AttemptEndings where Access == Writing {
 
     private func end(_ ending: AttemptEnding) throws -> UploadState? {
         let id = ending.id
+        defer { tx.session.failingTimes.endAttempt(id) }
         let isNoted = tx.session.uploadsWithNotedProgress.remove(id) != nil
         for payment in ending.payments { try tx.ledger.enter(payment) }
         guard let upload = try tx.uploads.find(id) else { return nil }
@@ -91,7 +92,7 @@ extension AttemptEndings where Access == Writing {
         case .held(let failure, let until, let known, let isFault):
             if isFault {
                 try tx.failures.record(failure, upload)
-                try tx.failures.recordTrouble(failure, of: id)
+                try tx.failures.recordTrouble(failure, of: upload, until: until)
             } else {
                 try tx.failures.recordWait(failure, upload)
             }
@@ -105,7 +106,7 @@ extension AttemptEndings where Access == Writing {
             try tx.transitions.move(upload, by: .yielded)
         case .retry(let failure, let until):
             try tx.failures.record(failure, upload)
-            try tx.failures.recordTrouble(failure, of: id)
+            try tx.failures.recordTrouble(failure, of: upload, until: until)
             try tx.connection.run(
                 "UPDATE upload SET attempt = attempt + 1, backoff_until = ?2 WHERE id = ?1",
                 [.text(id), .integer(until.nanoseconds)])
@@ -113,12 +114,12 @@ extension AttemptEndings where Access == Writing {
             try tx.events.append(.attemptFailed(code: failure.code, message: failure.message), of: id)
         case .refused(let failure):
             try tx.failures.record(failure, upload)
-            try tx.failures.recordTrouble(failure, of: id)
+            try tx.failures.recordTrouble(failure, of: upload)
             try tx.transitions.move(upload, by: .refused)
             try tx.history.record(upload, .failed, code: failure.code)
         case .copyLost(let failure):
             try tx.failures.record(failure, upload)
-            try tx.failures.recordTrouble(failure, of: id)
+            try tx.failures.recordTrouble(failure, of: upload)
             try tx.copyLosses.record(upload, isDamage: failure.code == .stagedChanged, keeping: ending.lasting)
         case .sourceChanged(let failure, let isFinished):
             try tx.transitions.sourceChanged(upload, failure)

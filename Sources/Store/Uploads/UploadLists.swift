@@ -32,7 +32,7 @@ package struct UploadFilter: Sendable, Hashable {
     }
 
     fileprivate func matches(_ upload: UploadRecord) -> Bool {
-        matches(UploadClass(folder: upload.folder, destination: upload.destination))
+        matches(upload.uploadClass)
             && matchesState(of: upload) && upload.id < above && upload.id >= floor
             && context.allSatisfy { upload.context[$0.key] == $0.value }
     }

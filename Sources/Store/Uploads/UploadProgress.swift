@@ -37,6 +37,7 @@ extension UploadProgress where Access == Writing {
             """
             UPDATE upload SET attempt = CASE WHEN ?2 > max(acked, furthest) THEN 0 ELSE attempt END,
             failing_since = CASE WHEN ?2 > max(acked, furthest) THEN NULL ELSE failing_since END,
+            failed_for = CASE WHEN ?2 > max(acked, furthest) THEN NULL ELSE failed_for END,
             furthest = max(?2, acked, furthest), acked = ?2, sent = ?2 WHERE id = ?1
             """, [.text(id), .integer(acked)])
     }

@@ -59,7 +59,10 @@ extension UploadTransitions where Access == Writing {
                 .text(upload.id), .text(next.rawValue), isOver ? .integer(tx.clocks.wall().milliseconds) : .null,
                 isOver ? .integer(tx.session.currentRunTime) : .null,
             ])
-        if isOver { try tx.overrides.end(of: upload.id) }
+        if isOver {
+            try tx.overrides.end(of: upload.id)
+            tx.session.failingTimes.skip(upload.id)
+        }
         // A lost copy is made again when no attempt reads it any more.
         if now == .uploading, try tx.copyLosses.isLost(of: upload.asset) { tx.session.changes.insert(.copies) }
         // Not when an attempt gives its upload back: the one who ends the attempt knows what may go instead.
@@ -201,6 +204,7 @@ extension UploadTransitions where Access == Writing {
                 [.text(id), on ? .integer(now) : .null, .integer(on ? 1 : 0)])
             if tx.connection.changes > 0 {
                 if !on { tx.session.changes.formUnion([.queued, .copies]) }
+                tx.session.failingTimes.skip(id)
                 try tx.events.append(.held(on), of: id)
             }
         }
@@ -230,7 +234,7 @@ extension UploadTransitions where Access == Writing {
         try tx.connection.run(
             """
             UPDATE upload SET generation = generation + 1, attempt = 0, backoff_until = 0, finished_at = NULL,
-            failing_since = NULL, remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
+            failing_since = NULL, failed_for = NULL, remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
             ELSE 0 END, furthest = 0, sent = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN sent ELSE 0 END
             WHERE id = ?1
             """, [.text(id)])

@@ -89,6 +89,28 @@ struct FailingTests {
         try await scene.stop()
     }
 
+    @Test("a pause does not count as time of failing, and the time before it still does")
+    func paused() async throws {
+        let clocks = ManualClocks()
+        let scene = try await scene(
+            Backoff(first: .seconds(60), ceiling: .seconds(300), giveUpAfter: .seconds(3600)), clocks: clocks)
+        scene.remote.standard = .fail(.holdDestination(after: nil))
+        let id = try await scene.add("a.mp4")
+        try await goOn(scene, clocks, by: .seconds(20)) { scene.remote.began.count > 3 }
+        _ = try await scene.daemon.pause(Selection(destination: "nas"))
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
+        clocks.advance(by: .seconds(40_000))
+        let tried = scene.remote.began.count
+        _ = try await scene.daemon.resume(Selection(destination: "nas"))
+        try await goOn(scene, clocks, by: .seconds(20)) { scene.remote.began.count > tried }
+        try await goOn(scene, clocks, by: .seconds(20)) { scene.remote.began.count > tried + 1 }
+        #expect(try await scene.state(id) != .failed)
+        let resumed = clocks.wall()
+        try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .failed }
+        #expect(clocks.wall().milliseconds - resumed.milliseconds < 3_600_000)
+        try await scene.stop()
+    }
+
     @Test("a forward clock jump does not count as time of failing")
     func jump() async throws {
         let clocks = ManualClocks()

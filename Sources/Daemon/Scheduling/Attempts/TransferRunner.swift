@@ -106,16 +106,16 @@ struct TransferRunner: Sendable {
     private func limitFailing(_ verdict: inout UploadAttempt.Verdict, _ upload: UploadRecord) async {
         guard verdict.failure != nil else { return }
         let waste: Waste
-        let failingSince: Int64?
+        let failing: Duration?
         do {
-            guard let now = try await context.store.read({ try $0.uploads.find(upload.id) }) else { return }
-            waste = try await context.store.read { try $0.waste.of(upload.id) }
-            failingSince = now.failingSince
+            (waste, failing) = try await context.store.read {
+                (try $0.waste.of(upload.id), try $0.failures.failingTime(of: upload.id))
+            }
         } catch {
-            return context.log.debug("cannot read the number of wasted bytes", ["id": upload.id, "reason": "\(error)"])
+            return context.log.debug(
+                "cannot read for how long it fails and what it wasted", ["id": upload.id, "reason": "\(error)"])
         }
         let retry = context.configuration.retry(folder: upload.folder, destination: upload.destination)
-        let failing = failingSince.map { Duration.milliseconds(context.store.currentRunTime - $0) }
         if WasteRules.end(&verdict, failing: failing, retry) { return }
         let wasted = waste.total + waste.unsettled
         guard wasted > 0 else { return }

@@ -6,8 +6,8 @@ internal import Store
 enum WasteRules {
     /// An upload that has kept failing for `retry.give_up_after` ends.
     ///
-    /// - Parameter failing: The time that the daemon has run since it failed first; `nil` where it has not failed
-    ///   before, or where bytes of it were accepted since.
+    /// - Parameter failing: How long it has been failing, without the time in which it could not be tried; `nil` where
+    ///   it has not failed before, or where further bytes of it were accepted since.
     /// - Returns: Whether the upload has ended.
     static func end(_ verdict: inout UploadAttempt.Verdict, failing: Duration?, _ retry: Backoff) -> Bool {
         guard let limit = retry.giveUpAfter, let failing, var failure = verdict.failure else { return false }
