@@ -61,9 +61,9 @@ struct UploadQueries: Sendable {
         }
         let media = MediaView(try await mediaFacts(of: row.asset))
         let waste = try await context.store.read { try $0.waste.of(row.upload.id) }
-        let isOver = row.upload.state.isTerminal
-        // The destination may still have bytes of the last attempt.
-        let wasted = waste.total + (isOver || !waste.beginsAnew ? 0 : waste.unsettled)
+        // The destination may still have bytes of the last attempt, unless it has refused the file with them.
+        let isInVain = row.upload.state.isTerminal ? row.upload.ending == .failed : waste.beginsAnew
+        let wasted = waste.total + (isInVain ? waste.unsettled : 0)
         return UploadDetail(
             upload: await views.view(row), attempts: attempts, media: media, wasted: wasted > 0 ? wasted : nil)
     }

@@ -155,7 +155,7 @@ struct UploadAttempt: Sendable {
             if let most = retry.attempts, used >= most {
                 var last = failure
                 last.message += " (attempt \(used) of \(most))"
-                verdict.outcome = .refused(last)
+                verdict.outcome = .refused(last, usesAttempt: true)
             } else {
                 let wait = max(after ?? .zero, retry.wait(afterFailures: used, jitter: Random.jitter()))
                 verdict.outcome = .retry(failure, until: context.clocks.monotonic().advanced(by: wait))

@@ -316,7 +316,8 @@ package enum AttemptOutcome: Sendable, Hashable {
     case held(Failure, until: MonotonicTime, knowing: [Companion]? = nil, isFault: Bool = true)
     /// This upload waits until then and tries again. Uses an attempt.
     case retry(Failure, until: MonotonicTime)
-    case refused(Failure)
+    /// - Parameter usesAttempt: Whether it is the last of the permitted refusals.
+    case refused(Failure, usesAttempt: Bool = false)
     /// The staged copy differs from the record.
     case copyLost(Failure)
     /// The source that was uploaded in place is another version now: it comes back as a new file.

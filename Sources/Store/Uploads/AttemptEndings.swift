@@ -112,9 +112,12 @@ extension AttemptEndings where Access == Writing {
                 [.text(id), .integer(until.nanoseconds)])
             try tx.transitions.move(upload, by: .attemptFailed)
             try tx.events.append(.attemptFailed(code: failure.code, message: failure.message), of: id)
-        case .refused(let failure):
+        case .refused(let failure, let usesAttempt):
             try tx.failures.record(failure, upload)
             try tx.failures.recordTrouble(failure, of: upload)
+            if usesAttempt {
+                try tx.connection.run("UPDATE upload SET attempt = attempt + 1 WHERE id = ?1", [.text(id)])
+            }
             try tx.transitions.move(upload, by: .refused)
             try tx.history.record(upload, .failed, code: failure.code)
         case .copyLost(let failure):

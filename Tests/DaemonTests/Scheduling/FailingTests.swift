@@ -48,6 +48,17 @@ struct FailingTests {
         #expect(scene.remote.began.count == 3)
         let failure = try #require(try await scene.daemon.context.store.read { try $0.failures.of(id) }.last?.failure)
         #expect(failure.message.hasSuffix("(attempt 3 of 3)"), "\(failure)")
+        #expect(try await scene.daemon.show(id).upload.attempt == 3)
+        try await scene.stop()
+    }
+
+    @Test("the bytes of the last attempt of a failed upload count as sent in vain")
+    func lastAttempt() async throws {
+        let scene = try await scene(Self.quick)
+        scene.remote.standard = .lose(.refused(after: nil))
+        let id = try await scene.add("a.mp4", size: 200_000)
+        try await scene.reach(.failed, [id])
+        #expect(try await scene.daemon.show(id).wasted == 600_000)
         try await scene.stop()
     }
 

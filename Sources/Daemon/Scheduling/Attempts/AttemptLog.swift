@@ -140,7 +140,7 @@ struct AttemptLog {
                 ])
         case .retry(let failure, _):
             reportRetry(failure, upload)
-        case .refused(let failure):
+        case .refused(let failure, _):
             log.error(
                 "upload failed",
                 [
