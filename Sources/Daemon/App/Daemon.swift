@@ -99,6 +99,7 @@ package final class Daemon: Sendable {
             setup.destinations[destination.name] = try factory.make(destination)
         }
         configuration.replace(setup)
+        try await WasteRules.restoreWaits(context)
         daemon.firstWatch.replace(try await daemon.firstWatch.find(in: settings))
         daemon.watcher.change(settings.folders.map(\.watch), skipExisting: daemon.firstWatch.skipping(settings))
         return daemon

@@ -18,6 +18,8 @@ final class Session {
     var committedEvent: Int64 = 0
     /// Uploads whose running attempt has stored how far it has sent.
     var uploadsWithNotedProgress: Set<String> = []
+    /// Uploads that waited after a failure when the last run ended, and have sent bytes that were not acknowledged.
+    var waitedBefore: [String] = []
     /// For how long uploads have been failing in this run.
     var failingTimes = FailingTimes()
     /// What the open transaction has changed.

@@ -31,6 +31,10 @@ package struct RetryWaits<Access> {
 extension RetryWaits where Access == Writing {
     /// Ends all waits: they were measured by the clock of the run that set them.
     func endAll() throws {
+        // Where these follow from wasted bytes, the daemon sets them again.
+        tx.session.waitedBefore = try tx.connection.all(
+            "SELECT id FROM upload INDEXED BY upload_backoff WHERE backoff_until > 0 AND sent > acked"
+        ) { $0.text(0) }
         try tx.connection.run("UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0 WHERE backoff_until > 0")
     }
 
@@ -43,6 +47,14 @@ extension RetryWaits where Access == Writing {
             WHERE backoff_until > 0 AND destination = ?1
             """, [.text(destination)])
         if tx.connection.changes > 0 { tx.session.changes.insert(.queued) }
+    }
+
+    /// Sets how long uploads wait for their next attempt.
+    package func set(_ waits: [String: MonotonicTime]) throws {
+        for (id, until) in waits {
+            try tx.connection.run(
+                "UPDATE upload SET backoff_until = ?2 WHERE id = ?1", [.text(id), .integer(until.nanoseconds)])
+        }
     }
 
     /// Ends the waits of these uploads.

@@ -39,6 +39,22 @@ package struct WasteTable<Access> {
             beginsAnew: left?.acked == 0)
     }
 
+    /// Uploads that wait to be sent and may have wasted bytes, with the time of their last failure or, if that is later, of
+    /// the last wasted bytes.
+    package func waiting() throws -> [(upload: UploadRecord, waste: Waste, since: WallTime)] {
+        let ids = try tx.connection.all("SELECT DISTINCT upload FROM waste") { $0.text(0) }
+        return try Set(ids).union(tx.session.waitedBefore).compactMap { id in
+            guard let upload = try tx.uploads.find(id), upload.state == .queued else { return nil }
+            let since = try tx.connection.first(
+                """
+                SELECT max(coalesce(troubled_at, 0), (SELECT coalesce(max(at), 0) FROM waste WHERE upload = ?1))
+                FROM upload WHERE id = ?1
+                """, [.text(id)]
+            ) { $0.integer(0) }
+            return (upload, try of(id), WallTime(milliseconds: since ?? 0))
+        }
+    }
+
     private static func sum(_ numbers: [Int64]) -> Int64 {
         numbers.reduce(0) { min($0.addingReportingOverflow(max(0, $1)).partialValue, 1 << 60) }
     }

@@ -28,9 +28,8 @@ enum WasteRules {
         _ verdict: inout UploadAttempt.Verdict, _ waste: Waste, of upload: UploadRecord, _ retry: Backoff,
         now: MonotonicTime
     ) {
-        let wasted = waste.total + waste.unsettled
-        guard wasted > 0, waste.beginsAnew || wasted > upload.size else { return }
-        let latest = now.advanced(by: retry.wait(afterWasting: wasted))
+        guard let wait = wait(waste, upload, retry) else { return }
+        let latest = now.advanced(by: wait)
         switch verdict.outcome {
         case .held(let failure, let until, let known, isFault: true) where until < latest:
             verdict.outcome = .held(failure, until: latest, knowing: known)
@@ -38,6 +37,32 @@ enum WasteRules {
             verdict.outcome = .retry(failure, until: latest)
         default: break
         }
+    }
+
+    /// - Returns: `nil` where the waste delays nothing.
+    private static func wait(_ waste: Waste, _ upload: UploadRecord, _ retry: Backoff) -> Duration? {
+        let wasted = waste.total + waste.unsettled
+        guard wasted > 0, waste.beginsAnew || wasted > upload.size else { return nil }
+        return retry.wait(afterWasting: wasted)
+    }
+
+    /// Sets the waits again that follow from wasted bytes, at the start: stored waits were measured by a clock of the
+    /// earlier run. Without this, each restart would cost one attempt at once.
+    static func restoreWaits(_ context: Context) async throws {
+        let (wall, monotonic) = (context.clocks.wall(), context.clocks.monotonic())
+        var waits: [String: MonotonicTime] = [:]
+        for (upload, waste, since) in try await context.store.read({ try $0.waste.waiting() }) {
+            // The remote may have all bytes of an attempt that was broken off.
+            guard waste.total > 0 || upload.isTroubled,
+                let wait = wait(
+                    waste, upload,
+                    context.configuration.retry(folder: upload.folder, destination: upload.destination))
+            else { continue }
+            // If the clock was set back meanwhile, the whole wait is left.
+            let left = wait - max(.zero, .milliseconds(wall.milliseconds - since.milliseconds))
+            if left > .zero { waits[upload.id] = monotonic.advanced(by: left) }
+        }
+        if !waits.isEmpty { try await context.store.write { [waits] tx in try tx.waits.set(waits) } }
     }
 
     /// The waits of uploads that were wasted over a metered network twice within a day: a third time needs a person's
