@@ -41,9 +41,13 @@ extension GoldenScene {
         }
     }
 
+    func columns(of name: String) throws -> [String] { try rows("SELECT name FROM pragma_table_info('\(name)')") }
+
     /// The rows of a table, all columns of each in one text, without those in `left`.
-    func table(_ name: String, without left: Set<String> = []) throws -> Set<String> {
-        let columns = try rows("SELECT name FROM pragma_table_info('\(name)')").filter { !left.contains($0) }
+    ///
+    /// - Parameter columns: Its columns; all that it has by default.
+    func table(_ name: String, _ columns: [String]? = nil, without left: Set<String> = []) throws -> Set<String> {
+        let columns = try (columns ?? self.columns(of: name)).filter { !left.contains($0) }
         let asked = columns.map { "'\($0)=' || ifnull(quote(\($0)), '')" }.joined(separator: " || ' ' || ")
         return Set(try rows("SELECT \(asked) FROM \(name)"))
     }
