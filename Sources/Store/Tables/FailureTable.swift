@@ -109,7 +109,8 @@ extension FailureTable where Access == Writing {
 
     /// Records a failed attempt.
     ///
-    /// - Parameter until: The end of the wait that follows from the failure; `nil` for none.
+    /// - Parameter until: The end of the wait that follows from the failure; `nil` where that does not count as time of
+    ///   failing.
     func recordTrouble(_ failure: Failure, of upload: UploadRecord, until: MonotonicTime? = nil) throws {
         let now = tx.session.currentRunTime
         let failing = try failingTime(of: upload) ?? 0

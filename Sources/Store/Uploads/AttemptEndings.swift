@@ -8,6 +8,8 @@ package struct AttemptEnding: Sendable {
     package var payments: [Payment]
     /// Bytes of the file up to which it was sent, whether the remote has confirmed them or not.
     package var sent: Int64
+    /// Whether the wait that follows counts as time of failing. A full destination fails no upload.
+    package var isWaitOfFailure = true
     /// What an upload to a destination keeps of its checkpoint when a damaged copy makes it start again.
     package var lasting: @Sendable (_ destination: String, Checkpoint) -> Checkpoint
 
@@ -92,7 +94,7 @@ extension AttemptEndings where Access == Writing {
         case .held(let failure, let until, let known, let isFault):
             if isFault {
                 try tx.failures.record(failure, upload)
-                try tx.failures.recordTrouble(failure, of: upload, until: until)
+                try tx.failures.recordTrouble(failure, of: upload, until: ending.isWaitOfFailure ? until : nil)
             } else {
                 try tx.failures.recordWait(failure, upload)
             }

@@ -122,6 +122,24 @@ struct FailingTests {
         try await scene.stop()
     }
 
+    @Test("waiting for a full destination does not count as time of failing")
+    func full() async throws {
+        let clocks = ManualClocks()
+        let scene = try await scene(
+            Backoff(first: .seconds(300), ceiling: .seconds(600), giveUpAfter: .seconds(3600)), clocks: clocks)
+        scene.remote.standard = .fail(.noRoom(after: nil))
+        let id = try await scene.add("a.mp4")
+        let began = clocks.wall()
+        try await goOn(scene, clocks, by: .seconds(100)) {
+            clocks.wall().milliseconds - began.milliseconds > 10_800_000
+        }
+        #expect(scene.remote.began.count > 5)
+        #expect(try await scene.state(id) != .failed)
+        scene.remote.letGo()
+        try await goOn(scene, clocks, by: .seconds(100)) { try await scene.state(id) == .completed }
+        try await scene.stop()
+    }
+
     @Test("a forward clock jump does not count as time of failing")
     func jump() async throws {
         let clocks = ManualClocks()

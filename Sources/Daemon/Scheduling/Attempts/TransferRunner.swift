@@ -80,7 +80,9 @@ struct TransferRunner: Sendable {
         var endings: [AttemptEnding] = []
         for (index, end) in ends.enumerated() {
             await limitFailing(&verdicts[index], end.claim.upload)
-            endings.append(await records.ending(end.claim.upload, verdicts[index].outcome))
+            var ending = await records.ending(end.claim.upload, verdicts[index].outcome)
+            if case .noRoom? = verdicts[index].remedy { ending.isWaitOfFailure = false }
+            endings.append(ending)
         }
         do {
             let states = try await context.store.write { [endings] tx in try tx.attempts.finish(endings) }
