@@ -54,7 +54,11 @@ package struct KeyRefusals: Hashable, Sendable {
         suspects.remove(id)
     }
 
-    /// Uploads whose own file was refused.
+    /// Every upload that was refused and is not over. None of them shows whether the key is at fault, so another upload
+    /// is tried in its place while one waits.
+    package var uploads: Set<String> { Set(refused.keys) }
+
+    /// Those whose own files were refused.
     package var own: Set<String> { Set(refused.keys.filter { isOwn($0) }) }
 
     /// Whether an upload's own file was refused.

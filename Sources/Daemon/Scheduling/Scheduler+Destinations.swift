@@ -118,34 +118,46 @@ extension Scheduler {
 
     // MARK: Keys
 
-    /// Whether an upload that was not refused for its own sake could be sent there now or within `time`: neither a
-    /// pause nor policy holds its folder.
-    func othersWait(at name: String, within time: Duration = .zero) async -> Bool {
-        let own = facts.destinations.keyRefusals(of: name)?.own ?? []
+    /// Whether an upload that was not refused could be sent there now: neither a pause nor policy holds its folder.
+    func othersWait(at name: String) async -> Bool {
+        let refused = facts.refusedUploads(at: name)
+        return await isOpen(name) { try $0.lists.readyClasses(besides: refused) }
+    }
+
+    /// Whether a destination is open for one of the classes that a query finds.
+    private func isOpen(
+        _ name: String, forAnyOf classes: @Sendable (ReadTransaction) throws -> [UploadClass]
+    ) async -> Bool {
         do {
-            let ready = try await context.store.read { try $0.lists.readyClasses(within: time, besides: own) }
-            return snapshot.isOpen(name, forAnyOf: ready)
+            let classes = try await context.store.read(classes)
+            return snapshot.isOpen(name, forAnyOf: classes)
         } catch {
             context.log.debug("cannot read the waiting uploads", ["destination": name, "reason": "\(error)"])
             return false
         }
     }
 
-    /// Gives back uploads that were refused for their own sake while another upload can try the key.
-    func passOverRefused(_ claims: [Claim], at name: String) async throws -> [Claim] {
-        guard let refusals = facts.destinations.refusalsToPassOver(at: name),
-            claims.contains(where: { refusals.isOwn($0.upload.id) }),
-            // Uploads that were refused with the key wait until one second after the next try.
-            await othersWait(at: name, within: .seconds(2))
-        else { return claims }
-        try await returnClaims(claims.filter { refusals.isOwn($0.upload.id) }) { claim in
-            guard let failure = try await context.store.read({ try $0.failures.of(claim.upload.id) }).last?.failure
-            else { return .yielded }
-            let retry = context.configuration.retry(folder: claim.upload.folder, destination: name)
-            let wait = retry.wait(afterFailures: 1, jitter: Random.jitter())
-            return .held(failure, until: context.clocks.monotonic().advanced(by: wait))
+    /// Claims the next uploads for a destination. A destination with trouble is probed with an upload that it has not
+    /// refused, whatever the order of the queue. Where none waits, one of which it is not known whether the file was
+    /// refused is preferred.
+    ///
+    /// - Parameter claim: Claims uploads that are not among the given ones.
+    func claimPreferred(
+        at name: String, _ claim: (_ passed: Set<String>) async throws -> [Claim]
+    ) async throws -> [Claim] {
+        if facts.destinations.trouble(of: name) == nil { return try await claim([]) }
+        var tried: Set<String>?
+        for passed in [facts.refusedUploads(at: name), facts.refusedFiles(at: name)]
+        where !passed.isEmpty && passed != tried {
+            let claims = try await claim(passed)
+            if !claims.isEmpty { return claims }
+            // An upload that has probed the destination waits until one second after the next probe.
+            if await isOpen(name, forAnyOf: { try $0.lists.classes(readyWithin: .seconds(2), besides: passed) }) {
+                return []
+            }
+            tried = passed
         }
-        return claims.filter { !refusals.isOwn($0.upload.id) }
+        return try await claim([])
     }
 
     /// Where only one or two files were refused, an upload that arrived since shows soon whether the key is at fault.

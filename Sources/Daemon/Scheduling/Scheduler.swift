@@ -193,15 +193,15 @@ actor Scheduler {
         guard case .known(let left) = try await capacityForNew(at: name, destination, from: open) else { return false }
         let limits = self.snapshot.batchLimits(to: name, slots: max(1, free / count), destination.bundling)
         let reservations = ReservationBatch(self.snapshot, to: name, exempting: [], ledger: sendingLimits.ledger)
-        var claims: [Claim] = []
-        do {
+        var claims = try await claimPreferred(at: name) { passed in
+            var claims: [Claim] = []
             defer { reservations.recordStored(claims) }
             claims = try await context.store.claim(
-                filling: limits, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, within: left,
-                skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
+                filling: limits, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, besides: passed,
+                within: left, skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
                 reserving: { reservations.reserve($0) }, onRepeat: { self.reportDuplicate($0) })
+            return claims
         }
-        claims = try await passOverRefused(claims, at: name)
         claims = try await passOverWasted(claims, reservations)
         if claims.isEmpty {
             try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))

@@ -47,6 +47,12 @@ struct SchedulerFacts: Sendable, RecordsChanges {
         if requests.close(account), busy.states.hasPolled { changes.insert(.scheduling) }
     }
 
+    /// The uploads that a destination has refused. While another upload waits, none of them probes the destination.
+    func refusedUploads(at name: String) -> Set<String> { destinations.refusedUploads(at: name) }
+
+    /// Those whose own files it has refused. They show even less.
+    func refusedFiles(at name: String) -> Set<String> { destinations.refusedFiles(at: name) }
+
     /// The times after `began` when a destination is tried or asked again.
     func checks(after began: MonotonicTime) -> [MonotonicTime] {
         (destinations.probes + destinations.capacities.values.compactMap(\.nextCheck)).filter { $0 > began }

@@ -27,6 +27,8 @@ struct QueueOffers {
     fileprivate var left: Int64?
     /// Folders of which only begun uploads may go.
     fileprivate let begunOnly: Set<String>
+    /// Uploads that are passed over; few.
+    fileprivate let passed: Set<String>
     /// Boot-time ns.
     let now: Int64
     /// By folder.
@@ -60,15 +62,16 @@ package struct ClaimQueue<Access> {
     /// - Parameters:
     ///   - isOpen: Whether uploads of a folder may be claimed.
     ///   - begunOnly: Folders of which only begun uploads may be claimed.
+    ///   - passed: Uploads that are passed over; few.
     ///   - left: Free bytes at the destination; `nil` when unknown.
     ///   - alike: Folders that skip duplicates.
     func offers(
-        to destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String> = [], within left: Int64?,
-        alike: [String]
+        to destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String> = [],
+        besides passed: Set<String> = [], within left: Int64?, alike: [String]
     ) throws -> QueueOffers {
         let now = tx.clocks.monotonic().nanoseconds
         var line = QueueOffers(
-            destination: destination, alike: Set(alike), left: left, begunOnly: begunOnly, now: now)
+            destination: destination, alike: Set(alike), left: left, begunOnly: begunOnly, passed: passed, now: now)
         let folders = try tx.connection.all(
             "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
         ) { $0.text(0) }
@@ -101,10 +104,15 @@ package struct ClaimQueue<Access> {
             FROM \(isBegunOnly ? "checkpoint CROSS JOIN upload ON id = checkpoint.upload" : "upload INDEXED BY upload_next")
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
             AND backoff_until <= ?3 \(line.alike.contains(folder) ? isAlone : "")
+            \(line.passed.isEmpty ? "" : "AND id NOT IN (SELECT key FROM json_each(?4))")
             ORDER BY rank, sort, id
             """
+        var values: [Connection.Value] = [.text(line.destination), .text(folder), .integer(line.now)]
+        if !line.passed.isEmpty {
+            values.append(.text(TextMap.text(Dictionary(uniqueKeysWithValues: line.passed.map { ($0, "") }))))
+        }
         func first(_ sql: String, _ more: [Connection.Value] = []) throws -> FolderTurns.Offer<String>? {
-            try tx.connection.first(sql, [.text(line.destination), .text(folder), .integer(line.now)] + more) {
+            try tx.connection.first(sql, values + more) {
                 FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1))
             }
         }
@@ -114,7 +122,7 @@ package struct ClaimQueue<Access> {
         return try first(
             """
             SELECT rank, id FROM (SELECT rank, sort, id, size - acked AS missing \(isNext) LIMIT \(furthestFit))
-            WHERE missing <= ?4 OR EXISTS (SELECT 1 FROM checkpoint WHERE upload = id)
+            WHERE missing <= ?\(values.count + 1) OR EXISTS (SELECT 1 FROM checkpoint WHERE upload = id)
             ORDER BY rank, sort, id LIMIT 1
             """, [.integer(left)])
     }
@@ -147,14 +155,16 @@ package struct ClaimQueue<Access> {
 }
 
 extension ClaimQueue where Access == Writing {
-    /// See ``Store/claim(filling:_:from:begunOnly:within:skippingDuplicatesOf:reserving:onRepeat:)``.
+    /// See ``Store/claim(filling:_:from:begunOnly:besides:within:skippingDuplicatesOf:reserving:onRepeat:)``.
     func claim(
         filling limits: BatchLimits, _ destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String>,
-        within left: Int64?, skippingDuplicatesOf alike: [String], reserving: (Claim) -> Reservation?
+        besides passed: Set<String>, within left: Int64?, skippingDuplicatesOf alike: [String],
+        reserving: (Claim) -> Reservation?
     ) throws -> (claims: [Claim], repeats: [AssetRecord]) {
         let before = try tx.turns.of(.transfers(destination))
         var (room, turns) = (limits, before)
-        var line = try offers(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike)
+        var line = try offers(
+            to: destination, from: isOpen, begunOnly: begunOnly, besides: passed, within: left, alike: alike)
         var claims: [Claim] = []
         var repeats: [AssetRecord] = []
         while let next = try next(in: line, turns, room) {

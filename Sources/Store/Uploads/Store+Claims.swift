@@ -29,23 +29,25 @@ extension Store {
     /// - Parameters:
     ///   - isOpen: Whether uploads of a folder may be claimed.
     ///   - begunOnly: Folders of which only begun uploads may be claimed.
+    ///   - passed: Uploads that are passed over; few.
     ///   - left: Free bytes at the destination: uploads that lack more there are passed over; `nil` when unknown.
     ///   - reserving: The bytes that each of them may send first, in the same transaction; `nil` for nothing.
     package func claim(
         filling room: BatchLimits, _ destination: String, from isOpen: @Sendable (String) -> Bool,
-        begunOnly: Set<String> = [], within left: Int64? = nil,
+        begunOnly: Set<String> = [], besides passed: Set<String> = [], within left: Int64? = nil,
         skippingDuplicatesOf alike: [String] = [], reserving: @Sendable (Claim) -> Reservation? = { _ in nil },
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> [Claim] {
         // Checked outside a write first, so that an idle scheduler writes nothing.
         let isAny = try read { tx in
-            try !tx.queue.offers(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike)
-                .isEmpty
+            try !tx.queue.offers(
+                to: destination, from: isOpen, begunOnly: begunOnly, besides: passed, within: left, alike: alike
+            ).isEmpty
         }
         guard isAny else { return [] }
         let (claims, repeats) = try await write { tx in
             try tx.queue.claim(
-                filling: room, destination, from: isOpen, begunOnly: begunOnly, within: left,
+                filling: room, destination, from: isOpen, begunOnly: begunOnly, besides: passed, within: left,
                 skippingDuplicatesOf: alike, reserving: reserving)
         }
         repeats.forEach(onRepeat)

@@ -194,20 +194,38 @@ package struct UploadLists<Access> {
 
     /// Classes with a queued upload that is not paused and waits for no next attempt.
     ///
+    /// - Parameter passed: None of these; few.
+    package func readyClasses(besides passed: Set<String> = []) throws -> [UploadClass] {
+        let now = tx.clocks.monotonic().nanoseconds
+        return try classes(waitingAfter: .min, atMost: now, besides: passed)
+    }
+
+    /// Classes with a queued upload that is not paused, and whose wait for its next attempt ends within `time`.
+    ///
+    /// - Parameter passed: None of these; few.
+    package func classes(readyWithin time: Duration, besides passed: Set<String>) throws -> [UploadClass] {
+        let now = tx.clocks.monotonic()
+        return try classes(
+            waitingAfter: now.nanoseconds, atMost: now.advanced(by: time).nanoseconds, besides: passed)
+    }
+
     /// - Parameters:
-    ///   - time: Also uploads whose wait ends by then.
-    ///   - passed: None of these; few.
-    package func readyClasses(
-        within time: Duration = .zero, besides passed: Set<String> = []
+    ///   - earliest: The wait ends after this time, in boot-time ns.
+    ///   - latest: It ends by this time.
+    private func classes(
+        waitingAfter earliest: Int64, atMost latest: Int64, besides passed: Set<String>
     ) throws -> [UploadClass] {
-        let now = tx.clocks.monotonic().advanced(by: time).nanoseconds
         let ids = TextMap.text(Dictionary(passed.map { ($0, "") }, uniquingKeysWith: { first, _ in first }))
         return try waitingClasses().map(\.upload).filter { upload in
             try tx.connection.first(
                 """
                 SELECT 1 FROM upload INDEXED BY upload_next WHERE destination = ?1 AND folder = ?2 AND state = 'queued'
-                AND paused_at IS NULL AND backoff_until <= ?3 AND id NOT IN (SELECT key FROM json_each(?4)) LIMIT 1
-                """, [.text(upload.destination), .text(upload.folder), .integer(now), .text(ids)]
+                AND paused_at IS NULL AND backoff_until > ?3 AND backoff_until <= ?4
+                AND id NOT IN (SELECT key FROM json_each(?5)) LIMIT 1
+                """,
+                [
+                    .text(upload.destination), .text(upload.folder), .integer(earliest), .integer(latest), .text(ids),
+                ]
             ) { $0.integer(0) } != nil
         }
     }

@@ -1,4 +1,5 @@
 import API
+import Config
 import Core
 import Store
 import TestKit
@@ -87,6 +88,80 @@ struct KeyRefusalSceneTests {
             scene.daemon.signals.scheduling.signal()
         }
         #expect((scene.remote.began[before] == "bad") == othersAreHeld, "\(scene.remote.began)")
+        try await scene.stop()
+    }
+
+    @Test(
+        "a held destination is probed with an upload that it has not refused, whatever the order of the queue",
+        arguments: [UploadOrdering.newestFirst, .largestFirst], [false, true])
+    func othersFirst(_ order: UploadOrdering, byHand: Bool) async throws {
+        let clocks = ManualClocks()
+        let scene = try await DaemonScene(retry: .seconds(5), clocks: clocks) { settings in
+            (settings.policy.order, settings.policy.perDestination) = (order, 2)
+        }
+        _ = try await scene.daemon.pause(Selection(destination: "nas"))
+        var good: [String] = []
+        for number in 0..<6 { good.append(try await scene.add("good \(number)", size: 10)) }
+        var bad: [String] = []
+        for name in ["bad", "worse"] {
+            scene.remote.set(.refuseKey, for: FilePath(name))
+            bad.append(try await scene.add(name, size: 100))
+        }
+        try await scene.reach(.queued, good + bad)
+        _ = try await scene.daemon.resume(Selection(destination: "nas"))
+        try await eventually("the destination is held because of its key") {
+            guard await scene.isIdle else { return false }
+            return await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .auth
+        }
+        #expect(Set(scene.remote.began) == ["bad", "worse"])
+        if byHand { _ = try await scene.daemon.resume(Selection(destination: "nas")) }
+        func areThere() async throws -> Bool {
+            for id in good where try await scene.state(id) != .completed { return false }
+            return true
+        }
+        while try await !areThere() {
+            try await eventually("the scheduler waits, and no upload runs") {
+                guard await scene.isIdle else { return false }
+                return scene.daemon.signals.scheduling.isWaiting
+            }
+            if try await areThere() { break }
+            clocks.advance(by: .seconds(10))
+            scene.daemon.signals.scheduling.signal()
+        }
+        #expect(scene.remote.began[2].display.hasPrefix("good"), "\(scene.remote.began)")
+        // Once a key is accepted, the refused ones are tried at once: it may have been corrected.
+        #expect(scene.remote.began.count { !$0.display.hasPrefix("good") } <= 6, "\(scene.remote.began)")
+        try await scene.stop()
+    }
+
+    @Test("an upload refused alone does not probe a destination that fails while another waits")
+    func probeOfFailing() async throws {
+        let clocks = ManualClocks()
+        let scene = try await DaemonScene(retry: .seconds(1), clocks: clocks) { $0.policy.order = .largestFirst }
+        scene.remote.set(.refuseKey, for: "bad")
+        let bad = try await scene.add("bad", size: 100)
+        try await eventually("the upload has been refused") { scene.remote.began == ["bad"] }
+        try await scene.reach(.completed, [try await scene.add("good")])
+        try await eventually("the upload has been refused a second time") {
+            scene.remote.began.count { $0 == "bad" } == 2
+        }
+        try await scene.reach(.queued, [bad])
+        scene.remote.standard = .fail(.holdDestination(after: nil))
+        for name in ["one", "two"] { _ = try await scene.add(name, size: 10) }
+        try await eventually("the destination is held because it fails") {
+            guard await scene.isIdle else { return false }
+            return await scene.daemon.scheduler.shown().hold(of: "nas")?.kind == .destination
+        }
+        let before = scene.remote.began.count
+        while scene.remote.began.count < before + 5 {
+            let count = scene.remote.began.count
+            try await eventually("the scheduler waits") {
+                scene.daemon.signals.scheduling.isWaiting || scene.remote.began.count > count
+            }
+            clocks.advance(by: .seconds(30))
+            scene.daemon.signals.scheduling.signal()
+        }
+        #expect(!scene.remote.began[before...].contains("bad"), "\(scene.remote.began)")
         try await scene.stop()
     }
 

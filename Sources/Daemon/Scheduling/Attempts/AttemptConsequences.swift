@@ -68,9 +68,11 @@ extension SchedulerFacts {
         {
             if hold.kind == .destination { consequences.insert(.doubtNetwork) }
             // After the next probe, so that another upload makes it: this file may be the one that makes the server
-            // fail.
-            end.hold(failure, for: hold.wait + .seconds(1))
-            if case .authenticate = remedy { destinations.recordKeyWait(id, of: name) }
+            // fail. A key that is doubted is tried early by others only: this upload would be refused again.
+            let isRefused = hold.kind == .auth
+            let wait = isRefused ? max(hold.wait, DestinationHealth.credentialRetryWait) : hold.wait
+            end.hold(failure, for: wait + .seconds(1))
+            if isRefused { destinations.recordKeyWait(id, of: name) }
         } else if end.verdict.wasAnswered {
             if case .verified = end.verdict.outcome {
                 destinations.accepted(name)

@@ -156,10 +156,11 @@ struct DestinationTracker: Sendable, RecordsChanges {
 
     func keyRefusals(of name: String) -> KeyRefusals? { entries[name]?.keyRefusals }
 
-    /// The refusals of a key that holds the destination; `nil` while none does.
-    func refusalsToPassOver(at name: String) -> KeyRefusals? {
-        trouble(of: name)?.kind == .auth ? keyRefusals(of: name) : nil
-    }
+    /// The uploads that it has refused with its key. While something is wrong with it, another upload probes it.
+    func refusedUploads(at name: String) -> Set<String> { keyRefusals(of: name)?.uploads ?? [] }
+
+    /// Those that it has refused with its key for their own files' sake.
+    func refusedFiles(at name: String) -> Set<String> { keyRefusals(of: name)?.own ?? [] }
 
     /// Records that an upload was refused with its key.
     mutating func refuseKey(of name: String, for upload: String, othersWait: Bool) -> KeyRefusals.Cause {

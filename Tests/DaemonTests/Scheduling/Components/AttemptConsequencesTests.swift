@@ -69,8 +69,10 @@ struct AttemptConsequencesTests {
         var second = end(.authenticate, of: "b", http: 401, othersWait: true)
         #expect(facts.settle(&second) == [.renewSecret])
         #expect(facts.destinations.trouble(of: "nas")?.kind == .auth)
-        // With few refusals the key is tried again soon by another upload.
-        #expect(wait(of: second) == .seconds(11))
+        // With few refusals the key is tried again soon, by another upload only.
+        #expect(facts.destinations.probes == [now.advanced(by: .seconds(10))])
+        #expect(wait(of: second) == .seconds(901))
+        #expect(facts.refusedUploads(at: "nas") == ["a", "b"])
     }
 
     @Test("an accepted upload ends the trouble of its destination, and the waits of those that the key had held")
