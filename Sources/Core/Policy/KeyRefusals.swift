@@ -45,7 +45,10 @@ package struct KeyRefusals: Hashable, Sendable {
         suspects.insert(id)
         if suspects.count > 1 { return .key }
         if isProven { return .file(times: refusal.times) }
-        return othersWait ? .unknown : .key
+        if othersWait { return .unknown }
+        // No upload can try the key now. Others were accepted after an earlier refusal of this one: it waits alone, and
+        // the next upload of another file shows whether the key is at fault.
+        return refusal.isOwn ? .file(times: refusal.times) : .key
     }
 
     /// Forgets an upload that is over, or whose key has changed.

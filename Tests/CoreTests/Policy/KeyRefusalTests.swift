@@ -43,6 +43,17 @@ struct KeyRefusalTests {
         #expect(refusals.refuse("b", othersWait: true) == .key)
     }
 
+    @Test("a file that was refused for its own sake waits alone, also where no other upload can try the key")
+    func ownAlone() {
+        var refusals = KeyRefusals()
+        _ = refusals.refuse("a", othersWait: true)
+        refusals.accept()
+        for times in 2...4 { #expect(refusals.refuse("a", othersWait: false) == .file(times: times)) }
+        // A second file that is refused blames the key.
+        #expect(refusals.refuse("b", othersWait: false) == .key)
+        #expect(refusals.uploads == ["a", "b"])
+    }
+
     @Test("an upload that has ended, or with another key, starts again")
     func forgotten() {
         var refusals = KeyRefusals()

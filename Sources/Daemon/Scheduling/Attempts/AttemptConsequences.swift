@@ -63,7 +63,8 @@ extension SchedulerFacts {
                 name,
                 DestinationTracker.Fault(
                     failure: failure, remedy: remedy, isUp: end.isUp, retry: end.retry,
-                    longestWait: destinations.timeToTryKey(of: name, remedy, othersWait: end.othersWait)),
+                    longestWait: destinations.timeToTryKey(of: name, remedy, othersWait: end.othersWait),
+                    note: remedy == .authenticate ? destinations.doubt(ofKeyAt: name) : nil),
                 end.credentialKeys, now: end.now.wall, monotonic: end.now.monotonic, end.log)
         {
             if hold.kind == .destination { consequences.insert(.doubtNetwork) }
@@ -75,7 +76,7 @@ extension SchedulerFacts {
             if isRefused { destinations.recordKeyWait(id, of: name) }
         } else if end.verdict.wasAnswered {
             if case .verified = end.verdict.outcome {
-                destinations.accepted(name)
+                destinations.accepted(name, at: end.now.wall)
                 // Uploads that a wrong key has held are tried at once when the destination accepts the present one.
                 consequences.insert(.endWaits(destinations.endWaitsForKey(of: name)))
             }
@@ -96,7 +97,7 @@ extension SchedulerFacts {
         case .key: return false
         case .unknown:
             (text, times) = ("upload refused; the next upload shows whether the key or the file is at fault", 1)
-        case .file(let count): (text, times) = ("upload waits; other uploads with the same key are accepted", count)
+        case .file(let count): (text, times) = ("upload waits; other uploads with the same key were accepted", count)
         }
         let wait = end.retry.wait(afterFailures: times, jitter: Random.jitter())
         end.hold(failure, for: wait)

@@ -14,6 +14,8 @@ struct DestinationTracker: Sendable, RecordsChanges {
         var lastLoggedCode: Failure.Code?
         /// How many uploads it has accepted since the start.
         var completedCount = 0
+        /// When it accepted an upload last, with the present settings.
+        var lastAccepted: WallTime?
         /// The refusals of its key.
         var keyRefusals: KeyRefusals?
         /// Uploads that wait because the key was refused.
@@ -43,6 +45,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
             entries[name, default: Entry()].generation += 1
             entries[name]?.health = nil
             entries[name]?.keyRefusals = nil
+            entries[name]?.lastAccepted = nil
             entries[name]?.capacity = nil
             entries[name]?.capacityQuery?.cancel()
         }
@@ -50,13 +53,16 @@ struct DestinationTracker: Sendable, RecordsChanges {
         for name in entries.keys where !present.contains(name) { entries[name]?.capacity = nil }
     }
 
-    /// Destinations that refused their credential are tried again at once: the credential may be another one.
+    /// Destinations that refused their credential, also for single uploads only, are tried again at once: the credential
+    /// may be another one.
     ///
     /// - Returns: These destinations.
     mutating func reconsiderRefused(at now: MonotonicTime) -> [String] {
-        let refused = entries.filter { $0.value.health?.trouble?.kind == .auth }.map(\.key)
+        let refused = entries.filter { name, entry in
+            entry.health?.trouble?.kind == .auth || !refusedUploads(at: name).isEmpty
+        }.map(\.key)
         for name in refused {
-            entries[name]?.health?.scheduleProbe(at: now)
+            if trouble(of: name)?.kind == .auth { entries[name]?.health?.scheduleProbe(at: now) }
             entries[name]?.keyRefusals = nil
         }
         return refused
@@ -84,8 +90,9 @@ struct DestinationTracker: Sendable, RecordsChanges {
     }
 
     /// Records that a destination has accepted an upload.
-    mutating func accepted(_ name: String) {
+    mutating func accepted(_ name: String, at now: WallTime) {
         entries[name, default: Entry()].completedCount += 1
+        entries[name]?.lastAccepted = now
         entries[name]?.keyRefusals?.accept()
     }
 
@@ -100,6 +107,8 @@ struct DestinationTracker: Sendable, RecordsChanges {
         let retry: Backoff
         /// An upper limit for the wait, where other facts allow an earlier try.
         var longestWait: Duration?
+        /// Further facts, for people.
+        var note: String?
     }
 
     /// Records why no upload is sent to a destination.
@@ -125,7 +134,8 @@ struct DestinationTracker: Sendable, RecordsChanges {
         let code = fault.failure.code
         let isNew = health.trouble?.kind != hold.kind || entries[name]?.lastLoggedCode != code
         health.failed(
-            hold.kind, text: fault.failure.message, by: rule, wait: hold.wait, now: now, monotonic: monotonic)
+            hold.kind, text: fault.failure.message + (fault.note.map { "; \($0)" } ?? ""), by: rule, wait: hold.wait,
+            now: now, monotonic: monotonic)
         entries[name, default: Entry()].health = health
         entries[name]?.lastLoggedCode = code
         return (hold.kind, hold.wait, isNew)
@@ -161,6 +171,14 @@ struct DestinationTracker: Sendable, RecordsChanges {
 
     /// Those that it has refused with its key for their own files' sake.
     func refusedFiles(at name: String) -> Set<String> { keyRefusals(of: name)?.own ?? [] }
+
+    /// Facts for people where a single upload was refused with the key: the file may be at fault. `nil` where several
+    /// were refused, or where none was accepted.
+    func doubt(ofKeyAt name: String) -> String? {
+        guard keyRefusals(of: name)?.onlySuspect != nil, let last = entries[name]?.lastAccepted else { return nil }
+        return
+            "1 upload is refused, others were accepted until \(last), and the next one shows whether the key is at fault"
+    }
 
     /// Records that an upload was refused with its key.
     mutating func refuseKey(of name: String, for upload: String, othersWait: Bool) -> KeyRefusals.Cause {

@@ -75,6 +75,55 @@ struct AttemptConsequencesTests {
         #expect(facts.refusedUploads(at: "nas") == ["a", "b"])
     }
 
+    @Test("a file that alone is refused again and again holds its destination once, and then waits longer each time")
+    func refusedAlone() {
+        var facts = SchedulerFacts()
+        var before = accepted("b")
+        _ = facts.settle(&before)
+        var first = end(.authenticate, http: 403)
+        _ = facts.settle(&first)
+        // Uploads that were accepted before prove nothing, and people are told of them.
+        let hold = facts.destinations.health(of: "nas").currentHold
+        #expect(hold?.kind == .auth)
+        #expect(hold?.text.contains("1 upload is refused, others were accepted until \(wall)") == true)
+        var after = accepted("c")
+        #expect(facts.settle(&after) == [.endWaits(["a"])])
+        var waits: [Duration] = []
+        for _ in 0..<4 {
+            var again = end(.authenticate, http: 403)
+            #expect(facts.settle(&again) == [.renewSecret])
+            #expect(facts.destinations.trouble(of: "nas") == nil)
+            waits.append(wait(of: again) ?? .zero)
+        }
+        #expect(waits == waits.sorted() && waits[3] > waits[0] * 2, "\(waits)")
+        // The secret may have been corrected.
+        #expect(facts.destinations.reconsiderRefused(at: now) == ["nas"])
+    }
+
+    @Test(
+        "any status that a refused key is answered with leaves the destination open for another upload that waits",
+        arguments: [200, 400, 401, 403, 404])
+    func anyStatus(_ status: Int) {
+        var facts = SchedulerFacts()
+        var first = end(.authenticate, http: status, othersWait: true)
+        _ = facts.settle(&first)
+        #expect(facts.destinations.trouble(of: "nas") == nil)
+        var second = end(.authenticate, of: "b", http: status, othersWait: true)
+        _ = facts.settle(&second)
+        #expect(facts.destinations.probes == [now.advanced(by: .seconds(10))])
+        // A new upload tries the key of a destination that was left alone.
+        #expect(facts.destinations.keyRefusals(of: "nas")?.isDoubtful == true)
+    }
+
+    @Test("a key that cannot be read holds the destination at once")
+    func unreadable() {
+        var facts = SchedulerFacts()
+        var end = end(.authenticate, othersWait: true)
+        _ = facts.settle(&end)
+        #expect(facts.destinations.trouble(of: "nas")?.kind == .auth)
+        #expect(facts.destinations.probes == [now.advanced(by: .seconds(900))])
+    }
+
     @Test("an accepted upload ends the trouble of its destination, and the waits of those that the key had held")
     func accepted() {
         var facts = SchedulerFacts()
