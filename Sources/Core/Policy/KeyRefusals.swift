@@ -1,4 +1,5 @@
-/// Refusals of a destination with 401 or 403. They are counted to find out whether it refuses a file or the key.
+/// Refusals of a destination that concern its key, mostly with 401 or 403. They are counted to find out whether it
+/// refuses a file or the key.
 ///
 /// A refusal is about the file only where another upload was accepted after it. Two files that are refused without an
 /// accepted one in between are refused because of the key.

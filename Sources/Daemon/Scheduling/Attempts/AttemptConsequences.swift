@@ -88,9 +88,11 @@ extension SchedulerFacts {
 
     /// Whether a refusal of a key leaves its destination alone; in that case only the upload waits.
     private mutating func isForItself(_ end: inout AttemptEnd) -> Bool {
-        guard case .authenticate? = end.verdict.remedy, let failure = end.verdict.failure,
-            failure.http == 401 || failure.http == 403
-        else { return false }
+        // Whatever its status: some services answer a wrong key with 400 or 404. Without an answer, the secret cannot be
+        // read or used, for no upload.
+        guard case .authenticate? = end.verdict.remedy, let failure = end.verdict.failure, failure.http != nil else {
+            return false
+        }
         let text: String
         let times: Int
         switch destinations.refuseKey(of: end.destination, for: end.id, othersWait: end.othersWait) {
