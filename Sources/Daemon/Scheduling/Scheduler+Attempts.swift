@@ -79,7 +79,7 @@ extension Scheduler {
         let isRefusal = if case .authenticate? = verdict.remedy { true } else { false }
         let othersWait = isRefusal ? await othersWait(at: name) : false
         var end = AttemptEnd(
-            verdict: verdict, id: upload.id, destination: name,
+            verdict: verdict, id: upload.id, destination: name, attempt: upload.attempt,
             retry: context.configuration.retry(folder: upload.folder, destination: name),
             credentialKeys: context.configuration.settings(ofDestination: name)?.credentialKeys ?? [],
             othersWait: othersWait, now: (context.clocks.wall(), context.clocks.monotonic()), log: context.log)

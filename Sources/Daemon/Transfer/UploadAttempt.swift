@@ -25,6 +25,24 @@ struct UploadAttempt: Sendable {
         var wasAnswered: Bool
         /// The duration of a verified upload.
         var took: Duration?
+
+        /// Uses an attempt, because the destination refuses this file: the upload is tried again later, or has ended.
+        ///
+        /// - Parameters:
+        ///   - attempt: The number of attempts that the destination has refused, with this one.
+        ///   - after: The least time until the next attempt.
+        mutating func refuse(
+            _ failure: Failure, attempt: Int, _ retry: Backoff, after: Duration? = nil, now: MonotonicTime
+        ) {
+            if let most = retry.attempts, attempt >= most {
+                var last = failure
+                last.message += " (attempt \(attempt) of \(most))"
+                outcome = .refused(last, usesAttempt: true)
+            } else {
+                let wait = max(after ?? .zero, retry.wait(afterFailures: attempt, jitter: Random.jitter()))
+                outcome = .retry(failure, until: now.advanced(by: wait))
+            }
+        }
     }
 
     var context: Context { shared.context }
@@ -152,14 +170,7 @@ struct UploadAttempt: Sendable {
             verdict.outcome = .copyLost(failure)
         case .refused(let after):
             let used = (reporter.hasAdvanced ? 0 : claim.upload.attempt) + 1
-            if let most = retry.attempts, used >= most {
-                var last = failure
-                last.message += " (attempt \(used) of \(most))"
-                verdict.outcome = .refused(last, usesAttempt: true)
-            } else {
-                let wait = max(after ?? .zero, retry.wait(afterFailures: used, jitter: Random.jitter()))
-                verdict.outcome = .retry(failure, until: context.clocks.monotonic().advanced(by: wait))
-            }
+            verdict.refuse(failure, attempt: used, retry, after: after, now: context.clocks.monotonic())
         case .pending(let after):
             return Verdict(
                 outcome: .held(

@@ -8,6 +8,8 @@ struct AttemptEnd {
     /// The upload.
     let id: String
     let destination: String
+    /// How many attempts its destination has refused before this one.
+    let attempt: Int
     let retry: Backoff
     /// The configuration keys of the destination's credentials.
     let credentialKeys: [String]
@@ -45,6 +47,7 @@ extension SchedulerFacts {
         if isForItself(&end) { return consequences }
         let (name, id) = (end.destination, end.id)
         let trouble = destinations.trouble(of: name)
+        if isFileRefused(&end, isHeld: trouble != nil) { return consequences }
         if case .retry(let after)? = end.verdict.remedy, let failure = end.verdict.failure {
             let times = uploads.recordSetback(id, wasAnswered: end.verdict.wasAnswered)
             end.hold(
@@ -84,6 +87,19 @@ extension SchedulerFacts {
             destinations.succeeded(name)
         }
         return consequences
+    }
+
+    /// Whether a server refuses the file alone with an answer that may concern every request: it accepted others after
+    /// an earlier one. Then the upload waits alone, and the answer uses an attempt.
+    private mutating func isFileRefused(_ end: inout AttemptEnd, isHeld: Bool) -> Bool {
+        guard case .misconfigured? = end.verdict.remedy, let failure = end.verdict.failure, failure.http != nil,
+            uploads.isFileRefused(
+                end.id, generation: destinations.generation(of: end.destination),
+                accepted: destinations.completedCount(of: end.destination), isHeld: isHeld)
+        else { return false }
+        end.verdict.remedy = .refused(after: nil)
+        end.verdict.refuse(failure, attempt: end.attempt + 1, end.retry, now: end.now.monotonic)
+        return true
     }
 
     /// Whether a refusal of a key leaves its destination alone; in that case only the upload waits.

@@ -14,6 +14,11 @@ struct UploadTracker: Sendable {
         var loggedWaste: Int64 = 0
         /// The uploads that its destination had accepted when this one was last refused for lack of space.
         var acceptedBefore: Int?
+        /// The last refusal of its requests: the generation of the destination's settings, and the uploads that it had
+        /// accepted.
+        var refusal: (generation: Int, accepted: Int)?
+        /// Other uploads were accepted after such a refusal: the destination refuses this file.
+        var isRefused = false
         /// The upload, where it waits for an unmetered network, because many of its bytes were wasted.
         var waitsForUnmetered: UploadRecord?
     }
@@ -26,6 +31,8 @@ struct UploadTracker: Sendable {
     mutating func forgetFailures(_ id: String) {
         entries[id]?.failures = 0
         entries[id]?.setbacks = 0
+        entries[id]?.refusal = nil
+        entries[id]?.isRefused = false
     }
 
     /// Records that an upload failed because of itself.
@@ -37,6 +44,26 @@ struct UploadTracker: Sendable {
         entries[id, default: Entry()].setbacks = times
         return times
     }
+
+    /// Records an answer that may concern every request to the destination: its method or its address is refused.
+    ///
+    /// - Parameters:
+    ///   - generation: The generation of the destination's settings. Answers to others count no longer.
+    ///   - accepted: How many uploads the destination has accepted since the start.
+    ///   - isHeld: Whether something is known to be wrong with the destination.
+    /// - Returns: Whether the destination refuses this file: it accepted another one after an earlier such answer.
+    mutating func isFileRefused(_ id: String, generation: Int, accepted: Int, isHeld: Bool) -> Bool {
+        var entry = entries[id] ?? Entry()
+        if let before = entry.refusal {
+            entry.isRefused = before.generation == generation && (entry.isRefused || before.accepted < accepted)
+        }
+        entry.refusal = (generation, accepted)
+        entries[id] = entry
+        return entry.isRefused && !isHeld
+    }
+
+    /// The uploads whose files a destination refuses.
+    var refused: Set<String> { Set(entries.filter(\.value.isRefused).keys) }
 
     /// How long an upload waits that the destination refuses again while it accepts others: one file that makes a
     /// server fail must not stop the rest.

@@ -12,22 +12,25 @@ struct AttemptConsequencesTests {
     private let retry = Backoff(first: .seconds(10), ceiling: .seconds(1000))
 
     private func end(
-        _ remedy: Remedy, of id: String = "a", http: Int? = nil, wasAnswered: Bool = false, othersWait: Bool = false
+        _ remedy: Remedy, of id: String = "a", http: Int? = nil, attempt: Int = 0, wasAnswered: Bool = false,
+        othersWait: Bool = false
     ) -> AttemptEnd {
         var failure = Failure(.local, code: .noReply, message: "no answer", at: wall, retryable: true)
         failure.http = http
         return end(
             UploadAttempt.Verdict(
                 outcome: .yielded, remedy: remedy, failure: failure, wasAnswered: wasAnswered), of: id,
-            othersWait: othersWait)
+            attempt: attempt, othersWait: othersWait)
     }
 
     private func end(
-        _ verdict: UploadAttempt.Verdict, of id: String = "a", othersWait: Bool = false
+        _ verdict: UploadAttempt.Verdict, of id: String = "a", attempt: Int = 0, othersWait: Bool = false
     ) -> AttemptEnd {
-        AttemptEnd(
-            verdict: verdict, id: id, destination: "nas", retry: retry, credentialKeys: [], othersWait: othersWait,
-            now: (wall, now), log: .silent)
+        var retry = retry
+        retry.attempts = 3
+        return AttemptEnd(
+            verdict: verdict, id: id, destination: "nas", attempt: attempt, retry: retry, credentialKeys: [],
+            othersWait: othersWait, now: (wall, now), log: .silent)
     }
 
     private func accepted(_ id: String) -> AttemptEnd {
@@ -113,6 +116,67 @@ struct AttemptConsequencesTests {
         #expect(facts.destinations.probes == [now.advanced(by: .seconds(10))])
         // A new upload tries the key of a destination that was left alone.
         #expect(facts.destinations.keyRefusals(of: "nas")?.isDoubtful == true)
+    }
+
+    @Test(
+        "a request that is refused like every request of a wrong address uses attempts once others were accepted",
+        arguments: [404, 405, 410, 411, 412, 415, 501])
+    func refusedFile(_ status: Int) {
+        var facts = SchedulerFacts()
+        var first = end(.misconfigured, http: status)
+        _ = facts.settle(&first)
+        #expect(facts.destinations.trouble(of: "nas")?.kind == .destination)
+        #expect(facts.refusedUploads(at: "nas").isEmpty)
+        var other = accepted("b")
+        _ = facts.settle(&other)
+        for attempt in 0..<2 {
+            var again = end(.misconfigured, http: status, attempt: attempt)
+            _ = facts.settle(&again)
+            guard case .retry(_, let until) = again.verdict.outcome else {
+                Issue.record("\(again.verdict.outcome)")
+                continue
+            }
+            #expect(until > now)
+            #expect(facts.destinations.trouble(of: "nas") == nil)
+        }
+        #expect(facts.refusedUploads(at: "nas") == ["a"])
+        // While the destination is held, all are refused.
+        var held = end(.misconfigured, of: "c", http: status)
+        _ = facts.settle(&held)
+        var probe = end(.misconfigured, http: status, attempt: 2)
+        _ = facts.settle(&probe)
+        guard case .held = probe.verdict.outcome else {
+            Issue.record("\(probe.verdict.outcome)")
+            return
+        }
+        var success = accepted("d")
+        _ = facts.settle(&success)
+        var last = end(.misconfigured, http: status, attempt: 2)
+        _ = facts.settle(&last)
+        guard case .refused(let failure, _) = last.verdict.outcome else {
+            Issue.record("\(last.verdict.outcome)")
+            return
+        }
+        #expect(failure.message.hasSuffix("(attempt 3 of 3)"))
+    }
+
+    @Test("without other accepted uploads, or without an answer of a server, such a failure uses no attempt")
+    func noAttempt() {
+        for http in [404, nil] {
+            var facts = SchedulerFacts()
+            for round in 0..<6 {
+                var again = end(.misconfigured, http: http)
+                _ = facts.settle(&again)
+                guard case .held = again.verdict.outcome else {
+                    Issue.record("\(again.verdict.outcome)")
+                    return
+                }
+                if http == nil, round < 5 {
+                    var other = accepted("b")
+                    _ = facts.settle(&other)
+                }
+            }
+        }
     }
 
     @Test("a key that cannot be read holds the destination at once")

@@ -40,6 +40,18 @@ struct UploadTrackerTests {
         #expect(ownWait(&uploads, .noRoom(after: .seconds(7)), accepted: 4) == .seconds(7))
     }
 
+    @Test("a file is refused if others were accepted after an earlier refusal of it, with the same settings")
+    func refused() {
+        var uploads = UploadTracker()
+        func refuse(_ generation: Int, accepted: Int, isHeld: Bool = false) -> Bool {
+            uploads.isFileRefused("a", generation: generation, accepted: accepted, isHeld: isHeld)
+        }
+        #expect(!refuse(0, accepted: 3) && !refuse(0, accepted: 3) && uploads.refused.isEmpty)
+        #expect(refuse(0, accepted: 4) && refuse(0, accepted: 4) && uploads.refused == ["a"])
+        #expect(!refuse(0, accepted: 4, isHeld: true))
+        #expect(!refuse(1, accepted: 9) && uploads.refused.isEmpty)
+    }
+
     @Test("failures caused by the upload count in a row, and restart from one after accepted bytes")
     func setbacks() {
         var uploads = UploadTracker()
