@@ -135,11 +135,8 @@ struct UploadViewBuilder {
                 holds.append(hold)
             }
             if let hold = facts.ofCopy { holds.append(hold) }
-            // The hold of a destination explains more than the wait of one of its uploads.
             let own = ownHold(row.failure)
-            if let until = next,
-                own == .metered || !holds.contains(where: { $0.kind == own || $0.kind.isOfDestination })
-            {
+            if let until = next, own == .metered || !holds.contains(where: { explains($0, own, until: until) }) {
                 // An upload that was refused for its key waits by the hold of its destination.
                 let rule =
                     own == .backoff && row.failure?.kind != .auth
@@ -155,6 +152,14 @@ struct UploadViewBuilder {
         }
         if let hold = facts.ofState { holds.append(hold) }
         return holds
+    }
+
+    /// Whether a hold on many uploads explains the wait of one of them better than its own hold. Where that wait is
+    /// longer, it has another reason: bytes that were sent in vain, or refusals of this file. An upload that has probed
+    /// its destination waits a second longer than that.
+    private func explains(_ hold: Hold, _ own: Hold.Kind, until: WallTime) -> Bool {
+        guard hold.kind == own || hold.kind.isOfDestination else { return false }
+        return hold.until.map { until.milliseconds - $0.milliseconds <= 2000 } ?? true
     }
 
     /// The kind of the hold while an upload waits for its next attempt.

@@ -116,6 +116,24 @@ struct UploadViewBuilderTests {
         #expect(Self.builder(clocks).view(row, facts).holds.map(\.kind) == ["destination"])
     }
 
+    @Test("an upload that waits longer than its destination is held shows both, each with its time")
+    func longerThanDestination() async throws {
+        let clocks = ManualClocks()
+        var row = try await Self.row(.queued)
+        row.failure = Self.failure(.transient)
+        row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
+        var facts = UploadViewBuilder.Facts()
+        var hold = Self.hold(.destination)
+        for (held, kinds) in [(10, ["destination", "backoff"]), (59, ["destination"]), (90, ["destination"])] {
+            hold.until = clocks.wall().advanced(by: .seconds(held))
+            facts.ofClass = [hold]
+            let view = Self.builder(clocks).view(row, facts)
+            #expect(view.holds.map(\.kind) == kinds)
+            #expect(view.nextAttemptAt == clocks.wall().advanced(by: .seconds(60)).description)
+            #expect(kinds.count == 1 || view.holds.last?.until == view.nextAttemptAt)
+        }
+    }
+
     @Test("the fraction is 1 only when every byte is confirmed", arguments: [UploadState.queued, .completed])
     func fraction(_ state: UploadState) async throws {
         var row = try await Self.row(state)

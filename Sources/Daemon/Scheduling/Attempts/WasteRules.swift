@@ -30,10 +30,13 @@ enum WasteRules {
     ) {
         guard let wait = wait(waste, upload, retry) else { return }
         let latest = now.advanced(by: wait)
+        let reason = "; it waits longer, because \(shownBytes(waste.total + waste.unsettled)) of it were sent in vain"
         switch verdict.outcome {
-        case .held(let failure, let until, let known, isFault: true) where until < latest:
+        case .held(var failure, let until, let known, isFault: true) where until < latest:
+            failure.message += reason
             verdict.outcome = .held(failure, until: latest, knowing: known)
-        case .retry(let failure, let until) where until < latest:
+        case .retry(var failure, let until) where until < latest:
+            failure.message += reason
             verdict.outcome = .retry(failure, until: latest)
         default: break
         }
