@@ -30,6 +30,9 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
     package var retryable: Bool
     /// The upload has not failed: it only waits. Absent for real failures.
     package var isWait: Bool?
+    /// The time of the next attempt was not set by the destination, and the message says why it is that late. Absent for
+    /// other failures.
+    package var explainsWait: Bool?
 
     package init(_ kind: Class, code: Code, message: String, http: Int? = nil, at: WallTime, retryable: Bool) {
         self.kind = kind

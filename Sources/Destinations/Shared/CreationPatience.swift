@@ -38,7 +38,12 @@ final class CreationPatience: Sendable {
             return wait
         }
         var error = error
-        if wait > .zero { error.remedy = .holdDestination(after: wait) }
+        if wait > .zero {
+            error.remedy = .holdDestination(after: wait)
+            error.failure.message +=
+                "; it is not known what this request has made there, so the next one like it waits \(writtenTime(wait))"
+            error.failure.explainsWait = true
+        }
         return error
     }
 
@@ -100,11 +105,12 @@ extension UploadError {
 extension AuthorizedClient {
     /// The error of an upload whose creation has to wait.
     func tooManyCreations(_ left: Duration) -> UploadError {
-        UploadError(
-            failure(
-                .protocol, .creationsUnknown,
-                "the results of earlier creations are not known, because their answers could not be used; the next one waits "
-                    + "\(Int(left.inSeconds.rounded(.up))) s more, to avoid many empty uploads",
-                retryable: true), remedy: .holdDestination(after: left))
+        var failure = failure(
+            .protocol, .creationsUnknown,
+            "the results of earlier creations are not known, because their answers were lost or could not be used; the next "
+                + "one waits \(Int(left.inSeconds.rounded(.up))) s more, to avoid many empty uploads",
+            retryable: true)
+        failure.explainsWait = true
+        return UploadError(failure, remedy: .holdDestination(after: left))
     }
 }

@@ -88,7 +88,12 @@ struct ApsaraMediaTests {
         for _ in 0..<60 {
             var order = parcel.order
             order.checkpoint = logbook.last
-            await #expect(throws: UploadError.self) { try await destination.upload(order, reporter: logbook) }
+            let error = try #require(
+                await #expect(throws: UploadError.self) { try await destination.upload(order, reporter: logbook) })
+            // The message gives the reason of a wait that no answer asked for.
+            if case .holdDestination(let after?) = error.remedy {
+                #expect(after > .zero && error.failure.explainsWait == true, "\(error)")
+            }
             clocks.advance(by: .seconds(5))
         }
         let count = asked.withLock { $0 }

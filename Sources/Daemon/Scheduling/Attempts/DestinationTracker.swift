@@ -100,7 +100,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
 
     /// A failure of a destination as a whole.
     struct Fault {
-        let failure: Failure
+        var failure: Failure
         let remedy: Remedy
         /// Whether the destination has answered, and is not full.
         let isUp: Bool

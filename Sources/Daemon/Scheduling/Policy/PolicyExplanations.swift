@@ -193,6 +193,7 @@ extension DestinationTracker.Fault {
                 "the next attempt waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
                 + "(`\(retry.written)`)"
         case .rateLimit(nil), .misconfigured: return "the next attempt follows `\(retry.written)`"
+        case .holdDestination where failure.explainsWait == true: return nil
         case .holdDestination, .noRoom, .rateLimit: return "the destination set the time of the next attempt"
         case .authenticate:
             let again = "every \(writtenTime(DestinationHealth.credentialRetryWait))"

@@ -174,12 +174,13 @@ final class WholeUpload {
             try await file.checkContent(dialect.failure)
             try await start(over: 0)
             if isSecond {
-                throw UploadError(
-                    dialect.failure(
-                        .transient, .readBackDiffers,
-                        "\(place.address(of: part)) had other content when it was read back than was written, "
-                            + "twice in a row: check its disk, its memory and the connection to it", retryable: true),
-                    remedy: .holdDestination(after: .seconds(60)))
+                var failure = dialect.failure(
+                    .transient, .readBackDiffers,
+                    "\(place.address(of: part)) had other content when it was read back than was written, "
+                        + "twice in a row: check its disk, its memory and the connection to it; the next attempt follows "
+                        + "after a minute", retryable: true)
+                failure.explainsWait = true
+                throw UploadError(failure, remedy: .holdDestination(after: .seconds(60)))
             }
             // A power cut of the remote leaves a file with the right length and with holes.
             isSecond = true

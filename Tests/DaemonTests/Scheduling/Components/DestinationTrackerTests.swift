@@ -31,6 +31,14 @@ struct DestinationTrackerTests {
         #expect(destinations.trouble(of: "nas") == nil)
     }
 
+    @Test("the destination is named as the one that set the time of the next attempt only where it did")
+    func reasonOfTime() {
+        var fault = fault(.holdDestination(after: .seconds(30)))
+        #expect(fault.rule(of: "nas", []) == "the destination set the time of the next attempt")
+        fault.failure.explainsWait = true
+        #expect(fault.rule(of: "nas", []) == nil)
+    }
+
     @Test("a failure of one upload holds no destination")
     func ownFault() {
         var destinations = DestinationTracker()
