@@ -70,8 +70,11 @@ package struct KeyRefusals: Hashable, Sendable {
         refused[id].map { $0.isOwn || $0.accepted < accepted } ?? false
     }
 
-    /// Whether so few were refused since the last accepted one that trying another is worth a request.
-    package var isDoubtful: Bool { 1...2 ~= suspects.count }
+    /// Whether so few were refused since the last accepted one that trying another is worth a request. Uploads whose own
+    /// files were refused before do not count: any number of them says nothing about the key.
+    package var isDoubtful: Bool {
+        !suspects.isEmpty && suspects.count { refused[$0]?.isOwn != true } <= 2
+    }
 
     /// The only upload that was refused since the last accepted one; `nil` where there are several, or none.
     package var onlySuspect: String? { suspects.count == 1 ? suspects.first : nil }

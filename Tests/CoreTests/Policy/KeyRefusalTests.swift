@@ -54,6 +54,21 @@ struct KeyRefusalTests {
         #expect(refusals.uploads == ["a", "b"])
     }
 
+    @Test("many files that were each refused for their own sake leave the key doubtful, and one more new one too")
+    func manyOwn() {
+        var refusals = KeyRefusals()
+        for id in ["a", "b", "c", "d"] {
+            _ = refusals.refuse(id, othersWait: true)
+            refusals.accept()
+            #expect(refusals.refuse(id, othersWait: true) == .file(times: 2))
+            refusals.accept()
+        }
+        for id in ["a", "b", "c", "d", "new", "newer"] { _ = refusals.refuse(id, othersWait: true) }
+        #expect(refusals.isDoubtful)
+        _ = refusals.refuse("newest", othersWait: true)
+        #expect(!refusals.isDoubtful)
+    }
+
     @Test("an upload that has ended, or with another key, starts again")
     func forgotten() {
         var refusals = KeyRefusals()

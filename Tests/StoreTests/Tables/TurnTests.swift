@@ -42,6 +42,37 @@ struct TurnTests {
         #expect(try await claims(scene, 3) == ["b3", "a7", "b4"])
     }
 
+    @Test("a claim passes over the given uploads, whatever their place, and those that soon are ready are known")
+    func besides() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        try await stage(scene, "a", 4)
+        func claim(besides passed: Set<String>, within left: Int64? = nil) async throws -> [Claim] {
+            try await scene.store.claim(
+                filling: BatchLimits(slots: 1), "nas", from: { _ in true }, besides: passed, within: left)
+        }
+        var ids: [String] = []
+        for number in 0..<3 {
+            let next = try #require(try await claim(besides: Set(ids), within: number == 1 ? 1000 : nil).first)
+            #expect(next.upload.name.display == "a\(number)")
+            ids.append(next.upload.id)
+            try await scene.store.write { try $0.attempts.finish(next.upload.id, .yielded) }
+        }
+        let ready = try await scene.store.read { [ids] in try $0.lists.readyClasses(besides: Set(ids)) }
+        #expect(ready.map(\.folder) == ["a"])
+        let soon = try await scene.store.read { try $0.lists.classes(readyWithin: .seconds(2), besides: []) }
+        #expect(soon.isEmpty)
+        let failure = Failure(.transient, code: .http(503), message: "busy", at: scene.clocks.wall(), retryable: true)
+        let until = scene.clocks.monotonic().advanced(by: .seconds(1))
+        let first = try #require(try await claim(besides: []).first?.upload.id)
+        try await scene.store.write { try $0.attempts.finish(first, .held(failure, until: until)) }
+        for (passed, folders) in [([], ["a"]), ([first], [])] as [(Set<String>, [String])] {
+            let soon = try await scene.store.read {
+                try $0.lists.classes(readyWithin: .seconds(2), besides: passed)
+            }
+            #expect(soon.map(\.folder) == folders)
+        }
+    }
+
     @Test("turns continue over restarts, whatever happened in between")
     func restarts() async throws {
         let folder = TemporaryFolder()
