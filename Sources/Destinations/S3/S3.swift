@@ -91,7 +91,10 @@ struct S3: Destination {
         try await withUploadErrors {
             let dialect = S3Dialect(
                 api: api(context), isSingle: order.file.size <= bucket.settings.singleUpTo)
-            return switch try await dialect.naming.name(for: order, try dialect.plan(order), isTaking: false) {
+            return
+                switch try await dialect.naming.name(
+                    for: order, try dialect.plan(order), PartsCheckpoint(), isTaking: false)
+            {
             case .held(let object): .found(object)
             case .free: .absent
             }

@@ -153,7 +153,10 @@ extension S3API {
                 throw error.error
             }
             let error = refusal(response, request.what)
-            if response.status == 404 || response.status == 410 { return .gone(error) }
+            if response.status == 404 || response.status == 410 {
+                if verdict(response).isOfAnother { throw error }
+                return .gone(error)
+            }
             if response.status == 501 || verdict(response).isUnknownHere { return .none }
             if response.status == 403, Self.isOfNoRight(error) { return .refused(error) }
             guard (200..<300).contains(response.status) else { throw error }

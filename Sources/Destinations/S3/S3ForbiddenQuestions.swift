@@ -30,7 +30,7 @@ final class S3ForbiddenQuestions: Sendable {
         logOnce(
             .object,
             "the key may not read objects (\(right)): only conditional writes protect existing names, completed "
-                + "objects are not checked, and after a lost answer the state of the upload at the service decides")
+                + "objects are not checked, and after a lost answer a file is sent again")
     }
 
     /// Records an answer that described the object.

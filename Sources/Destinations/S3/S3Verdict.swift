@@ -11,6 +11,8 @@ struct S3Verdict: Sendable {
     let remedy: Remedy
     /// The refusal has no body. With HEAD that is always so, and the cause is the key, its region or its date.
     let isMute: Bool
+    /// The refusal has a body that is no error document: a proxy's, or that of another server.
+    let isOfAnother: Bool
     /// The region for which requests to this bucket have to be signed.
     let region: String?
     /// The key may have ended, or is invalid.
@@ -28,6 +30,7 @@ struct S3Verdict: Sendable {
         let error = body?.name == "Error" ? body : body?["Error"]
         code = error?["Code"]?.text
         message = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
+        isOfAnother = code == nil && !document.isEmpty
         isMute = document.isEmpty && (response.status == 400 || response.status == 403)
         region = Self.region(response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text)
         // Ceph answers only `InvalidArgument` to a token that it cannot read. `HEAD` has no error document at all:
@@ -76,6 +79,8 @@ struct S3Verdict: Sendable {
         // An unknown error inside a 200 is a fault of the server.
         case 200..<300, 500...: .holdDestination(after: wait)
         case 300..<400, 404, 405: .misconfigured
+        // A service says why.
+        case 410 where code == nil, 412 where code == nil: .misconfigured
         case let status where StatusOfPath.all.contains(status): .holdDestination(after: wait)
         default: .failUpload
         }
@@ -119,8 +124,19 @@ struct S3Verdict: Sendable {
     /// The object is stored, and the callback that the service was to send for it failed (OSS, "Callback": 203).
     let isStored: Bool
     /// There is an object with that key.
-    var isNameConflict: Bool { code == "PreconditionFailed" || code == "FileAlreadyExists" || status == 412 }
+    var isNameConflict: Bool {
+        code == "PreconditionFailed" || code == "FileAlreadyExists" || status == 412 && code != nil
+    }
     var isDamage: Bool { ["BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch"].contains(code) }
     /// The server does not support the request.
     var isUnknownHere: Bool { code == "NotImplemented" || code == "MethodNotAllowed" }
+}
+
+extension UploadError {
+    /// The same error, where an earlier request may have created the object.
+    var ofDoubt: UploadError {
+        var error = self
+        error.failure.code = .perhapsThere
+        return error
+    }
 }

@@ -196,7 +196,10 @@ struct PartSending: Sendable {
         /// The remote does not know the upload, or no longer does.
         case gone(UploadError)
         /// The remote requires the upload from the beginning.
-        case startOver(UploadError)
+        ///
+        /// - `changes`: fields of the checkpoint that stay.
+        case startOver(
+            UploadError, cause: PartsUpload.RenewalCause = .remote, changes: Checkpoint = Checkpoint())
         /// The remote found the part damaged.
         case damaged(UploadError)
         /// An ``UploadError`` or `CancellationError`; it ends the attempt.
@@ -244,7 +247,8 @@ enum PartsCompletion: Sendable {
     ///   a guess: the list agrees with the acknowledgements, or there is no list.
     case missing([Int], isListed: Bool, UploadError)
     case gone(UploadError)
-    case startOver(UploadError)
+    /// The same as in ``PartSending/Answer``.
+    case startOver(UploadError, cause: PartsUpload.RenewalCause = .remote, changes: Checkpoint = Checkpoint())
     /// The remote has every part, and has not reported the complete file.
     case unconfirmed(UploadError)
     case failed(any Error)

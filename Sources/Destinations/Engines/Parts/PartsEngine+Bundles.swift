@@ -46,7 +46,17 @@ extension PartsEngine {
                 let sending = await dialect.send(piece.plan[0], piece) { reporter.sending(id, $0) }
                 dialect.returnReservation(for: piece.plan[0].length, sent: sending.bytesSent)
                 // Its name belongs to another file: only this file is affected.
-                if case .startOver = sending.answer { continue }
+                if case .startOver(_, let cause, let changes) = sending.answer {
+                    if cause == .nameTaken {
+                        // The attempt for this file alone begins with another name.
+                        var next = PartsCheckpoint(
+                            piece.checkpoint.stored.keeping(PartsCheckpoint.lasting + dialect.lasting))
+                        next.stored.merge(changes)
+                        next.increment(\.beginnings)
+                        _ = try await reporter.record([id: next.stored])
+                    }
+                    continue
+                }
                 // The next file would meet the same error.
                 guard case .accepted(_, let finished?, _) = sending.answer else { break }
                 CrashPoint.reached("part-answered")

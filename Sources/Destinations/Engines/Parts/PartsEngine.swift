@@ -63,8 +63,13 @@ extension PartsUpload {
 
     /// Handles a remote that requires the upload from the beginning.
     ///
-    /// - Parameter sent: The part with this answer; `nil` if it answered the request to complete the file.
-    func startedOver(_ error: UploadError, _ sent: SentPart? = nil) async throws -> any Error {
+    /// - Parameters:
+    ///   - changes: Fields of the checkpoint that stay.
+    ///   - sent: The part with this answer; `nil` if it answered the request to complete the file.
+    func startedOver(
+        _ error: UploadError, _ cause: RenewalCause, _ changes: Checkpoint, _ sent: SentPart? = nil
+    ) async throws -> any Error {
+        checkpoint.stored.merge(changes)
         if error.failure.code == .perhapsThere {
             checkpoint.mayBeDoubled = true
         } else if !dialect.onlyCounts {
@@ -72,7 +77,7 @@ extension PartsUpload {
             if let sent, sent.sending.isRefused { try await noteRefused(sent.part, sent.sending) }
             if sent == nil { checkpoint.isCompleting = false }
         }
-        return try await renewed(error.failure.message)
+        return try await renewed(error.failure.message, cause: cause)
     }
 
     /// The attempt was stopped, and the next one starts again: removes the parts at the remote now, if that works at

@@ -179,7 +179,7 @@ extension PartsUpload {
         case .gone(let error):
             if checkpoint.has(\.finishedPart) { throw error.endedEarly(dialect) }
             throw try await afterGone(error)
-        case .startOver(let error): throw try await startedOver(error, sent)
+        case .startOver(let error, let cause, let changes): throw try await startedOver(error, cause, changes, sent)
         case .damaged(let error):
             flight.end(part.index)
             try await noteRefused(part, sending)
@@ -314,7 +314,7 @@ extension PartsUpload {
         case .missing(let indices, let isListed, let error):
             return try await sendAgain(indices.filter { accepted[$0] != nil }, isListed: isListed, error)
         case .gone(let error): throw try await afterGone(error)
-        case .startOver(let error): throw try await startedOver(error)
+        case .startOver(let error, let cause, let changes): throw try await startedOver(error, cause, changes)
         case .unconfirmed(let error):
             // The remote's answer may have been lost, with its description of the file.
             guard dialect.repeatsSafely, !checkpoint.isReconfirmed else {

@@ -315,7 +315,13 @@ final class PartsUpload {
     }
 
     /// The cause of a new start.
-    enum RenewalCause { case remote, interruption }
+    enum RenewalCause: Sendable {
+        case remote, interruption
+        /// The file's name belongs to another file. The next start has another name, and no reason to wait.
+        case nameTaken
+    }
+    /// Names that one attempt may find taken.
+    private static let mostTakenNames = 2
 
     /// Forgets the upload; the next run starts a new one.
     ///
@@ -353,7 +359,7 @@ final class PartsUpload {
                     + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
         renewals += 1
-        if renewals > 1 {
+        if renewals > (cause == .nameTaken ? Self.mostTakenNames : 1) {
             return dialect.error(
                 .protocol, .uploadLost, "the upload was lost twice in a row: \(reason)",
                 .pending(after: Backoff.ofLosses(max(restarts, checkpoint.restarts ?? 0) + lost)))

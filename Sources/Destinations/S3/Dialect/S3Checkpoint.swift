@@ -22,6 +22,8 @@ struct S3Checkpoint: TypedCheckpoint {
         let checksum = CheckpointField<S3Preset.Checksum?>("checksum")
         /// The time of the first request to start it, in ms since 1970.
         let askedAt = CheckpointField<Int64?>("asked_at")
+        /// The highest number of the file's names that was found taken by a request that may not query objects.
+        let takenNames = CheckpointField<Int?>("taken_names")
     }
 }
 

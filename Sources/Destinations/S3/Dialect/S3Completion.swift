@@ -38,10 +38,10 @@ struct S3Completion: Sendable {
             switch verdict.code {
             case "InvalidPart", "FilePartNotExist", "FilePartStale", "FilePartInterity":
                 return try await missingParts(parts, body, piece, error)
-            case "NoSuchUpload", "NoSuchKey": return try await unseenEnd(piece) ?? .gone(error)
+            case "NoSuchUpload", "NoSuchKey": return try await unknownUpload(piece, error)
             case "EntityTooSmall", "ConditionalRequestConflict": return .startOver(error)
-            case nil where response.status == 404: return try await unseenEnd(piece) ?? .gone(error)
             case _ where verdict.isNameConflict: return try await unseenTaken(piece, error)
+            // Also a 404 without the service's code: it may be a proxy's, and says nothing about the upload.
             default: return .failed(error)
             }
         } catch { return .failed(error) }
@@ -176,15 +176,13 @@ struct S3Completion: Sendable {
     private func unseenTaken(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
         let (key, upload) = (piece.checkpoint.s3.objectKey, piece.checkpoint.s3.upload ?? "")
         guard settings.assignedObject == nil, case .hidden = try await api.lookUp(key, isMade: true) else {
-            return .startOver(error)
+            return .startOver(error, cause: .nameTaken)
         }
         let before: String? =
             if api.isThere(key, with: piece.order.file.sha256) {
                 "held"
-            } else if try key == naming.contentKey(piece.order) {
-                S3VerifiedObject.byName
             } else {
-                piece.checkpoint.wasReuploaded ? S3VerifiedObject.unseen : nil
+                try key == naming.contentKey(piece.order) ? S3VerifiedObject.byName : nil
             }
         if let before {
             // The object was made before: the parts are of no use.
@@ -192,31 +190,19 @@ struct S3Completion: Sendable {
             return .done(object(piece, before))
         }
         // An upload that has become an object no longer exists, and one whose end was refused still does.
-        if wasCompletionSent(piece), try await !api.hasUpload(upload, key) {
-            return .done(object(piece, S3VerifiedObject.unseen))
-        }
-        api.note(key, with: [])
-        return .startOver(error)
+        if wasCompletionSent(piece), try await !api.hasUpload(upload, key) { return .startOver(error.ofDoubt) }
+        return .startOver(error, cause: .nameTaken, changes: try naming.noteTaken(piece))
     }
 
-    /// Handles a service that does not know the upload. Its completion was requested before, and that answer was lost.
-    ///
-    /// - Returns: `nil` if the object can be queried, or if a rule of the bucket may have removed the upload,
-    ///   which takes a day at least.
-    private func unseenEnd(_ piece: PartsPiece) async throws -> PartsCompletion? {
+    /// Handles a service that does not know the upload. If its completion was requested before, and the object cannot
+    /// be queried, the upload has become the object or was removed, by a rule of the bucket or by a person. Only an
+    /// answer to another upload can prove that the service has the file.
+    private func unknownUpload(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
         guard settings.assignedObject == nil, wasCompletionSent(piece),
             case .hidden = try await api.lookUp(piece.checkpoint.s3.objectKey)
-        else { return nil }
-        let age = api.client.clocks.wall().milliseconds - (piece.checkpoint.s3.askedAt ?? 0)
-        guard age < Self.shortestRule else { return nil }
-        // Where the source is removed it has to be certain that the key may not look: otherwise a missing object gets
-        // the same answer.
-        guard api.cannotLookUp || !piece.order.removesSource else { return nil }
-        return .done(object(piece, S3VerifiedObject.unseen))
+        else { return .gone(error) }
+        return .startOver(error.ofDoubt)
     }
-
-    /// Bucket rules that remove unfinished uploads count in days. (ms)
-    private static let shortestRule: Int64 = 23 * 3_600_000
 
     private func wasCompletionSent(_ piece: PartsPiece) -> Bool {
         let before = piece.order.partsCheckpoint

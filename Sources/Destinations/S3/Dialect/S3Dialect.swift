@@ -32,7 +32,7 @@ struct S3Dialect: PartsDialect {
     var comparesContent: Bool { isSingle }
     var inquiry: PartsInquiry { isSingle ? .none : .list }
     var canAbort: Bool { true }
-    var lasting: [String] { settings.assignedObject?.lasting ?? [] }
+    var lasting: [String] { [S3Checkpoint.fields.takenNames.name] + (settings.assignedObject?.lasting ?? []) }
 
     /// An object that a service has assigned belongs to the upload at any address.
     func isOurs(_ checkpoint: PartsCheckpoint) -> Bool {
@@ -171,7 +171,7 @@ struct S3Dialect: PartsDialect {
             note(assignedObject.key, in: &checkpoint)
             return try await held(at: assignedObject, order, plan, restarts)
         }
-        switch try await naming.choose(order, plan, restarts: restarts) {
+        switch try await naming.choose(order, plan, checkpoint, restarts: restarts) {
         case .free(let key): note(key, in: &checkpoint)
         case .held(let object): return object
         }

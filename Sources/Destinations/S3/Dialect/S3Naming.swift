@@ -20,11 +20,13 @@ struct S3Naming: Sendable {
     }
 
     /// Chooses the key for an upload that is about to begin.
-    func choose(_ order: UploadOrder, _ plan: PartPlan, restarts: Int64) async throws -> Name {
+    func choose(
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: PartsCheckpoint, restarts: Int64
+    ) async throws -> Name {
         // Before one small request a name needs no question, because the service itself guards it.
         guard isSingle, isGuarded, settings.taken != .replace, restarts == 0, case let first = try key(order, 1),
             !api.isTaken(first, from: order.file.sha256)
-        else { return try await name(for: order, plan) }
+        else { return try await name(for: order, plan, checkpoint) }
         try reserve(first, order)
         return .free(first)
     }
@@ -47,8 +49,12 @@ struct S3Naming: Sendable {
         return key
     }
 
-    /// - Parameter isTaking: The caller will send the file there.
-    func name(for order: UploadOrder, _ plan: PartPlan, isTaking: Bool = true) async throws -> Name {
+    /// - Parameters:
+    ///   - checkpoint: That of the upload; without fields for a query.
+    ///   - isTaking: The caller will send the file there.
+    func name(
+        for order: UploadOrder, _ plan: PartPlan, _ checkpoint: PartsCheckpoint, isTaking: Bool = true
+    ) async throws -> Name {
         let first = isTaking ? api.nextName(for: order.id) : 1
         for number in first..<Self.mostNames {
             if number == first + Self.mostNamesOfAttempt, isTaking { throw searchContinues(order, number) }
@@ -62,7 +68,7 @@ struct S3Naming: Sendable {
             case .nothing:
                 api.setNextName(nil, for: order.id)
                 return .free(key)
-            case .hidden, .ended: return try await unseenName(order, from: number)
+            case .hidden, .ended: return try await unseenName(order, checkpoint, from: number)
             }
             switch try await comparison.compare(there, at: key, with: order.file, plan, isOurs: false) {
             case .same:
@@ -140,19 +146,38 @@ struct S3Naming: Sendable {
         return try key(renamed, 1)
     }
 
-    /// Chooses a name without knowing if it is free: the first that no request of ours has found taken.
-    func unseenName(_ order: UploadOrder, from first: Int) async throws -> Name {
-        if settings.taken != .replace, !isGuarded { throw try await unguarded() }
-        for number in first...max(first, Self.namedByContent) {
-            let isLast = number >= Self.namedByContent
-            let key = isLast ? try contentKey(order) : try key(order, number)
+    /// Chooses a name without knowing if it is free: the first that no request of ours has found taken. If an earlier
+    /// request of this upload may have created an object, chooses the name with the digest: an object of any other name
+    /// would prove nothing.
+    func unseenName(_ order: UploadOrder, _ checkpoint: PartsCheckpoint, from first: Int) async throws -> Name {
+        if settings.taken == .replace {
+            let key = try key(order, first)
             try reserve(key, order)
-            if isLast || settings.taken == .replace || !api.isTaken(key, from: order.file.sha256) {
-                return .free(key)
-            }
+            return .free(key)
+        }
+        guard isGuarded else { throw try await unguarded() }
+        let mayExist = checkpoint.mayBeDoubled || checkpoint.wasReuploaded
+        for number in first..<max(first, Self.namedByContent) where !mayExist {
+            let key = try key(order, number)
+            try reserve(key, order)
+            if number > checkpoint.s3.takenNames ?? 0, !api.isTaken(key, from: order.file.sha256) { return .free(key) }
             if settings.taken == .fail { throw nameTaken(key) }
         }
-        return .free(try contentKey(order))
+        let key = try contentKey(order)
+        try reserve(key, order)
+        return .free(key)
+    }
+
+    /// The fields of the checkpoint after a request that may not query objects has found the upload's key taken.
+    func noteTaken(_ piece: PartsPiece) throws(UploadError) -> Checkpoint {
+        let key = piece.checkpoint.s3.objectKey
+        api.note(key, with: [])
+        var changes = PartsCheckpoint()
+        changes.s3.takenNames = Self.namedByContent - 1
+        for number in 1..<Self.namedByContent where try self.key(piece.order, number) == key {
+            changes.s3.takenNames = number
+        }
+        return changes.stored
     }
 
     func nameTaken(_ key: FilePath) -> UploadError {

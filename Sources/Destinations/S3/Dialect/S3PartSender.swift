@@ -131,7 +131,8 @@ struct S3PartSender: Sendable {
             )
             end.isProven = proof.isOfStaging && (isCompared || proof.isConfirmed(by: etag))
             return end
-        case 404 where !isSingle: return PartSending(.gone(error), bytesSent: part.length)
+        case 404 where !isSingle:
+            return PartSending(verdict.isOfAnother ? .failed(error) : .gone(error), bytesSent: part.length)
         case 409, 412:
             guard isSingle else { return ends(.failed(error)) }
             let lookup = try await api.lookUp(piece.checkpoint.s3.objectKey, isMade: verdict.isNameConflict)
@@ -145,7 +146,7 @@ struct S3PartSender: Sendable {
             if case .hidden = lookup, settings.assignedObject != nil, verdict.isNameConflict {
                 return ends(.failed(api.outcomeUnknown(piece.checkpoint.s3.objectKey)))
             }
-            return ends(verdict.isNameConflict ? .startOver(error) : .failed(error))
+            return ends(verdict.isNameConflict ? .startOver(error, cause: .nameTaken) : .failed(error))
         default: return ends(verdict.isDamage ? .damaged(error) : .failed(error))
         }
     }
@@ -162,17 +163,11 @@ struct S3PartSender: Sendable {
             return .accepted(
                 AcknowledgedPart(index: 0, size: piece.plan.size), finished: object(piece, "held"))
         }
-        if api.isTaken(key, from: piece.order.file.sha256) { return .startOver(error) }
         // An earlier request may have made it whose answer was lost.
         let before = piece.order.partsCheckpoint
-        guard before.mayBeWhole, before.s3.text(of: \.key) == piece.checkpoint.s3.text(of: \.key) else {
-            api.note(key, with: [])
-            return .startOver(error)
-        }
-        api.setNextName(S3Naming.namedByContent, for: piece.order.id)
-        var doubtful = error
-        doubtful.failure.code = .perhapsThere
-        return .startOver(doubtful)
+        let wasSent = before.mayBeWhole && before.s3.text(of: \.key) == piece.checkpoint.s3.text(of: \.key)
+        if wasSent, !api.isTaken(key, from: piece.order.file.sha256) { return .startOver(error.ofDoubt) }
+        return .startOver(error, cause: .nameTaken, changes: try naming.noteTaken(piece))
     }
 
     private func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {

@@ -3,15 +3,10 @@ internal import Core
 /// The result of an upload to a bucket.
 enum S3VerifiedObject {
     /// Values of ``RemoteObject/verifiedBy``.
-    static let (unseen, byName, byAnswer) = ("unseen", "name", "answer")
+    static let (byName, byAnswer) = ("name", "answer")
 
     private static func warnings(_ verifiedBy: String) -> [String] {
         switch verifiedBy {
-        case Self.unseen:
-            [
-                "the answer to its completion was lost, and the key may not read objects: the service no longer "
-                    + "knows the upload, or has an object of this name, as after a completion"
-            ]
         case Self.byName:
             [
                 "an object exists whose name contains the digest of this content, and the key may not read it: it "

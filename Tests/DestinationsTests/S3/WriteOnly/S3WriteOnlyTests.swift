@@ -11,55 +11,13 @@ import Testing
 @Suite("s3 with a write-only key", .timeLimit(.minutes(Patience.minutes(3))))
 struct S3WriteOnlyTests {
     static let sizes = [900, S3Scene.size]
-    private static let name = "front/clip.mp4"
-    private static let second = "front/clip (2).mp4"
-
-    private func scene(_ more: [String: SettingValue] = [:], preset: String = "minio") throws -> S3Scene {
-        let scene = try S3Scene(["preset": .text(preset)].merging(more) { $1 })
-        restrict(scene.emulator)
-        return scene
-    }
-
-    private func restrict(_ emulator: S3Emulator) {
-        emulator.change { state in
-            state.judge = { ["HEAD", "GET"].contains($0.method) ? (403, "AccessDenied", "no") : nil }
-        }
-    }
-
-    private func contentName(_ parcel: Parcel) -> String {
-        "front/clip (\(hexadecimal(Array(parcel.order.file.sha256.prefix(8))))).mp4"
-    }
-
-    private func occupy(_ scene: S3Scene, _ names: [String]) {
-        scene.emulator.change { state in
-            for name in names { state.objects[name] = S3Emulator.Object(bytes: Array("another file".utf8)) }
-        }
-    }
-
-    /// Attempts until it is complete; remains that the key may not query are skipped, as by the daemon.
-    private func finish(_ parcel: Parcel, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
-        let logbook = Logbook()
-        var object: RemoteObject?
-        for _ in 0..<attempts where object == nil {
-            do { object = try await parcel.send(to: scene, logbook) } catch let error as UploadError {
-                #expect(error.remedy != .failUpload, "\(error)")
-            }
-        }
-        for checkpoint in logbook.left {
-            do { _ = try await scene.destination.discard(checkpoint) } catch let error {
-                #expect(error.failure.code == .removalUnknown, "\(error)")
-            }
-        }
-        return try #require(object)
-    }
-
-    private func isUnharmed(_ scene: S3Scene, _ name: String) -> Bool {
-        scene.emulator.objects[name]?.bytes == Array("another file".utf8)
-    }
+    private static let name = WriteOnlyKey.name
+    private static let second = WriteOnlyKey.second
+    private let key = WriteOnlyKey()
 
     @Test("a file arrives, in one request and in parts, and missing permissions are logged once", arguments: sizes)
     func arrives(_ size: Int) async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         let parcel = try Parcel(size)
         let object = try await scene.bring(parcel, attempts: 1)
@@ -82,7 +40,7 @@ struct S3WriteOnlyTests {
 
     @Test("a stopped upload resumes with the acknowledged parts")
     func resumed() async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
@@ -96,7 +54,7 @@ struct S3WriteOnlyTests {
 
     @Test("an upload lost in progress starts again, and is there once")
     func gone() async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
@@ -107,67 +65,26 @@ struct S3WriteOnlyTests {
 
     // MARK: Lost answers
 
-    @Test("a completion with a lost answer is not repeated, and its doubt is a warning", arguments: [false, true])
-    func lostEnd(_ isAnsweredTaken: Bool) async throws {
-        let scene = try scene()
-        defer { scene.emulator.stop() }
-        scene.emulator.script(.complete, .loseReply)
-        if isAnsweredTaken { scene.emulator.script(.complete, .error(412, "PreconditionFailed")) }
-        let parcel = try Parcel(S3Scene.size)
-        let object = try await scene.bring(parcel)
-        #expect(object.verifiedBy == "unseen")
-        #expect(object.warnings.contains { $0.hasPrefix("the answer to its completion was lost") })
-        #expect(scene.holds(parcel))
-        #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
-    }
-
-    @Test(
-        "if the source is deleted, a completion with a lost answer is confirmed by a second sending, and is there once")
-    func lostEndOfSource() async throws {
-        let scene = try scene()
-        defer { scene.emulator.stop() }
-        scene.emulator.script(.complete, .loseReply)
-        let parcel = try Parcel(S3Scene.size, removesSource: true)
-        let object = try await finish(parcel, at: scene)
-        #expect(object.verifiedBy == "unseen")
-        #expect(object.warnings.contains { $0.hasPrefix("sent twice") })
-        #expect(scene.holds(parcel))
-    }
-
-    @Test("a completion with a lost answer, refused for another file's name, gets another name")
-    func lostRefusal() async throws {
-        let scene = try scene()
-        defer { scene.emulator.stop() }
-        occupy(scene, [Self.name])
-        scene.emulator.script(.complete, .loseReply)
-        let parcel = try Parcel(S3Scene.size)
-        let object = try await scene.bring(parcel)
-        #expect(object.id == Self.second && object.verifiedBy == "parts")
-        #expect(scene.emulator.objects[Self.second]?.bytes == parcel.content)
-        #expect(isUnharmed(scene, Self.name) && scene.emulator.objects.count == 2)
-        #expect(scene.emulator.uploads.isEmpty)
-    }
-
     @Test(
         "a single request with a lost answer loses nothing: a possible duplicate is a warning",
         arguments: [false, true])
     func lostRequest(_ isTaken: Bool) async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
-        if isTaken { occupy(scene, [Self.name]) }
+        if isTaken { key.occupy(scene, [Self.name]) }
         scene.emulator.script(.put, .loseReply)
         let parcel = try Parcel(900)
-        let object = try await finish(parcel, at: scene)
-        #expect(object.id == contentName(parcel))
-        #expect(scene.emulator.objects[contentName(parcel)]?.bytes == parcel.content)
+        let object = try await key.finish(parcel, at: scene)
+        #expect(object.id == key.contentName(parcel))
+        #expect(scene.emulator.objects[key.contentName(parcel)]?.bytes == parcel.content)
         #expect(object.warnings.contains { $0.contains("the remote may hold the file twice") }, "\(object)")
-        if isTaken { #expect(isUnharmed(scene, Self.name)) }
+        if isTaken { #expect(key.isUnharmed(scene, Self.name)) }
         #expect(scene.emulator.objects.count == 2)
     }
 
     @Test("a single request that did not arrive is repeated under its name, without a warning")
     func cutRequest() async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.put, .cut(after: 10))
         let parcel = try Parcel(900)
@@ -179,35 +96,35 @@ struct S3WriteOnlyTests {
 
     @Test("another file's name gets a number, and the third one its content's digest", arguments: sizes)
     func taken(_ size: Int) async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
-        occupy(scene, [Self.name])
+        key.occupy(scene, [Self.name])
         let parcel = try Parcel(size)
         #expect(try await scene.bring(parcel, attempts: 1).id == Self.second)
-        occupy(scene, [Self.second])
+        key.occupy(scene, [Self.second])
         let other = try Parcel(size, id: "2", seed: 2)
         // Lost twice in a row, an upload waits for its next attempt.
         let object = try await scene.bring(other)
-        #expect(object.id == contentName(other) && object.warnings == [])
-        #expect(isUnharmed(scene, Self.name) && isUnharmed(scene, Self.second))
+        #expect(object.id == key.contentName(other) && object.warnings == [])
+        #expect(key.isUnharmed(scene, Self.name) && key.isUnharmed(scene, Self.second))
         #expect(scene.emulator.uploads.isEmpty)
     }
 
     @Test("an object named by its content's digest is this content, whatever program sent it", arguments: sizes)
     func takenByContent(_ size: Int) async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         let parcel = try Parcel(size)
-        occupy(scene, [Self.name, Self.second, contentName(parcel)])
+        key.occupy(scene, [Self.name, Self.second, key.contentName(parcel)])
         let object = try await scene.bring(parcel)
-        #expect(object.id == contentName(parcel) && object.verifiedBy == "name")
+        #expect(object.id == key.contentName(parcel) && object.verifiedBy == "name")
         #expect(object.warnings.count == 1)
         #expect(scene.emulator.objects.count == 3 && scene.emulator.uploads.isEmpty)
     }
 
     @Test("the same content again is what this program has sent there", arguments: sizes)
     func again(_ size: Int) async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         let parcel = try Parcel(size)
         try await scene.bring(parcel)
@@ -218,12 +135,12 @@ struct S3WriteOnlyTests {
 
     @Test("`taken` applies with a write-only key too", arguments: sizes)
     func rules(_ size: Int) async throws {
-        let scene = try scene(["taken": .text("fail")])
+        let scene = try key.scene(["taken": .text("fail")])
         defer { scene.emulator.stop() }
-        occupy(scene, [Self.name])
+        key.occupy(scene, [Self.name])
         let error = try await Parcel(size).failure(to: scene)
         #expect(error.failure.code == .nameTaken && error.remedy == .failUpload, "\(error)")
-        #expect(isUnharmed(scene, Self.name))
+        #expect(key.isUnharmed(scene, Self.name))
         let replacing = try S3Scene(
             ["preset": .text("other"), "taken": .text("replace"), "etag": .text("opaque")], at: scene.emulator)
         let parcel = try Parcel(size)
@@ -238,13 +155,13 @@ struct S3WriteOnlyTests {
 
     @Test("without conditional writes nothing is sent, with the reason and the setting", arguments: sizes)
     func unguarded(_ size: Int) async throws {
-        let scene = try scene(preset: "other")
+        let scene = try key.scene(preset: "other")
         defer { scene.emulator.stop() }
-        occupy(scene, [Self.name])
+        key.occupy(scene, [Self.name])
         let error = try await Parcel(size).failure(to: scene)
         #expect(error.failure.code == .namesUnseen && error.remedy == .misconfigured, "\(error)")
         #expect(error.failure.message.contains("`preset: other`") && error.failure.message.contains("s3:GetObject"))
-        #expect(isUnharmed(scene, Self.name) && scene.emulator.uploads.isEmpty)
+        #expect(key.isUnharmed(scene, Self.name) && scene.emulator.uploads.isEmpty)
         #expect(!scene.emulator.requests.contains("put") && !scene.emulator.requests.contains("create"))
         let check = await scene.destination.check()
         #expect(check.verdict == .warning && check.detail.contains("names_unseen"), "\(check)")
@@ -252,7 +169,7 @@ struct S3WriteOnlyTests {
 
     @Test("a key without any permission holds the destination like a wrong one", arguments: sizes, ["minio", "other"])
     func nothing(_ size: Int, _ preset: String) async throws {
-        let scene = try scene(preset: preset)
+        let scene = try key.scene(preset: preset)
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "no") } }
         let (parcel, logbook) = (try Parcel(size), Logbook())
@@ -263,7 +180,7 @@ struct S3WriteOnlyTests {
 
     @Test("`check` reports missing permissions and their effects, without writing")
     func check() async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         let check = await scene.destination.check()
         #expect(check.verdict == .ok)
@@ -275,7 +192,7 @@ struct S3WriteOnlyTests {
 
     @Test("permissions granted later are used within the hour")
     func givenLater() async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         try await scene.bring(try Parcel(S3Scene.size))
         scene.emulator.change { $0.judge = nil }
@@ -287,7 +204,7 @@ struct S3WriteOnlyTests {
 
     @Test("a key that can read and not list treats a 403 as an unknown name")
     func mayNotList() async throws {
-        let scene = try scene()
+        let scene = try key.scene()
         defer { scene.emulator.stop() }
         let emulator = scene.emulator
         emulator.change { state in
