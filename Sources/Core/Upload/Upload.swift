@@ -152,6 +152,9 @@ package protocol UploadReporter: AnyObject, Sendable {
     /// Bytes of the file that were passed to the socket in this attempt's running request, as an offset in the file.
     /// Called often, from any thread; must be cheap.
     func sending(_ offset: Int64)
+    /// Bytes of the file that were passed to the socket in this attempt and that the remote does not have; they are sent
+    /// again in this attempt. ``sending(_:)`` no longer counts them.
+    func wasted(_ bytes: Int64) async throws
     /// Bytes that left for a destination without a socket of ours, for the ledger, which counts the others at their
     /// sockets.
     func spent(_ bytes: Int64)
@@ -170,6 +173,7 @@ extension UploadReporter {
     /// Like ``recordName(_:at:)``, for an object without an address.
     package func recordName(_ id: String) async throws { try await recordName(id, at: nil) }
     package var mayClearUp: Bool { false }
+    package func wasted(_ bytes: Int64) async throws {}
     package func received(_ bytes: Int64) {}
     package func isOfAnother(_ id: String) async throws -> Bool { false }
 }

@@ -119,6 +119,17 @@ final class LiveUploads: Sendable {
         }
     }
 
+    /// Subtracts bytes that are sent again.
+    func withdraw(_ id: String, _ bytes: Int64) {
+        runs.withLock { runs in
+            guard var run = runs[id] else { return }
+            let left = max(run.acked, run.sent - bytes)
+            run.window.sent += left - run.sent
+            run.sent = left
+            runs[id] = run
+        }
+    }
+
     /// Resets the figures of an upload that is sent again from its first byte.
     func beginAgain(_ id: String) {
         let now = clocks.monotonic()

@@ -373,6 +373,14 @@ final class AttemptReporter: UploadReporter {
         }
     }
 
+    func wasted(_ bytes: Int64) async throws {
+        guard bytes > 0 else { return }
+        live.withdraw(id, bytes)
+        state.withLock { $0.markedSent = max($0.acked, $0.markedSent - bytes) }
+        await finishMarking()
+        try await context.store.write { try $0.progress.recordWaste(bytes, of: id) }
+    }
+
     func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
     func received(_ bytes: Int64) { if let account, account.countsNotes { account.receive(bytes) } }
     func entered(_ phase: UploadPhase) { live.enter(id, phase) }

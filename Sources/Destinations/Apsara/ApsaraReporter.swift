@@ -56,6 +56,7 @@ final class ApsaraReporter: UploadReporter {
     func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
         try await reporter.recordParts(parts, lost: lost, acked: acked)
     }
+    func wasted(_ bytes: Int64) async throws { try await reporter.wasted(bytes) }
     func companions() async throws -> [Companion] { try await reporter.companions() }
     func recordName(_ id: String, at url: String?) async throws { try await reporter.recordName(id, at: url) }
     func isOfAnother(_ id: String) async throws -> Bool { try await reporter.isOfAnother(id) }

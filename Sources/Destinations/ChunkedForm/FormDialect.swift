@@ -64,6 +64,8 @@ struct FormDialect: PartsDialect {
     func reserve(for count: Int64) async -> Shortage? { await context.permit.reserve(for: count) }
     func returnReservation(for count: Int64, sent: Int64) { context.permit.returnReservation(for: count, sent: sent) }
 
+    func sizeKey(ofPart length: Int64) -> String? { "block.size" }
+
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = PartPlan(size: order.file.size, partSize: settings.blockSize, rule: settings.rule) else {
             throw UploadError(

@@ -42,16 +42,15 @@ struct S3: Destination {
             gone: .reupload)
     }
 
-    private func partition(isSingle: Bool) -> S3FilePartition {
-        S3FilePartition(settings: bucket.settings, isSecure: bucket.isSecure, isSingle: isSingle)
-    }
+    var requestSize: RequestSize? { bucket.requestSize.learned }
+    func recall(_ size: RequestSize) { bucket.requestSize.recall(size) }
 
     func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {
-        partition(isSingle: size <= bucket.settings.singleUpTo).requestedDigests(forSize: size)
+        bucket.partition(isSingle: bucket.isSingle(size)).requestedDigests(forSize: size)
     }
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
-        partition(isSingle: size.map { $0 <= bucket.settings.singleUpTo } ?? false).uncutPiece(ofSize: size)
+        bucket.partition(isSingle: size.map { bucket.isSingle($0) } ?? false).uncutPiece(ofSize: size)
     }
 
     func upload(
@@ -60,7 +59,13 @@ struct S3: Destination {
         defer { bucket.release(of: [order.id]) }
         // An upload keeps the way in which it was begun.
         let begun = order.partsCheckpoint
-        let isSingle = begun.isBegun ? begun.s3.upload == nil : order.file.size <= bucket.settings.singleUpTo
+        let isSingle = begun.isBegun ? begun.s3.upload == nil : bucket.isSingle(order.file.size)
+        if isSingle, !bucket.isSingle(order.file.size), PartCuts.isSuspected(begun), !begun.mayBeWhole {
+            // The path cuts a request of this size, and no object can exist: the file goes in parts.
+            var order = order
+            order.checkpoint = begun.stored.keeping(PartsCheckpoint.lasting + S3Checkpoint.lasting)
+            return try await engine(context, isSingle: false).upload(order, reporter)
+        }
         return try await engine(context, isSingle: isSingle).upload(order, reporter)
     }
 
@@ -90,7 +95,7 @@ struct S3: Destination {
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
         try await withUploadErrors {
             let dialect = S3Dialect(
-                api: api(context), isSingle: order.file.size <= bucket.settings.singleUpTo)
+                api: api(context), isSingle: bucket.isSingle(order.file.size))
             return
                 switch try await dialect.naming.name(
                     for: order, try dialect.plan(order), PartsCheckpoint(), isTaking: false)

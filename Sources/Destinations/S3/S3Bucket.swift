@@ -12,6 +12,8 @@ struct S3Bucket: Sendable {
     let learned = Learned()
     let forbiddenQuestions: S3ForbiddenQuestions
     let creations = CreationPatience()
+    /// The size of requests with bytes of files that the path takes.
+    let requestSize = ChunkSize(.max)
 
     /// Facts learned from answers, for all uploads of the destination.
     final class Learned: Sendable {
@@ -49,6 +51,14 @@ struct S3Bucket: Sendable {
     var isSecure: Bool { isPresigned || WebAddress(settings.endpoint).scheme == "https" }
     /// The identity of the bucket: host and bucket name.
     var server: String { "\(WebAddress(settings.endpoint).authority ?? "")/\(settings.bucket)" }
+
+    /// How files are cut into parts.
+    func partition(isSingle: Bool) -> S3FilePartition {
+        S3FilePartition(settings: settings, isSecure: isSecure, isSingle: isSingle, largest: requestSize.cap)
+    }
+
+    /// Whether a new upload of a file of this size is one request.
+    func isSingle(_ size: Int64) -> Bool { size <= min(settings.singleUpTo, requestSize.cap) }
 
     /// Ends the reservations of keys by these uploads.
     func release(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }

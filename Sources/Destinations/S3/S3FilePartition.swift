@@ -7,11 +7,13 @@ struct S3FilePartition: Sendable {
     let isSecure: Bool
     /// The whole file is sent in one request.
     let isSingle: Bool
+    /// Larger parts were cut by the path.
+    var largest = Int64.max
 
     /// Parts of AWS: at most 10,000, at most 5 GiB each. The number stays somewhat below the first limit.
     func plan(forSize size: Int64) -> PartPlan? {
         let most = settings.preset.mostParts / 10 * 9
-        var wanted = max(settings.partSize, settings.preset.smallestPart)
+        var wanted = max(min(settings.partSize, largest), settings.preset.smallestPart)
         if size / most >= wanted { wanted = (size / most / (1 << 20) + 1) * (1 << 20) }
         guard let plan = PartPlan(size: size, partSize: isSingle ? max(1, size) : min(wanted, 5 << 30)),
             plan.count <= settings.preset.mostParts

@@ -25,6 +25,18 @@ extension UploadProgress where Access == Writing {
         }
     }
 
+    /// Records bytes that a running attempt has sent in vain, and sends again: its progress does not contain them.
+    package func recordWaste(_ bytes: Int64, of id: String) throws {
+        guard let upload = try tx.uploads.find(id), upload.state == .uploading else { return }
+        if tx.session.uploadsWithNotedProgress.insert(id).inserted {
+            try tx.waste.settleSent(of: upload)
+            try setSent(upload.acked, of: id)
+        } else {
+            try setSent(max(upload.acked, upload.sent - bytes), of: id)
+        }
+        try tx.waste.add(bytes, of: id)
+    }
+
     func setSent(_ sent: Int64, of id: String) throws {
         try tx.connection.run("UPDATE upload SET sent = ?2 WHERE id = ?1", [.text(id), .integer(sent)])
     }

@@ -149,7 +149,8 @@ package final class S3Emulator: Sendable {
             return first
         }
         if case .cut(let count)? = fault {
-            _ = exchange.piece(count)
+            var left = count
+            while left > 0, case let bytes = exchange.piece(left), !bytes.isEmpty { left -= bytes.count }
             return exchange.cut()
         }
         if case .silence? = fault { return exchange.hang() }

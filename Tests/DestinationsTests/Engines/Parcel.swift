@@ -129,6 +129,9 @@ final class Logbook: UploadReporter {
         pages.withLock { $0.refusals = refusing }
     }
 
+    func wasted(_ bytes: Int64) async throws { sentInVain.withLock { $0 += bytes } }
+    /// Bytes that were sent again in the same attempt.
+    let sentInVain = Mutex<Int64>(0)
     func received(_ bytes: Int64) { readBack.withLock { $0 += bytes } }
     /// Bytes that were read back.
     let readBack = Mutex<Int64>(0)

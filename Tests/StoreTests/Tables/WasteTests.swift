@@ -60,6 +60,26 @@ struct WasteTests {
         #expect(try await one.waste().total == 1700)
     }
 
+    @Test("bytes that a running attempt sends again are wasted at once, and counted once")
+    func again() async throws {
+        let one = try await Begun()
+        try await one.begin()
+        try await one.end(sent: 900)
+        try await one.begin()
+        try await one.store.write {
+            try $0.progress.recordSent(700, of: one.id)
+            try $0.progress.recordWaste(300, of: one.id)
+        }
+        #expect(try await one.waste().total == 1200)
+        try await one.end(sent: 500)
+        #expect(
+            try await one.waste()
+                == Waste(total: 1200, today: 1200, since: one.waste().since, unsettled: 500, beginsAnew: true))
+        try await one.begin()
+        try await one.store.write { try $0.progress.recordWaste(100, of: one.id) }
+        #expect(try await one.waste().total == 1800)
+    }
+
     @Test("bytes sent by a killed daemon are known up to the last note, and counted once")
     func killed() async throws {
         let folder = TemporaryFolder()

@@ -56,6 +56,13 @@ struct PartsCheckpoint: EngineCheckpoint {
         /// The remote says that it has that part, and no answer to it was seen.
         let isEndUnanswered = CheckpointField<Bool>("end_unanswered")
 
+        // MARK: ``PartCuts``
+
+        /// Attempts in a row whose parts the connection cut, without an accepted part since.
+        let cuts = CheckpointField<Int64?>("part_cuts")
+        /// Bytes of such a part.
+        let cutSize = CheckpointField<Int64?>("part_cut_size")
+
         // MARK: ``PartsBounds``
 
         /// No part from this index on has left as a whole. Kept where a list of parts is compared with it.

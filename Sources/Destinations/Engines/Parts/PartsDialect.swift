@@ -37,6 +37,13 @@ protocol PartsDialect: Sendable {
     /// - Throws: ``UploadError`` for a file that cannot be sent like this.
     func plan(_ order: UploadOrder) throws -> PartPlan
 
+    /// The configuration key that makes parts of this size smaller; `nil` where they cannot be smaller.
+    func sizeKey(ofPart length: Int64) -> String?
+    /// The remote accepted a part of this size.
+    func accepted(_ length: Int64)
+    /// The connection has cut parts of this size repeatedly.
+    func cut(_ length: Int64)
+
     /// The same dialect for one upload of a bundle, whose account its requests are charged to.
     func charging(upload id: String) -> Self
 
@@ -124,6 +131,9 @@ extension PartsDialect {
         UploadError(failure(kind, code, message, retryable: true), remedy: remedy)
     }
 
+    func sizeKey(ofPart length: Int64) -> String? { nil }
+    func accepted(_ length: Int64) {}
+    func cut(_ length: Int64) {}
     var lasting: [String] { [] }
     var onlyCounts: Bool { false }
     var hasOwnName: Bool { false }
@@ -216,6 +226,8 @@ struct PartSending: Sendable {
     /// The remote has compared the part with a digest that was computed during staging: it would not have accepted
     /// bytes that have rotted since.
     var isProven: Bool
+    /// The connection ended without an answer.
+    var isUnanswered = false
     /// The body of the answer refuses the part, regardless of its status.
     var refusesInBody = false
 
@@ -235,6 +247,7 @@ struct PartSending: Sendable {
         let isUnsent = part.length > 0 && carried.delivery.atMost == 0
         self.init(.failed(error), bytesSent: carried.bytesSent, isRefused: isUnheard || isUnsent)
         delivery = carried.delivery
+        isUnanswered = error is UploadError && !isUnheard
     }
 }
 

@@ -20,5 +20,7 @@ final class PartsInFlight: Sendable {
             for index in ended { state.sent[index] = nil }
         }
     }
+    /// The upload starts again.
+    func clear() { state.withLock { $0 = (0, [:]) } }
     func end(_ index: Int) { state.withLock { $0.sent[index] = nil } }
 }

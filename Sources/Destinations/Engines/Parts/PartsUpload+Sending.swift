@@ -29,7 +29,9 @@ extension PartsUpload {
             var running = 0
             while true {
                 // A server that keeps renaming never gets two requests at once.
-                let most = dialect.mayRename && accepted.isEmpty || renamings > 2 ? 1 : engine.parallel
+                // After a cut, one part shows whether the path takes its size.
+                let isAlone = dialect.mayRename && accepted.isEmpty || renamings > 2 || PartCuts.isSuspected(checkpoint)
+                let most = isAlone ? 1 : engine.parallel
                 while failure == nil, running < most, !reporter.shouldPause, let index = waiting.first {
                     if let shortage = await dialect.reserve(for: plan[index].length) {
                         // A part in flight may use less than its reservation.
@@ -111,7 +113,7 @@ extension PartsUpload {
     }
 
     /// Whether the remote assembles the file only on request, so that the copy can be checked when all parts were sent.
-    private var isCheckedAtEnd: Bool {
+    var isCheckedAtEnd: Bool {
         dialect.completesByRequest && !dialect.lastGoesAlone && !dialect.comparesContent
     }
     /// Their digest is known in time only where the last part leaves after all others, or is not the end.
@@ -149,7 +151,7 @@ extension PartsUpload {
         return (0..<plan.count).first { accepted[$0] == nil }.map { plan[$0].offset } ?? plan.size
     }
 
-    private var isAllProven: Bool { accepted.keys.allSatisfy { proven.contains($0) } }
+    var isAllProven: Bool { accepted.keys.allSatisfy { proven.contains($0) } }
 
     private func digestAlong(in group: inout ThrowingTaskGroup<SentPart?, any Error>) {
         guard isDigestedAlong, !isAllProven, along.extend(to: arrived) else { return }
@@ -164,7 +166,7 @@ extension PartsUpload {
         if sent.renamings < renamings {
             switch sending.answer {
             case .accepted, .gone, .startOver:
-                flight.end(part.index)
+                try await recordWaste(of: sent)
                 throw MisplacedParts(parts: [part.index])
             case .damaged, .failed: break
             }
@@ -181,17 +183,19 @@ extension PartsUpload {
             throw try await afterGone(error)
         case .startOver(let error, let cause, let changes): throw try await startedOver(error, cause, changes, sent)
         case .damaged(let error):
-            flight.end(part.index)
+            try await recordWaste(of: sent)
             try await noteRefused(part, sending)
             throw DamagedPart(part: part.index, error: error)
-        case .failed(let error):
-            flight.end(part.index)
+        case .failed(var error):
+            // The remote may have it. Otherwise these bytes count as wasted when the next attempt shows that.
+            reporter.sending(flight.set(part.index, min(sending.bytesSent, part.length)))
             if error is CancellationError {
                 // The bytes that left are known now. If recording fails, the next attempt has wider bounds, and this
                 // stop remains a stop.
                 do { try await noteRefused(part, sending) } catch { throw CancellationError() }
                 throw error
             }
+            if let cut = error as? UploadError { error = try await noteCut(cut, part, sending) }
             let refusal = try await noteEnd(error, part, sending)
             if let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
                 let object = await findObject(after: error, plan)
@@ -225,6 +229,8 @@ extension PartsUpload {
             checkpoint.finishedVerifiedBy = finished.verifiedBy
         }
         checkpoint.damagedAnswers = nil
+        PartCuts.end(in: &checkpoint)
+        dialect.accepted(part.length)
         if part.isLast { checkpoint.isEndUnanswered = false }
         checkpoint.goneAnswers = nil
         FinalAnswer.clear(&checkpoint)
@@ -275,108 +281,42 @@ extension PartsUpload {
         return error
     }
 
-    /// Counts damaged parts. After three in a row the staged copy is checked before the remote is believed.
+    /// Records the bytes of a part that is sent again in this attempt.
+    private func recordWaste(of sent: SentPart) async throws {
+        flight.end(sent.part.index)
+        try await reporter.wasted(min(sent.sending.bytesSent, sent.part.length))
+    }
+
+    /// Records that the connection cut a part. Parts in flight together are cut together, and count once.
+    private func noteCut(
+        _ error: UploadError, _ part: PartPlan.Part, _ sending: PartSending
+    ) async throws -> UploadError {
+        guard !wasCut, PartCuts.isCut(part, sending) else { return error }
+        wasCut = true
+        let cuts = PartCuts(part, in: &checkpoint)
+        try await record()
+        if cuts.isLesson { dialect.cut(part.length) }
+        var error = error
+        error.failure.message += cuts.hint(dialect.sizeKey(ofPart: part.length))
+        return error
+    }
+
+    /// Counts damaged parts. The staged copy is checked after the first, because sending a copy that has rotted again is
+    /// in vain, and after three in a row, before the remote is believed.
     private func count(_ damage: DamagedPart, _ plan: PartPlan) async throws {
         let times = checkpoint.increment(\.damagedAnswers)
         let isEnd = dialect.onlyCounts && !dialect.endsByRequest(plan) && missing(of: plan) == [damage.part]
         // The remote may have kept a part that it refused.
         if isEnd { checkpoint.mayBeDoubled = true }
         try await record()
+        if times >= 3 || !wasCopyChecked { try await order.file.checkContent(dialect.failure) }
+        wasCopyChecked = true
         guard times >= 3 else { return }
-        try await order.file.checkContent(dialect.failure)
         guard isEnd,
             FinalAnswer.note(damage.error, isOfState: false, order, in: &checkpoint)
         else { throw damage.error }
         try await record()
         throw FinalAnswer.refusal(in: checkpoint, dialect.failure) ?? damage.error
-    }
-
-    // MARK: The end
-
-    /// - Returns: `nil` when parts are missing after all.
-    func complete(_ plan: PartPlan) async throws -> RemoteObject? {
-        let parts = accepted.values.sorted { $0.index < $1.index }
-        if isCheckedAtEnd, !checkpoint.isCompleting, !isAllProven {
-            if along.extend(to: plan.size) { await along.run() }
-            if along.digest(of: plan.size) != order.file.sha256 { try await order.file.checkContent(dialect.failure) }
-        }
-        let before = checkpoint
-        // The remote may have completed a file at an earlier request, and a second one now.
-        let isRepeated = checkpoint.isCompleting && dialect.onlyCounts && dialect.endsByRequest(plan)
-        if isRepeated { checkpoint.mayBeDoubled = true }
-        if dialect.completesByRequest { checkpoint.isCompleting = true }
-        if checkpoint != before { try await record() }
-        switch await dialect.complete(parts, piece(plan)) {
-        case .done(var object):
-            CrashPoint.reached("parts-completed")
-            object.warnings += warnings
-            return object
-        case .missing(let indices, let isListed, let error):
-            return try await sendAgain(indices.filter { accepted[$0] != nil }, isListed: isListed, error)
-        case .gone(let error): throw try await afterGone(error)
-        case .startOver(let error, let cause, let changes): throw try await startedOver(error, cause, changes)
-        case .unconfirmed(let error):
-            // The remote's answer may have been lost, with its description of the file.
-            guard dialect.repeatsSafely, !checkpoint.isReconfirmed else {
-                // A retry queries the remote again.
-                checkpoint.isReconfirmed = false
-                try await record()
-                throw error
-            }
-            checkpoint.isReconfirmed = true
-            try await record()
-            try await note([], lost: [plan.count - 1])
-            return nil
-        case .failed(let error):
-            if let object = await findObject(after: error, plan) { return object }
-            throw try await noteRefusedEnd(error, isRepeated: isRepeated) ?? error
-        }
-    }
-
-    /// Handles a remote that does not assemble the file. The number of times is durable before the next step.
-    ///
-    /// - Returns: `nil` where parts are sent again now.
-    private func sendAgain(_ lost: [Int], isListed: Bool, _ error: UploadError) async throws -> RemoteObject? {
-        checkpoint.isCompleting = false
-        let patience = CompletionPatience(
-            times: checkpoint.increment(\.refusedCompletions), isListed: isListed, hasParts: !lost.isEmpty)
-        if patience.isAtEnd { checkpoint.givenUpIn = order.generation }
-        try await record()
-        if patience.sendsAgain { try await note([], lost: lost) }
-        if let error = patience.error(error) { throw error }
-        return nil
-    }
-
-    /// Records that a server that can only count its parts refuses to complete the file, as for a last part that needs
-    /// no such request.
-    private func noteRefusedEnd(_ error: any Error, isRepeated: Bool) async throws -> UploadError? {
-        guard dialect.onlyCounts, let error = error as? UploadError else { return nil }
-        if FinalAnswer.isFinal(error, isKnownPlace: isRepeated),
-            FinalAnswer.note(error, isOfState: false, order, in: &checkpoint)
-        {
-            try await record()
-            return FinalAnswer.refusal(in: checkpoint, dialect.failure)
-        }
-        if !isRepeated, FinalAnswer.provesIncomplete(error), checkpoint.isCompleting {
-            checkpoint.isCompleting = false
-            try await record()
-        }
-        return nil
-    }
-
-    /// Looks for the whole file after its end was answered with an error. Where the remote can compare the content,
-    /// that decides, regardless of the answer. A busy remote is left to the next attempt.
-    private func findObject(after error: any Error, _ plan: PartPlan) async -> RemoteObject? {
-        guard !dialect.onlyCounts, let error = error as? UploadError, let status = error.failure.http,
-            FinalAnswer.isRefusal(status)
-        else { return nil }
-        // A failed query gives no information: the answer counts, and the next attempt queries again.
-        guard var object = try? await dialect.found(piece(plan)) else { return nil }
-        object.warnings += [
-            "the end was answered with an error (\(error.failure.message)); the file is there, and was compared"
-        ]
-        object.warnings += warnings
-        return object
     }
 }
 

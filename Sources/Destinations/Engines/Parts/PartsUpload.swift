@@ -25,6 +25,10 @@ final class PartsUpload {
     var arrivals: [Int] = []
     /// The upload was continued, and nothing was sent since.
     var isResuming = false
+    /// The staged copy was compared with its digest in this attempt.
+    var wasCopyChecked = false
+    /// The connection has cut a part in this attempt.
+    var wasCut = false
     /// When the upload was continued, the remote may have had all of it.
     private(set) var wasPerhapsWhole = false
 
@@ -88,6 +92,10 @@ final class PartsUpload {
             accepted[part.index] = part
         }
         acked = accepted.values.reduce(0) { $0 + $1.size }
+        // Less than another cut part would cost.
+        if acked < plan.partSize, PartCuts.isSuspected(checkpoint), try dialect.plan(order).partSize < plan.partSize {
+            throw try await renewed("its parts are too large for the path", cause: .interruption)
+        }
         isResuming = !accepted.isEmpty
         // Perhaps only the answer was lost.
         let isPerhapsThere =
@@ -351,6 +359,7 @@ final class PartsUpload {
         if isOthers { FinalAnswer.recordLeft(dialect.name(of: old)?.id, in: &checkpoint) }
         accepted = [:]
         acked = 0
+        flight.clear()
         try await reporter.renewed(checkpoint.stored, leaving: remains?.stored)
         if restarts > Self.mostRestarts {
             return dialect.error(

@@ -6,6 +6,9 @@ struct S3Checkpoint: TypedCheckpoint {
 
     init(_ stored: Checkpoint) { self.stored = stored }
 
+    /// Fields that stay when the upload starts again.
+    static var lasting: [String] { [fields.takenNames.name] }
+
     /// The object's name; empty where it is unknown.
     var objectKey: FilePath { self.key ?? "" }
 

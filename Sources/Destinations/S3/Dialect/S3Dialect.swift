@@ -13,9 +13,7 @@ struct S3Dialect: PartsDialect {
     var settings: S3Settings { api.settings }
     private var wire: BucketWire { settings.preset.wire }
     var naming: S3Naming { S3Naming(api: api, isSingle: isSingle) }
-    private var partition: S3FilePartition {
-        S3FilePartition(settings: settings, isSecure: api.isSecure, isSingle: isSingle)
-    }
+    private var partition: S3FilePartition { api.bucket.partition(isSingle: isSingle) }
     var digests: S3PartDigests { S3PartDigests(api: api, isSingle: isSingle) }
     private var finder: S3ObjectFinder { S3ObjectFinder(api: api, isSingle: isSingle) }
     private var comparison: S3ObjectComparison { S3ObjectComparison(api: api, isSingle: isSingle) }
@@ -32,7 +30,13 @@ struct S3Dialect: PartsDialect {
     var comparesContent: Bool { isSingle }
     var inquiry: PartsInquiry { isSingle ? .none : .list }
     var canAbort: Bool { true }
-    var lasting: [String] { [S3Checkpoint.fields.takenNames.name] + (settings.assignedObject?.lasting ?? []) }
+    var lasting: [String] { S3Checkpoint.lasting + (settings.assignedObject?.lasting ?? []) }
+
+    func sizeKey(ofPart length: Int64) -> String? {
+        isSingle ? "single_up_to" : length > settings.preset.smallestPart ? "part_size" : nil
+    }
+    func accepted(_ length: Int64) { api.bucket.requestSize.accepted(length) }
+    func cut(_ length: Int64) { api.bucket.requestSize.keptNothing(length) }
 
     /// An object that a service has assigned belongs to the upload at any address.
     func isOurs(_ checkpoint: PartsCheckpoint) -> Bool {

@@ -59,7 +59,7 @@ struct S3PartDigests: Sendable {
 
     /// The digests that are sent with each part.
     func kinds(for checksum: S3Preset.Checksum) -> Set<PartDigests.Kind> {
-        S3FilePartition(settings: api.settings, isSecure: api.isSecure, isSingle: isSingle).digestKinds(for: checksum)
+        api.bucket.partition(isSingle: isSingle).digestKinds(for: checksum)
     }
 
     /// Uses the digests from staging, and reads the part for the rest. The bytes of a single request are read too,
