@@ -94,6 +94,8 @@ package enum Remedy: Hashable, Sendable {
 package struct UploadError: Error, Sendable, CustomStringConvertible {
     package var failure: Failure
     package var remedy: Remedy
+    /// An intermediary may have answered in place of the remote, so the answer says nothing about the file.
+    package var isOfPath = false
 
     package init(_ failure: Failure, remedy: Remedy) {
         self.failure = failure

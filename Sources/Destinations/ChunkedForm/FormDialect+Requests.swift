@@ -15,7 +15,8 @@ struct ParsedReply: Sendable {
         body = FormReply(response.body)
         verdict = FormVerdict(
             question, status: response.status, body, dialect.settings, wantsJSON: wantsJSON,
-            isPage: response.isWebPage, wait: retryAfter(response.headers, now: dialect.client.clocks.wall()))
+            isPage: response.isWebPage, isOfPath: response.mayBeOfPath,
+            wait: retryAfter(response.headers, now: dialect.client.clocks.wall()))
     }
 }
 

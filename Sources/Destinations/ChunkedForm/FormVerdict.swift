@@ -19,10 +19,11 @@ enum FormVerdict: Hashable, Sendable {
     /// - Parameters:
     ///   - wantsJSON: Only JSON can be a success: the caller reads a value from it.
     ///   - isPage: The body is a web page.
+    ///   - isOfPath: An intermediary may have answered in place of the server.
     ///   - wait: `Retry-After`.
     init(
         _ question: Question, status: Int, _ body: FormReply, _ settings: FormSettings, wantsJSON: Bool, isPage: Bool,
-        wait: Duration?
+        isOfPath: Bool = false, wait: Duration?
     ) {
         let mayBeFile = question == .part || question == .finish
         let isMet = settings.success.isMet(status, body)
@@ -38,7 +39,8 @@ enum FormVerdict: Hashable, Sendable {
         } else if question == .part, status == 422 || status == 460, settings.sendsDigest {
             self = .damaged
         } else {
-            self = .stop(Self.byStatus(status, isPermanent: settings.permanent.statuses.contains(status), wait))
+            let isPermanent = settings.permanent.statuses.contains(status) && !isOfPath
+            self = .stop(Self.byStatus(status, isPermanent: isPermanent, wait))
         }
     }
 

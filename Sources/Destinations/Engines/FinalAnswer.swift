@@ -23,17 +23,24 @@ enum FinalAnswer {
     ]
 
     /// Statuses of a proxy, a gateway, a busy server or a timeout. They say nothing about the file.
-    static let withoutVerdict: Set<Int> = [407, 408, 425, 429, 502, 503, 504]
+    private static let withoutVerdict: Set<Int> = [407, 408, 425, 429, 502, 503, 504]
 
-    static func isRefusal(_ status: Int) -> Bool { (400...599).contains(status) && !withoutVerdict.contains(status) }
+    /// Whether the remote may answer a query right after it, or after its intermediary, has answered with this status.
+    static func allowsQuery(_ status: Int) -> Bool {
+        (400...599).contains(status) && !withoutVerdict.contains(status)
+    }
 
-    /// Whether an intermediary may have answered in place of the remote (``StatusOfPath``). Where the remote can be
-    /// asked, its next answer decides: if it has every byte, then the request arrived there, and the answer is its own.
-    /// Where it cannot be asked, such an answer says nothing about the file. Neither does 507: the server has no space
-    /// for it now (RFC 4918, section 11.5).
+    /// Whether it may be the remote's verdict on the file. An answer that may be an intermediary's is none, even if the
+    /// remote has every byte: a gateway may have waited in vain for an answer to a request that it had forwarded.
+    static func isRefusal(_ error: UploadError) -> Bool {
+        guard let status = error.failure.http, allowsQuery(status) else { return false }
+        return error.remedy == .failUpload || !error.isOfPath
+    }
+
+    /// Where the remote cannot be asked, 507 says nothing about the file either: the server has no space for it now
+    /// (RFC 4918, section 11.5).
     static func isOfPathOrSpace(_ error: UploadError) -> Bool {
-        guard let status = error.failure.http, error.remedy != .failUpload else { return false }
-        return StatusOfPath.all.contains(status) || status == 507
+        error.remedy != .failUpload && (error.isOfPath || error.failure.http == 507)
     }
 
     /// Statuses with which servers answer bytes that they have already. As an answer to such last bytes they say
@@ -53,7 +60,7 @@ enum FinalAnswer {
         guard let status = error.failure.http else { return false }
         // A refusal stands until bytes are accepted again: answers meanwhile are about where the upload stands.
         if checkpoint.has(\.refusedStatus) { return true }
-        guard refusesInBody || !isOfState && isRefusal(status) else {
+        guard refusesInBody || !isOfState && isRefusal(error) else {
             checkpoint.unclearEnd = error.failure.message
             return true
         }
@@ -69,7 +76,7 @@ enum FinalAnswer {
     /// - Parameter isKnownPlace: The same address has accepted bytes of this file. Otherwise the address may be wrong,
     ///   and a wrong address refuses no file.
     static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
-        guard let status = error.failure.http, isRefusal(status) || error.remedy == .failUpload, !isOfPathOrSpace(error)
+        guard let status = error.failure.http, isRefusal(error) || error.remedy == .failUpload, !isOfPathOrSpace(error)
         else {
             return false
         }

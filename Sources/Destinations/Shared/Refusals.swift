@@ -40,10 +40,11 @@ extension AuthorizedClient {
         case .noRoom: kind = .quota
         case .holdDestination, .rateLimit, .retry, .refused, .pending: kind = .transient
         }
-        return UploadError(
+        var error = UploadError(
             failure(kind, code ?? .http(status), message, http: status, retryable: remedy != .failUpload),
-            remedy: remedy
-        )
+            remedy: remedy)
+        error.isOfPath = response.mayBeOfPath
+        return error
     }
 
     /// The error for an answer with ``Response/isWebPage`` and a success status: it acknowledges nothing, and a person

@@ -1,3 +1,5 @@
+internal import Transport
+
 /// Statuses that say nothing about a file: an intermediary answers with them, or the service for reasons of its own or
 /// of the account.
 ///
@@ -10,4 +12,28 @@ enum StatusOfPath {
     /// Statuses below 500 that an intermediary may also send after it has forwarded the request. 417 refuses a request
     /// without its body.
     static let mayBeForwarded = all.subtracting([417]).union([408, 421, 425, 429])
+
+    /// Statuses from 500 on that are about the protocol, the network or a gateway, besides 502, 503 and 504.
+    ///
+    /// 505 (RFC 9110, section 15.6.6), 506 (RFC 2295) and 510 (RFC 2774) are about the protocol; 508 (RFC 5842) is a
+    /// loop; 509 is a used-up bandwidth; 511 (RFC 6585, section 6) is a login portal; 520 to 530 are Cloudflare's about
+    /// the server behind it; 561 is that of Amazon's load balancer; 598 and 599 are timeouts of proxies.
+    static let ofGateways = Set([505, 506, 508, 509, 510, 511, 561, 598, 599]).union(520...530)
+}
+
+extension Response {
+    /// Whether it has a header of tus, which no intermediary adds.
+    var hasTusHeader: Bool {
+        headers.lines.contains {
+            let name = $0.name.lowercased()
+            return name == "tus-resumable" || name.hasPrefix("upload-")
+        }
+    }
+
+    /// Whether an intermediary may have answered in place of the remote, by the status or the web page in its body.
+    var mayBeOfPath: Bool {
+        if hasTusHeader { return false }
+        return StatusOfPath.all.contains(status) || StatusOfPath.ofGateways.contains(status)
+            || status >= 500 && isWebPageForXML
+    }
 }

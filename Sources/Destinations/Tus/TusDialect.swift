@@ -66,10 +66,7 @@ struct TusDialect: OffsetDialect {
             Request("HEAD", url, headers: [Self.version], limits: settings.limits.small))
         let response = answer.response
         checkpoint.url = answer.url
-        let isTus = response.headers.lines.contains {
-            let name = $0.name.lowercased()
-            return name == "tus-resumable" || name.hasPrefix("upload-")
-        }
+        let isTus = response.hasTusHeader
         switch verdict(.HEAD, response) {
         case .success: return try position(response, order, isTus)
         case .gone: return .gone(isCertain: isTus)

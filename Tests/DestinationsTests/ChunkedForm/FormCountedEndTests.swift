@@ -208,7 +208,7 @@ struct FormCountedEndTests {
 
     @Test(
         "a refused last block ends the upload at once if no query is possible", arguments: counting,
-        [400, 413, 500, 505])
+        [400, 413, 500, 512])
     func refused(_ preset: String, _ status: Int) async throws {
         for (size, policy) in [(3000, "fail"), (800, "fail"), (3000, "accept"), (800, "accept")] {
             let count = size == 800 ? 1 : 3
@@ -240,7 +240,7 @@ struct FormCountedEndTests {
     /// In place of the server, which may have got the request.
     @Test(
         "an answer of a proxy, a firewall, an account or a full disk says nothing about the file: the end is sent again, with a warning",
-        arguments: StatusOfPath.all.sorted() + [507], [false, true])
+        arguments: StatusOfPath.all.union(StatusOfPath.ofGateways).sorted() + [507], [false, true])
     func answerOfPath(_ status: Int, finish: Bool) async throws {
         for (size, policy) in [(800, "fail"), (3000, "fail"), (3000, "accept")] {
             let count = size == 800 ? 1 : 3
@@ -259,6 +259,24 @@ struct FormCountedEndTests {
             #expect(blocks.posts(count) == (finish ? 1 : 3))
             server.stop()
         }
+    }
+
+    @Test("a web page with a 5xx is no verdict on the file, and uses no attempt", arguments: counting, [500, 501, 511])
+    func page(_ preset: String, _ status: Int) async throws {
+        let times = Mutex(0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            let isFirst = times.withLock { times in
+                times += 1
+                return times == 1
+            }
+            if isFirst { return exchange.reply(status, [], "<!DOCTYPE html><html><title>Hotel</title></html>") }
+            exchange.reply(200, [], #"{"success":true,"data":{"upToken":"t"}}"#)
+        }
+        let (object, errors) = try await attempts(try destination(server, preset), try Parcel(800), Logbook())
+        #expect(
+            errors.map(\.remedy) == [status == 501 ? .misconfigured : .holdDestination(after: nil)], "\(errors)")
+        #expect(object != nil)
     }
 
     @Test("a wrong address refuses no file, and one that accepted blocks is not wrong", arguments: [404, 405, 410])

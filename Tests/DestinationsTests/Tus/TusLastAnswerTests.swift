@@ -48,7 +48,8 @@ struct TusLastAnswerTests {
             }
             if isLast {
                 _ = script.time("refused")
-                return exchange.reply(status, [], "virus found")
+                // The header of tus shows that the answer is the server's own.
+                return exchange.reply(status, [("Tus-Resumable", "1.0.0")], "virus found")
             }
             let count = script.held.count
             exchange.reply(204, [("Upload-Offset", "\(count)")])
@@ -89,6 +90,38 @@ struct TusLastAnswerTests {
         #expect(errors.count == 1)
         #expect(object.warnings.contains { $0.contains("\(status)") && $0.contains("later") })
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
+    }
+
+    @Test(
+        "an answer that may be an intermediary's does not concern the file: the server is asked, and the file completes",
+        arguments: [402, 406, 418, 426, 428, 451, 499, 505, 508, 510, 511, 520, 524, 530, 598, 599].map { ($0, "no") }
+            + [500, 501, 511, 522].map { ($0, "<!DOCTYPE html><html><body>Please log in</body></html>") },
+        [nil, 400] as [Int64?])
+    func answerOfPath(_ answer: (Int, String), _ chunk: Int64?) async throws {
+        let (status, words) = answer
+        let server = try server(status, words)
+        let ledger = Ledger()
+        let (object, errors) = try await Journey(server.url + "/files", chunk: chunk, ledger: ledger).arrive()
+        #expect(errors.count == (status < 500 ? 0 : 1))
+        #expect(errors.allSatisfy { $0.remedy == (status == 501 ? .misconfigured : .holdDestination(after: nil)) })
+        #expect(object.warnings.count == 1 && object.warnings[0].contains("\(status)"), "\(object.warnings)")
+        #expect(object.warnings[0].contains("asked again, the server has every byte"))
+        #expect(verbs(server).filter { $0 == "HEAD" }.count == 1 && verbs(server).last == "HEAD")
+        #expect(ledger.last?["refused_status"] == nil)
+    }
+
+    @Test("a plain 500 is the server's own, and so is a page with a header of tus", arguments: [false, true])
+    func ownError(_ isPage: Bool) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            script.state.withLock { $0.held += body }
+            exchange.reply(
+                500, isPage ? [("Tus-Resumable", "1.0.0")] : [], isPage ? "<html><body>virus</body></html>" : "virus")
+        }
+        let error = try #require(
+            await #expect(throws: UploadError.self) { try await Journey(server.url + "/files").arrive() })
+        #expect(error.failure.code == .refusedAtEnd && error.failure.http == 500)
     }
 
     @Test("a conflict with another offset concerns the upload's position, and not the file")

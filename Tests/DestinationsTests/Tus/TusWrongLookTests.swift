@@ -81,7 +81,7 @@ struct TusWrongLookTests {
             let isFirst = script.time("PATCH") == 0
             script.state.withLock { $0.held += isFirst ? body.prefix(500) : body[...] }
             if isFirst { return exchange.cut() }
-            exchange.reply(status, [], "virus found")
+            exchange.reply(status, [("Tus-Resumable", "1.0.0")], "virus found")
         }
         let journey = try Journey(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })

@@ -79,7 +79,7 @@ extension PartsUpload {
     /// that decides, regardless of the answer. A busy remote is left to the next attempt.
     func findObject(after error: any Error, _ plan: PartPlan) async -> RemoteObject? {
         guard !dialect.onlyCounts, let error = error as? UploadError, let status = error.failure.http,
-            FinalAnswer.isRefusal(status)
+            FinalAnswer.allowsQuery(status)
         else { return nil }
         // A failed query gives no information: the answer counts, and the next attempt queries again.
         guard var object = try? await dialect.found(piece(plan)) else { return nil }
