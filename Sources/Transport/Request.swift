@@ -184,6 +184,8 @@ package struct Response: Sendable {
     /// Bytes that were sent for this request, as counted by the kernel; see ``Request/onWire``.
     package var bytesOnWire: Int64
     package var delivery: Delivery
+    /// The proxy that may have given this answer in place of the server, `host:port`; `nil` for none.
+    package var possibleProxy: String?
 
     /// - Parameter delivery: Without it only the bytes that the socket accepted are known.
     package init(

@@ -323,13 +323,7 @@ final class Transfer: @unchecked Sendable {
             guard status == 407 || status == 401 && asksForProxy else { return nil }
             connecting = status
         }
-        let proxy = request.mayUseProxy ? WebAddress(request.url).proxy : nil
-        let who = proxy.map { "the proxy \($0)" } ?? "a proxy on the way"
-        let text = "\(who) answered \(connecting)"
-        guard connecting == 407 || connecting == 401 else { return "\(text), and does not connect to the server" }
-        let variable = "\(WebAddress(request.url).scheme ?? "http")_proxy"
-        return
-            "\(text): it requires a user and a password, or rejects the given ones: set `\(variable)` to its address, with USER:PASSWORD@ before the host"
+        return Proxies.refusal(connecting, of: proxy, scheme: WebAddress(request.url).scheme)
     }
 
     /// A refusal counts by its status, even if its body was interrupted or had no end; so does the answer to a request
@@ -347,9 +341,18 @@ final class Transfer: @unchecked Sendable {
     }
 
     private var response: Response {
-        Response(
+        var response = Response(
             status: status, headers: answer.headers, body: answer.body, url: request.url,
             bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
+        if Proxies.mayHaveAnswered(status, answer.headers, scheme: WebAddress(request.url).scheme) {
+            response.possibleProxy = proxy
+        }
+        return response
+    }
+
+    /// The proxy from the environment that the request goes through.
+    private var proxy: String? {
+        request.mayUseProxy && request.unixSocket == nil ? WebAddress(request.url).proxy : nil
     }
 
     // Setting up.

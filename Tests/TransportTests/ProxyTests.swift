@@ -46,4 +46,13 @@ struct ProxyTests {
     func loopback(_ host: String) {
         #expect(stop("https", host, ["https_proxy": "proxy.lan:3128", "all_proxy": "a:1"]) == "\(host):443")
     }
+
+    @Test("a 401 without `Via` may be the proxy's own, except over CONNECT")
+    func unauthorized() {
+        let asks = ("WWW-Authenticate", "Basic realm=\"Tinyproxy\"")
+        #expect(Proxies.mayHaveAnswered(401, Headers([asks]), scheme: "http"))
+        #expect(!Proxies.mayHaveAnswered(401, Headers([asks]), scheme: "https"))
+        #expect(!Proxies.mayHaveAnswered(401, Headers([asks, ("via", "1.1 tinyproxy")]), scheme: "http"))
+        #expect(!Proxies.mayHaveAnswered(403, Headers([asks]), scheme: "http"))
+    }
 }

@@ -61,6 +61,7 @@ struct ChunkedForm: Destination {
             // OPTIONS changes nothing. Any answer shows that a server responds, and a portal's answer is recognised.
             let answer = try await dialect.exchange(
                 Request("OPTIONS", dialect.url, limits: dialect.limits.small), .probe)
+            if let error = server.client.refusedByProxy("OPTIONS", answer.response) { throw error }
             let status = answer.response.status
             let words = "answered \(status) to OPTIONS"
             if answer.response.isWebPage, status < 400 {

@@ -13,6 +13,7 @@ extension AuthorizedClient {
     )
         -> UploadError
     {
+        if remedy == .authenticate, let error = refusedByProxy(what, response) { return error }
         let status = response.status
         var message = "\(host(response.url)) answered \(status) to \(what)"
         // A plain-text answer ends with a line end, which would be shown as an escape. It is cut only after that, so
@@ -44,6 +45,21 @@ extension AuthorizedClient {
             failure(kind, code ?? .http(status), message, http: status, retryable: remedy != .failUpload),
             remedy: remedy)
         error.isOfPath = response.mayBeOfPath
+        return error
+    }
+
+    /// The error for a 401 of the proxy or of the server, where nothing in it shows which; `nil` for any other answer.
+    /// No upload ends for it.
+    func refusedByProxy(_ what: String, _ response: Response) -> UploadError? {
+        guard let proxy = response.possibleProxy, !response.isOfService else { return nil }
+        var error = UploadError(
+            failure(
+                .config, .proxyRefused,
+                "the proxy \(proxy), or \(host(response.url)) behind it, answered \(response.status) to \(what): "
+                    + "if it is the proxy's answer, set `http_proxy` to its address, with USER:PASSWORD@ before the "
+                    + "host; if it is the server's, correct the secret of this destination, which is read again",
+                http: response.status, retryable: true), remedy: .holdDestination(after: nil))
+        error.isOfPath = true
         return error
     }
 

@@ -36,4 +36,20 @@ extension Response {
         return StatusOfPath.all.contains(status) || StatusOfPath.ofGateways.contains(status)
             || status >= 500 && isWebPageForXML
     }
+
+    /// Whether something in a refusal shows that a service has given it, and no proxy: a header or an error in the form
+    /// of its protocol, or a way to authenticate that no proxy has.
+    var isOfService: Bool {
+        let own = ["x-amz-", "x-oss-", "x-acs-", "x-vimeo-", "vimeo-"]
+        if hasTusHeader || headers.lines.contains(where: { own.contains(where: $0.name.lowercased().hasPrefix) }) {
+            return true
+        }
+        if let way = headers["WWW-Authenticate"]?.split(separator: " ").first?.lowercased(),
+            !["basic", "digest", "ntlm", "negotiate"].contains(way)
+        {
+            return true
+        }
+        if case .object? = JSONValue.read(body) { return true }
+        return XMLValue.read(body)?.name == "Error"
+    }
 }

@@ -120,6 +120,9 @@ struct Tus: Destination {
 
     /// Judges an answer without any sign of tus.
     private func judge(stranger response: Response) -> CheckResult {
+        if let error = server.client.refusedByProxy("OPTIONS", response) {
+            return CheckResult(.failed, error.failure.message)
+        }
         let status = response.status
         let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
         let answer = "answered \(status) to OPTIONS" + (isPage ? " with a web page" : "")

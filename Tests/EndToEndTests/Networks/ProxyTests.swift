@@ -51,18 +51,20 @@ private enum Tinyproxy {
 struct ProxyEndToEndTests {
     @Test(
         "a proxy that requires a user holds the destination and is named; all files arrive when it accepts",
-        .enabled("\(Tinyproxy.need)") { await Tinyproxy.program.value != nil })
-    func refused() async throws {
+        .enabled("\(Tinyproxy.need)") { await Tinyproxy.program.value != nil }, arguments: ["", "camera:wrong@"])
+    func refused(_ user: String) async throws {
         let program = try #require(await Tinyproxy.program.value)
         let scene = try await NetworkEndToEndTests.Scene()
         let fixture = scene.fixture
         let strict = try await Tinyproxy.start(scene, program, wantsUser: true)
-        try fixture.startDaemon(environment: ["http_proxy": "http://\(Tinyproxy.address)"])
+        try fixture.startDaemon(environment: ["http_proxy": "http://\(user)\(Tinyproxy.address)"])
         for number in 0..<3 {
             try scene.camera.drop(Clip(number: number, size: 300_000, relative: FilePath("clip\(number).mp4")))
         }
         let hold = try await scene.waits("clip0.mp4", for: "destination")
-        #expect(hold.text.contains("the proxy \(Tinyproxy.address) answered 40"), "\(hold.text)")
+        // It answers a wrong password with 401, as the server would.
+        #expect(hold.text.contains("the proxy \(Tinyproxy.address)"), "\(hold.text)")
+        #expect(hold.text.contains(user.isEmpty ? "answered 407" : "answered 401"), "\(hold.text)")
         #expect(hold.text.contains("http_proxy"), "\(hold.text)")
         // Each upload has been tried.
         try await eventually("the proxy has refused each upload") {

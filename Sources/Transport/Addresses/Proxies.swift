@@ -26,6 +26,23 @@ package enum Proxies {
         return parse(proxy) ?? direct
     }
 
+    /// Describes the answer of a proxy that refuses a request, or a connection to the server (`CONNECT`).
+    ///
+    /// - Parameter proxy: `host:port`; `nil` for one that the environment does not name.
+    static func refusal(_ status: Int, of proxy: String?, scheme: String?) -> String {
+        let who = proxy.map { "the proxy \($0)" } ?? "a proxy on the way"
+        let text = "\(who) answered \(status)"
+        guard status == 407 || status == 401 else { return "\(text), and does not connect to the server" }
+        return "\(text): it requires a user and a password, or rejects the given ones: set "
+            + "`\(scheme ?? "http")_proxy` to its address, with USER:PASSWORD@ before the host"
+    }
+
+    /// Whether a proxy that a request went through may have given this answer in place of the server: 401, without the
+    /// `Via` that a proxy adds to what it forwards (RFC 9110, section 7.6.3). An answer over `CONNECT` is the server's.
+    static func mayHaveAnswered(_ status: Int, _ headers: Headers, scheme: String?) -> Bool {
+        status == 401 && scheme == "http" && headers["Via"] == nil
+    }
+
     /// Whether the host is this machine. Names below `localhost` count too, as in libcurl (RFC 6761, section 6.3).
     ///
     /// - Parameter host: An IPv6 address without brackets.
