@@ -1,6 +1,7 @@
 package import Core
 package import Credentials
 internal import Linux
+internal import Synchronization
 package import Transport
 
 /// The way of one notice to its hook.
@@ -15,6 +16,7 @@ package struct HookSender: Sendable {
     private let transport: PermittedTransport
     private let secrets: SecretReader
     private let clocks: any Clocks
+    private let greetings = Greetings()
 
     package init(transport: PermittedTransport, secrets: SecretReader, clocks: any Clocks) {
         self.transport = transport
@@ -111,11 +113,24 @@ package struct HookSender: Sendable {
         // The answer may be long, and received bytes cost.
         (request.needsStatusOnly, request.answerLimit) = (true, 16 << 10)
         let response: Response
+        let greeting = greetings.of(WebAddress(web.url).origin)
         do { response = try await transport.send(request, with: permit) } catch {
             if error.kind == .cancelled, Task.isCancelled { return .stopped }
+            if let speech = await greeting.protocolMismatch(error, request, over: transport, with: permit) {
+                return mistaken(speech, web, detail: covered(error.detail, headers))
+            }
             return .retry("\(web.shown): \(covered(error.detail, headers))", code: error.kind.rawValue, after: nil)
         }
+        if response.status == 400, await greeting.requiresTLS(response, request, over: transport, with: permit) {
+            return mistaken(.tls, web)
+        }
+        greeting.recordAnswer()
         let answer = "\(web.shown) answered \(response.status)"
+        if let proxy = response.possibleProxy {
+            return .retry(
+                "\(answer), or the proxy \(proxy) did: it may require a user and a password in `http_proxy`",
+                code: answer, after: nil)
+        }
         switch response.status {
         case 200..<300: return .delivered(answer)
         case 408, 425, 429, 500...:
@@ -125,6 +140,13 @@ package struct HookSender: Sendable {
             return .retry(answer + ", a redirect, which is not followed", code: answer, after: nil)
         default: return .refused(answer)
         }
+    }
+
+    /// The server speaks another protocol than its address says: a person corrects the address, and the notice waits.
+    private func mistaken(
+        _ speech: Greeting.WireProtocol, _ web: WebHook, detail: String? = nil
+    ) -> DeliveryResult {
+        .retry("\(web.shown): \(speech.mistake(detail))", code: speech.code.rawValue, after: nil)
     }
 
     /// - Throws: Why a secret cannot be used, as a text without the secret.
@@ -149,5 +171,19 @@ package struct HookSender: Sendable {
             $0.replacing($1, with: "***".utf8)
         }
         return redacted(printable(String(decoding: bytes, as: UTF8.self)))
+    }
+}
+
+/// What is known about the protocol of each server, by its origin.
+private final class Greetings: Sendable {
+    private let known = Mutex<[String: Greeting]>([:])
+
+    func of(_ origin: String) -> Greeting {
+        known.withLock { known in
+            if let greeting = known[origin] { return greeting }
+            let greeting = Greeting()
+            known[origin] = greeting
+            return greeting
+        }
     }
 }

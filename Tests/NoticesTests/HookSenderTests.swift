@@ -143,6 +143,47 @@ struct HookSenderTests {
         #expect(server.seen.count == 1)
     }
 
+    @Test("https to a server without TLS, and http to one with it, are reported and retried")
+    func scheme() async throws {
+        let plain = try FakeServer { $0.reply(200) }
+        let secure = plain.url.replacing("http://", with: "https://")
+        guard case .retry(let text, "no_tls", nil) = await tell(.web(WebHook(url: secure + "/secretpath"))) else {
+            Issue.record("the mistake is not found")
+            return
+        }
+        #expect(text.contains("does not speak TLS") && text.contains("`http://`"), "\(text)")
+        #expect(!text.contains("secretpath"))
+        let nginx = try FakeServer {
+            $0.reply(400, [], "<center>The plain HTTP request was sent to HTTPS port</center>")
+        }
+        guard case .retry(let words, "only_tls", nil) = await tell(.web(WebHook(url: nginx.url))) else {
+            Issue.record("the mistake is not found")
+            return
+        }
+        #expect(words.contains("speaks TLS there") && words.contains("`https://`"), "\(words)")
+        #expect(nginx.seen.count == 1)
+    }
+
+    @Test("a 401 that a proxy may have sent loses no notice")
+    func unauthorized() async throws {
+        struct Proxied: Transporting {
+            func send(_ request: Request) async throws(TransportError) -> Response {
+                var response = Response(status: 401, url: request.url)
+                response.possibleProxy = "proxy.lan:3128"
+                return response
+            }
+        }
+        let sender = HookSender(
+            transport: PermittedTransport(Proxied()), secrets: SecretReader(), clocks: SystemClocks())
+        let target = Hook.Target.web(WebHook(url: "http://nas.lan/hook"))
+        let telling = await sender.deliver(notice, by: HookDelivery(target), within: .seconds(20))
+        guard case .retry(let text, _, nil) = telling else {
+            Issue.record("the notice is lost")
+            return
+        }
+        #expect(text.contains("proxy.lan:3128") && text.contains("`http_proxy`"))
+    }
+
     @Test(
         "no listener, silence and an unreadable secret are retried; messages show neither path nor secret"
     )

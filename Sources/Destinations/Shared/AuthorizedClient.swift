@@ -166,15 +166,17 @@ struct AuthorizedClient: Sendable {
         let response: Response
         do { response = try await transport.send(request, with: permit) } catch {
             if let speech = await greeting.protocolMismatch(error, request, over: transport, with: permit) {
-                let reason = speech == .tls ? needsTLS(request, nil) : hasNoTLS(request, error)
-                throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
+                throw Broken(
+                    error: mistaken(speech, request, detail: error.detail), delivery: error.delivery,
+                    bytesSent: error.bytesSent)
             }
             let reason: any Error = error.kind == .cancelled ? CancellationError() : problem(error, request)
             throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
         }
         if response.status == 400, await greeting.requiresTLS(response, request, over: transport, with: permit) {
             throw Broken(
-                error: needsTLS(request, response.status), delivery: response.delivery, bytesSent: response.bytesSent)
+                error: mistaken(.tls, request, http: response.status), delivery: response.delivery,
+                bytesSent: response.bytesSent)
         }
         greeting.recordAnswer()
         // The status of a refusal is enough. A success may have named the object that it made, which is now as good as
@@ -202,24 +204,14 @@ struct AuthorizedClient: Sendable {
     /// No readable answer came: the error to show.
     struct Unanswered: Error { let error: UploadError }
 
-    /// The error when the server requires TLS, and its address has `http`.
-    private func needsTLS(_ request: Request, _ status: Int?) -> UploadError {
+    /// The error when the server speaks another protocol than its address says.
+    private func mistaken(
+        _ speech: Greeting.WireProtocol, _ request: Request, http: Int? = nil, detail: String? = nil
+    ) -> UploadError {
         UploadError(
             failure(
-                .config, .onlyTLS,
-                "\(request.method) to \(host(request.url)): the server speaks TLS there, and its address begins with `http://`: write "
-                    + "`https://`", http: status, retryable: true),
-            remedy: .misconfigured)
-    }
-
-    /// The error when the server has no TLS, and its address has `https`.
-    private func hasNoTLS(_ request: Request, _ error: TransportError) -> UploadError {
-        UploadError(
-            failure(
-                .config, .noTLS,
-                "\(request.method) to \(host(request.url)): the server does not speak TLS there, which `https://` asks for: if it has "
-                    + "none, its address begins with `http://`, and everything goes there unencrypted (\(error.detail))",
-                retryable: true),
+                .config, speech.code,
+                "\(request.method) to \(host(request.url)): \(speech.mistake(detail))", http: http, retryable: true),
             remedy: .misconfigured)
     }
 
@@ -246,7 +238,7 @@ struct AuthorizedClient: Sendable {
         case .proxy:
             return UploadError(
                 failure(.config, .proxyRefused, what, retryable: true), remedy: .holdDestination(after: nil))
-        case .notTLS: return hasNoTLS(request, error)
+        case .notTLS: return mistaken(.plain, request, detail: error.detail)
         case .sourceFile:
             return UploadError(failure(.local, .stagedUnreadable, error.detail, retryable: true), remedy: .restage)
         case .other:

@@ -28,7 +28,7 @@ enum SourceWords {
         }
         var used: Set<String> = []
         for text in try sources(
-            below: ["Core", "Daemon", "Destinations", "Staging", "Store"], except: declaration)
+            below: ["Core", "Daemon", "Destinations", "Staging", "Store", "Transport"], except: declaration)
         {
             used.formUnion(text.members())
         }

@@ -1,12 +1,31 @@
-internal import Core
+package import Core
 internal import Synchronization
-internal import Transport
 
 /// Finds out the protocol of a server that never gave an answer: when TLS is sent to a plain server, or the reverse,
 /// most servers close without a message.
-final class Greeting: Sendable {
-    enum WireProtocol: Sendable {
+package final class Greeting: Sendable {
+    package enum WireProtocol: Sendable {
         case plain, tls
+
+        /// The mistake in an address whose server speaks this protocol, for people.
+        ///
+        /// - Parameter detail: The error of the connection, where there was one.
+        package func mistake(_ detail: String?) -> String {
+            switch self {
+            case .tls: "the server speaks TLS there, and its address begins with `http://`: write `https://`"
+            case .plain:
+                "the server does not speak TLS there, which `https://` asks for: if it has none, its address begins "
+                    + "with `http://`, and everything goes there unencrypted" + (detail.map { " (\($0))" } ?? "")
+            }
+        }
+
+        /// The code of that mistake.
+        package var code: Failure.Code {
+            switch self {
+            case .tls: .onlyTLS
+            case .plain: .noTLS
+            }
+        }
     }
 
     private struct State {
@@ -21,12 +40,14 @@ final class Greeting: Sendable {
     private static let limits = Limits(
         connect: .seconds(10), sendingStall: .seconds(10), replyWait: .seconds(10), whole: .seconds(15))
 
+    package init() {}
+
     /// Records that a readable answer came.
-    func recordAnswer() { state.withLock { $0 = State(isKnown: true) } }
+    package func recordAnswer() { state.withLock { $0 = State(isKnown: true) } }
 
     /// The protocol of the server, where it differs from its address and explains why a request failed. Asks the server
     /// once, with no data of the person in the question.
-    func protocolMismatch(
+    package func protocolMismatch(
         _ error: TransportError, _ request: Request, over transport: PermittedTransport, with permit: any RequestPermit
     ) async -> WireProtocol? {
         let address = WebAddress(request.url)
@@ -73,7 +94,7 @@ final class Greeting: Sendable {
     /// Whether a server has answered 400 to a plain request because it requires TLS. The answer to HEAD has no body
     /// that says so; then the server is asked for the text, unless it has answered before, with no data of the person in the
     /// question.
-    func requiresTLS(
+    package func requiresTLS(
         _ answer: Response, _ request: Request, over transport: PermittedTransport, with permit: any RequestPermit
     ) async -> Bool {
         let address = WebAddress(request.url)
