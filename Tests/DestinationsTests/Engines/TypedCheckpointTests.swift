@@ -53,7 +53,7 @@ private let declared = [
             "foreign_seen": "1", "doubts": "2", "damaged_at": "100", "conflicts": "4",
             "conflict_since": "1795659060000", "conflict_peak": "9", "blind_looks": "1",
             "blind_since": "1795659060000", "sent_from": "0", "sent_to": "37856", "sent_size": "65536", "losses": "1",
-            "last_byte_again": "1",
+            "small_loss": "70000", "last_byte_again": "1",
         ]),
     DeclaredType(
         "the parts engine", PartsCheckpoint.fields,

@@ -232,7 +232,7 @@ struct ChunkSizeTests {
         #expect(chunks.cap == 32 << 20)
         chunks.accepted(5)
         #expect(chunks.cap == 32 << 20)
-        for cap: Int64 in [16 << 20, 4 << 20, 1 << 20, 1 << 20] {
+        for cap: Int64 in [16 << 20, 4 << 20, 1 << 20, 256 << 10, 64 << 10, 64 << 10] {
             chunks.keptNothing(chunks.cap)
             #expect(chunks.cap == cap)
         }
@@ -263,6 +263,27 @@ struct ChunkSizeTests {
         #expect(chunks.learned == RequestSize(most: 4 << 20, failed: 10 << 20, patience: 64))
     }
 
+    /// The size after cut requests that the remote kept nothing of, each as (sent, whole).
+    private func cap(after cuts: [(Int64, Int64)]) -> Int64 {
+        let chunks = ChunkSize(64 << 20)
+        var checkpoint = OffsetCheckpoint(Checkpoint())
+        for (sent, whole) in cuts {
+            ChunkSize.noteCut(from: 0, to: sent, of: whole, &checkpoint)
+            chunks.learn(from: 0, &checkpoint)
+        }
+        return chunks.cap
+    }
+
+    @Test("small cuts make requests smaller if several are about the same size, and other ones do not")
+    func smallCuts() {
+        #expect(cap(after: [(600_000, 900_000), (700_000, 900_000)]) == 64 << 20)
+        #expect(cap(after: [(600_000, 900_000), (700_000, 900_000), (500_000, 900_000)]) == 256 << 10)
+        #expect(cap(after: [(100_000, 900_000), (700_000, 900_000), (200_000, 900_000)]) == 64 << 20)
+        #expect(cap(after: Array(repeating: (60_000, 60_000), count: 9)) == 64 << 20)
+        #expect(cap(after: Array(repeating: (80_000, 100_000), count: 3)) == 64 << 10)
+        #expect(cap(after: [(2 << 20, 8 << 20), (2 << 20, 8 << 20)]) == 4 << 20)
+    }
+
     @Test("the size learned by an earlier run is used, within the present settings")
     func recalls() {
         let chunks = ChunkSize(8 << 20)
@@ -278,7 +299,7 @@ struct ChunkSizeTests {
             #expect(chunks.cap == 1 << 20)
         }
         chunks.recall(RequestSize(most: 1, failed: 1, patience: .max))
-        #expect(chunks.learned == RequestSize(most: ChunkSize.floor, failed: 1, patience: 4096))
+        #expect(chunks.learned == RequestSize(most: ChunkSize.least, failed: 1, patience: 4096))
     }
 
     @Test("a refused size is not tried again for a long time, and never above the setting")

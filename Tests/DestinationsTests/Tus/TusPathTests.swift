@@ -1,4 +1,5 @@
 import Core
+import Destinations
 import Synchronization
 import TestKit
 import Testing
@@ -57,6 +58,28 @@ struct TusPathTests {
         let later = try Journey(server.url + "/files", checkpoint: journey.ledger.last)
         _ = try await later.attempt()
         #expect(bodies.all == [1000, 0, 1000])
+    }
+
+    @Test(
+        "a path that keeps nothing of a body above a size gets smaller ones, also below 1 MiB, and they are remembered")
+    func cutBodies() async throws {
+        let bodies = Bodies()
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let length = exchange.header("content-length").flatMap { Int($0) } ?? 0
+            bodies.note(length)
+            if length <= 200_000 { return script.serve(exchange) }
+            _ = exchange.body()
+            exchange.cut(reset: true)
+        }
+        let journey = try Journey(server.url + "/files", size: 900_000)
+        for _ in 0..<6 { _ = try await journey.failedAttempt() }
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content)
+        #expect(bodies.all.prefix(7) == [900_000, 900_000, 900_000, 262_144, 262_144, 262_144, 65_536])
+        // Twice the size after eight requests without trouble, but not the size that failed.
+        #expect(bodies.all.dropFirst(6).allSatisfy { $0 <= 131_072 })
+        #expect(journey.destination.requestSize == RequestSize(most: 131_072, failed: 262_144, patience: 64))
     }
 
     @Test(

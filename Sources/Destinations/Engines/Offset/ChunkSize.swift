@@ -4,10 +4,12 @@ internal import Synchronization
 /// Maximum size of a request for all uploads to a destination. It is learned from refusals and from requests that were
 /// cut.
 final class ChunkSize: Sendable {
-    /// Smaller sizes are not tried: a remote that accepts less is broken.
+    /// Smaller sizes are not tried after 413: a remote that accepts less is broken.
     static let floor: Int64 = 256 << 10
-    /// Sizes for a path that keeps nothing of a cut request, one step for each such loss.
-    private static let cautious: [Int64] = [16 << 20, 4 << 20, 1 << 20]
+    /// Sizes for a path that keeps nothing of a cut request, one step for each such loss. The least one costs about 1 %
+    /// for the headers of each request, and two requests of it are lost at a cut.
+    private static let cautious: [Int64] = [16 << 20, 4 << 20, 1 << 20, 256 << 10, least]
+    static let least: Int64 = 64 << 10
     /// After this many requests in a row without trouble, twice the size is tried.
     private static let cleanRun = 8
 
@@ -53,7 +55,7 @@ final class ChunkSize: Sendable {
         state.withLock { state in
             guard size.failed > 0, size.most > 0 else { return }
             state = State(
-                cap: min(configured, max(size.most, Self.floor)), failed: size.failed,
+                cap: min(configured, max(size.most, Self.least)), failed: size.failed,
                 patience: min(max(size.patience, Self.forgivingRun), Self.longestRun))
         }
     }
@@ -74,8 +76,7 @@ final class ChunkSize: Sendable {
     func keptNothing(_ size: Int64) {
         state.withLock { state in
             let now = min(state.cap, size)
-            let least = Self.cautious.last ?? now
-            state.fail(size, next: Self.cautious.first { $0 < now } ?? min(state.cap, least))
+            state.fail(size, next: Self.cautious.first { $0 < now } ?? min(state.cap, Self.least))
         }
     }
 
@@ -98,7 +99,8 @@ final class ChunkSize: Sendable {
 // Facts about interrupted requests in a checkpoint.
 
 extension ChunkSize {
-    /// A cut request that carried less does not show whether the path keeps partial bodies.
+    /// A single cut request that carried less does not show whether the path keeps partial bodies. Several of about the
+    /// same size do.
     private static let significantLoss: Int64 = 1 << 20
 
     /// - Parameter size: The size of the whole request.
@@ -110,6 +112,7 @@ extension ChunkSize {
 
     static func forgetCuts(_ checkpoint: inout OffsetCheckpoint) {
         checkpoint.cutLosses = nil
+        checkpoint.smallLoss = nil
         forgetLastCut(&checkpoint)
     }
 
@@ -128,10 +131,20 @@ extension ChunkSize {
         let size = max(lost, checkpoint.cutSize ?? 0)
         Self.forgetLastCut(&checkpoint)
         if offset > start {
-            checkpoint.cutLosses = nil
-        } else if lost >= Self.significantLoss, checkpoint.increment(\.cutLosses) >= 2 {
+            Self.forgetCuts(&checkpoint)
+        } else if Self.isSignificant(lost, &checkpoint), checkpoint.increment(\.cutLosses) >= 2 {
             checkpoint.cutLosses = nil
             keptNothing(size)
         }
+    }
+
+    /// Whether a loss shows that the path keeps no partial bodies. A small one does if it is about as large as the small
+    /// one before it: a path that cuts bodies at a size does so again and again.
+    private static func isSignificant(_ lost: Int64, _ checkpoint: inout OffsetCheckpoint) -> Bool {
+        if lost >= significantLoss { return true }
+        guard lost >= least else { return false }
+        let last = checkpoint.smallLoss
+        checkpoint.smallLoss = lost
+        return last.map { max($0, lost) / 2 <= min($0, lost) } ?? false
     }
 }

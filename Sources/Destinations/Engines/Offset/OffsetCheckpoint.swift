@@ -85,6 +85,8 @@ struct OffsetCheckpoint: EngineCheckpoint {
         let cutSize = CheckpointField<Int64?>("sent_size")
         /// Cut requests in a row that left nothing at the remote.
         let cutLosses = CheckpointField<Int64?>("losses")
+        /// The bytes of the last such request that carried too little to count alone.
+        let smallLoss = CheckpointField<Int64?>("small_loss")
 
         // MARK: ``ContentRange``
 
