@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// Whether a server refuses bytes in every request (405 to PATCH and the like). Then no body leaves before a request
-/// without one was accepted. Shared by all uploads to a destination; ``TusCheckpoint`` keeps it over a restart.
+/// without one was accepted, and only a small one until one was accepted. Shared by all uploads to a destination; ``TusCheckpoint`` keeps it over a restart.
 final class BodyRefusal: Sendable {
     private let state = Atomic(false)
 

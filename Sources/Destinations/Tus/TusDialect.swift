@@ -81,10 +81,8 @@ struct TusDialect: OffsetDialect {
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
         guard let url = checkpoint.url else { return Sending(unsent: .accepted(nil)) }
-        if bodies.isRefused || checkpoint.tus.isPatchRefused, !range.isEmpty {
-            if let refusal = await askWithoutBody(url, at: range.lowerBound) { return refusal }
-            bodies.isRefused = false
-            checkpoint.tus.isPatchRefused = false
+        if isProbing(checkpoint), !range.isEmpty, let refusal = await askWithoutBody(url, at: range.lowerBound) {
+            return refusal
         }
         let carried: AuthorizedClient.Carried
         do {
@@ -104,15 +102,20 @@ struct TusDialect: OffsetDialect {
         switch carried.result {
         case .failure(let error): return Sending(.failed(error), carried)
         case .success(let answer):
-            if verdict(.PATCH, answer.response) == .stop(.misconfigured) {
-                bodies.isRefused = true
-                checkpoint.tus.isPatchRefused = true
+            switch verdict(.PATCH, answer.response) {
+            case .stop(.misconfigured): (bodies.isRefused, checkpoint.tus.isPatchRefused) = (true, true)
+            // A server may accept a request without bytes, and refuse every one with bytes.
+            case .success where !answer.response.isWebPage:
+                (bodies.isRefused, checkpoint.tus.isPatchRefused) = (false, false)
+            default: break
             }
             return Sending(
                 judge(answer, &checkpoint), carried,
                 isOfState: isAboutState(answer.response, range), mentionsOffset: mentionsOffset(answer.response))
         }
     }
+
+    func isProbing(_ checkpoint: OffsetCheckpoint) -> Bool { bodies.isRefused || checkpoint.tus.isPatchRefused }
 
     /// A server that has refused the method itself first gets a request without bytes, at the offset that it has named.
     ///

@@ -60,6 +60,17 @@ struct TusPathTests {
         #expect(bodies.all == [1000, 0, 1000])
     }
 
+    @Test("a server that accepts an empty request and refuses those with bytes gets small bodies until it accepts one")
+    func emptyOnly() async throws {
+        let bodies = Bodies()
+        let server = try server({ [0, 2, 4].contains($0) ? 405 : nil }, bodies)
+        let journey = try Journey(server.url + "/files", size: 300_000)
+        for _ in 0..<3 { #expect(try await journey.failedAttempt().remedy == .misconfigured) }
+        #expect(bodies.all == [300_000, 0, 65_536, 0, 65_536])
+        _ = try await journey.attempt()
+        #expect(bodies.all.dropFirst(5) == [0, 65_536, 234_464] && script.held == journey.content)
+    }
+
     @Test(
         "a path that keeps nothing of a body above a size gets smaller ones, also below 1 MiB, and they are remembered")
     func cutBodies() async throws {

@@ -23,6 +23,10 @@ protocol OffsetDialect: Sendable {
     /// How many of the remaining `count` bytes one request may carry.
     func allowance(for count: Int64) -> Int64
 
+    /// Whether the remote has refused a request with bytes for its method: then one carries at most
+    /// ``Contradiction/probe`` bytes, until the remote accepts one.
+    func isProbing(_ checkpoint: OffsetCheckpoint) -> Bool
+
     /// In bytes: every request except the last ends at a multiple of it.
     var alignment: Int64 { get }
 
@@ -67,6 +71,7 @@ extension OffsetDialect {
     func objection(to checkpoint: OffsetCheckpoint) -> UploadError? { nil }
     func remains(of checkpoint: OffsetCheckpoint) -> OffsetCheckpoint? { nil }
     func name(of checkpoint: OffsetCheckpoint) -> (id: String, url: String?)? { nil }
+    func isProbing(_ checkpoint: OffsetCheckpoint) -> Bool { false }
     var alignment: Int64 { 1 }
     var isListed: Bool { false }
     var concludes: Bool { false }

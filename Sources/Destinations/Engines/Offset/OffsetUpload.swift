@@ -142,7 +142,8 @@ final class OffsetUpload {
 
     private func end(from offset: Int64) -> Int64 {
         let cap = engine.chunks.cap
-        let most = Contradiction.isMany(checkpoint) ? min(cap, Contradiction.probe) : cap
+        let isProbe = Contradiction.isMany(checkpoint) || dialect.isProbing(checkpoint)
+        let most = isProbe ? min(cap, Contradiction.probe) : cap
         return dialect.end(from: offset, of: size, atMost: most)
     }
 
