@@ -200,11 +200,13 @@ struct FailingTests {
         try await scene.stop()
     }
 
-    @Test("over an unmetered network a wasted file is sent again, each time later by a second for each wasted MB")
-    func wastes() async throws {
+    @Test(
+        "over an unmetered network a wasted file is sent again, each time later by a second for each wasted MB",
+        arguments: [Remedy.retry(after: nil), .restage])
+    func wastes(_ remedy: Remedy) async throws {
         let clocks = ManualClocks()
         let scene = try await scene(Backoff(first: .milliseconds(100), ceiling: .seconds(10)), clocks: clocks)
-        scene.remote.standard = .lose(.retry(after: nil))
+        scene.remote.standard = .lose(remedy)
         let id = try await scene.add("a.mp4", size: 3_000_000)
         var waits: [Duration] = []
         for number in 1...5 {
@@ -214,8 +216,9 @@ struct FailingTests {
                 }
                 return await scene.isIdle
             }
-            let until = try #require(
-                try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.backoffUntil)
+            let until =
+                try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.backoffUntil
+                ?? clocks.monotonic()
             waits.append(until.since(clocks.monotonic()))
             try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
             clocks.advance(by: until.since(clocks.monotonic()) + .milliseconds(1))

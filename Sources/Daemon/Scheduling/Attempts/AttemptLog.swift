@@ -147,7 +147,7 @@ struct AttemptLog {
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
                     "reason": failure.message,
                 ])
-        case .copyLost(let failure):
+        case .copyLost(let failure, _):
             // `copy_lost`: it is not there. Otherwise its content is another, or cannot be read.
             let isMissing = failure.code == .copyLost
             let what =

@@ -38,6 +38,8 @@ enum WasteRules {
         case .retry(var failure, let until) where until < latest:
             failure.message += reason
             verdict.outcome = .retry(failure, until: latest)
+        // A disk that damages each copy must not cost a transfer after the other.
+        case .copyLost(let failure, nil): verdict.outcome = .copyLost(failure, until: latest)
         default: break
         }
     }
