@@ -153,7 +153,7 @@ struct UploadAttempt: Sendable {
 
     private func judge(_ error: UploadError, _ reporter: AttemptReporter) -> Verdict {
         var (failure, remedy) = (error.failure, error.remedy)
-        if isOnItsOwn(remedy) {
+        if isOnItsOwn(error) {
             remedy = .failUpload
             failure.retryable = false
             failure.message += "; it was added with its own address or headers, so other uploads do not wait for it"
@@ -187,9 +187,12 @@ struct UploadAttempt: Sendable {
     }
 
     /// Whether an answer concerns only values that a person gave for this upload, and not its destination.
-    private func isOnItsOwn(_ remedy: Remedy) -> Bool {
-        guard !claim.upload.headers.isEmpty || claim.upload.url != nil else { return false }
-        return switch remedy {
+    private func isOnItsOwn(_ error: UploadError) -> Bool {
+        // Its address has the scheme, host and port of the destination: a certificate or a portal concerns both.
+        guard !claim.upload.headers.isEmpty || claim.upload.url != nil, !error.isOfPath,
+            ![.tls, .noTLS, .onlyTLS].contains(error.failure.code)
+        else { return false }
+        return switch error.remedy {
         case .authenticate, .misconfigured: true
         default: false
         }

@@ -44,7 +44,8 @@ extension AuthorizedClient {
         var error = UploadError(
             failure(kind, code ?? .http(status), message, http: status, retryable: remedy != .failUpload),
             remedy: remedy)
-        error.isOfPath = response.mayBeOfPath
+        // A login portal redirects, and answers every request with its page and a success.
+        error.isOfPath = response.mayBeOfPath || (200..<400).contains(status) && remedy == .misconfigured
         return error
     }
 
@@ -66,7 +67,9 @@ extension AuthorizedClient {
     /// The error for an answer with ``Response/isWebPage`` and a success status: it acknowledges nothing, and a person
     /// has to look.
     func answeredByPage(_ what: String, _ response: Response) -> UploadError {
-        refused(what, response, .misconfigured, words: Self.pageWords, code: .webPage)
+        var error = refused(what, response, .misconfigured, words: Self.pageWords, code: .webPage)
+        error.isOfPath = true
+        return error
     }
 
     static let pageWords = "a web page: a login portal, or the wrong address"

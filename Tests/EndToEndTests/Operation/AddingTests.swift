@@ -145,6 +145,39 @@ struct AddingTests {
         #expect(shown.contains("so other uploads do not wait for it") && shown.contains("(final)"), "\(shown)")
     }
 
+    @Test("a login portal does not end an upload that has a header of its own")
+    func portal() async throws {
+        let isPortal = Mutex(true)
+        let server = try FakeServer { exchange in
+            if isPortal.withLock({ $0 }) { return exchange.reply(302, [("Location", "http://portal.test/")]) }
+            let version = ("Tus-Resumable", "1.0.0")
+            switch exchange.method {
+            case "OPTIONS": exchange.reply(204, [version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation")])
+            case "POST": exchange.reply(201, [version, ("Location", "/files/1")])
+            case "PATCH": exchange.reply(204, [version, ("Upload-Offset", "\(exchange.body().count)")])
+            default: exchange.reply(200, [version, ("Upload-Offset", "1000"), ("Upload-Length", "1000")])
+            }
+        }
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.folderKeys = ["exclude: [\"*\"]"]
+        fixture.destination = server.url + "/files"
+        try fixture.startDaemon()
+        try await eventually("the daemon has started", every: .milliseconds(50)) {
+            try await fixture.status()?.starting == false
+        }
+        let path = fixture.drop.appending("odd.mp4")
+        try Files.replace(path, with: noise(1000))
+        let (ending, said) = try await run(fixture, ["add", path.display, "--header", "X-Odd: 1"])
+        #expect(ending == .status(0), "\(said)")
+        try await eventually("the upload waits for the destination") {
+            try await fixture.runVerb("why", ["odd.mp4"])?.contains("a login portal") == true
+        }
+        #expect(try await fixture.status()?.counts.failed == 0)
+        isPortal.withLock { $0 = false }
+        _ = try await run(fixture, ["resume"])
+        try await eventually("the upload has arrived") { try await fixture.status()?.counts.completed == 1 }
+    }
+
     @Test("a header of one upload is sent with all its requests to its own destination, and shown nowhere")
     func headers() async throws {
         let secret = "Zq7canaryX9k2"
