@@ -12,7 +12,7 @@ package final class Transport: Transporting {
     private let loop: Loop
     private let names: AddressCache
     /// Servers, or proxies before them, that accept no `Expect` (RFC 9110, section 10.1.1), by ``WebAddress/origin``.
-    private let originsWithoutExpect = Mutex<Set<String>>([])
+    private let withoutExpect = Mutex<Set<String>>([])
 
     /// - Parameters:
     ///   - names: The known addresses of names.
@@ -27,12 +27,19 @@ package final class Transport: Transporting {
 
     deinit { loop.stop(nil) }
 
+    /// Servers, or proxies before them, that have refused `Expect` (417), by ``WebAddress/origin``. Requests to them have
+    /// none.
+    package var originsWithoutExpect: Set<String> { withoutExpect.withLock { $0 } }
+
+    /// Adds servers that have refused `Expect` to an earlier process.
+    package func recall(originsWithoutExpect origins: Set<String>) { withoutExpect.withLock { $0.formUnion(origins) } }
+
     package func send(_ request: Request) async throws(TransportError) -> Response {
         var request = request
         let origin = WebAddress(request.url).origin
-        if originsWithoutExpect.withLock({ $0.contains(origin) }) { request.allowsExpectContinue = false }
+        if withoutExpect.withLock({ $0.contains(origin) }) { request.allowsExpectContinue = false }
         let transfer = Transfer(request)
-        defer { if transfer.answer.refusesExpectation { originsWithoutExpect.withLock { _ = $0.insert(origin) } } }
+        defer { if transfer.answer.refusesExpectation { withoutExpect.withLock { _ = $0.insert(origin) } } }
         try await resolveName(transfer)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in loop.start(transfer, continuation) }

@@ -4,6 +4,7 @@ import Linux
 import Names
 import Staging
 import Store
+import Transport
 
 @testable import Config
 @testable import Daemon
@@ -79,7 +80,8 @@ struct ComponentParts {
                 hookSlots: AsyncSemaphore { [signals] in signals.wake(for: .notices) },
                 pendingApprovals: PendingApprovals(),
                 counters: counters,
-                learned: LearnedFacts(context: context, live: live, stateHealth: stateHealth)),
+                learned: LearnedFacts(
+                    context: context, live: live, stateHealth: stateHealth, transport: Transport())),
             sendingLimits: limits, stateHealth: stateHealth, signals: signals, addresses: addresses,
             callbacks: Scheduler.Callbacks(renewSecret: { [secrets] in secrets.renew(of: $0) }))
     }

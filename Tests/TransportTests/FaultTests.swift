@@ -44,6 +44,13 @@ struct FaultTests {
         let questions = asked.withLock { $0 }
         #expect(
             questions.first == true && questions.count >= 3 && !questions.dropFirst().contains(true), "\(questions)")
+        // Another process that is told does not ask either.
+        let next = Transport()
+        #expect(transport.originsWithoutExpect == [WebAddress(server.url).origin])
+        next.recall(originsWithoutExpect: transport.originsWithoutExpect)
+        #expect(try await next.send(request).status == 200)
+        #expect(asked.withLock { $0 }.last == false)
+        await next.stop()
     }
 
     @Test(

@@ -142,7 +142,8 @@ package final class Daemon: Sendable {
             attempts: AttemptContext(
                 context: context, live: live, locator: locator, stagingHolds: stagingHolds, hookSlots: hookSlots,
                 pendingApprovals: PendingApprovals(), counters: counters,
-                learned: LearnedFacts(context: context, live: live, stateHealth: stateHealth)),
+                learned: LearnedFacts(
+                    context: context, live: live, stateHealth: stateHealth, transport: transport)),
             sendingLimits: SendingLimits(ledger: ledger, bandwidth: bandwidth), stateHealth: stateHealth,
             signals: signals, addresses: addresses,
             callbacks: Scheduler.Callbacks(

@@ -275,7 +275,7 @@ actor Scheduler {
     private func returnRefused(of claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
         var left = claims
         let name = reservations.destination
-        await attempts.learned.recallRequestSize(of: name, generation: facts.destinations.generation(of: name))
+        await attempts.learned.recall(name, generation: facts.destinations.generation(of: name))
         while true {
             let refused = snapshot.refused(left, reservations)
             if refused.isEmpty { return left }

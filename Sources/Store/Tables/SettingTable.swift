@@ -1,7 +1,7 @@
 package import Core
 
-/// Rows of `setting`: single values by name. Speeds, request sizes and exhausted quotas serve display and plans only:
-/// correctness does not depend on them.
+/// Rows of `setting`: single values by name. Speeds, request sizes, servers without `Expect` and exhausted quotas serve display
+/// and plans only: correctness does not depend on them.
 package struct SettingTable<Access> {
     let tx: Transaction<Access>
 
@@ -25,6 +25,15 @@ package struct SettingTable<Access> {
             let patience = Int(parts[2])
         else { return nil }
         return RequestSize(most: most, failed: failed, patience: patience)
+    }
+
+    /// The value that ``store(originsWithoutExpect:)`` stored last.
+    package func originsWithoutExpect() throws -> [String: WallTime] {
+        let words = (try value("without expect") ?? "").split(separator: " ")
+        let pairs = stride(from: 0, to: words.count - 1, by: 2).compactMap { at in
+            Int64(words[at + 1]).map { (String(words[at]), WallTime(milliseconds: $0)) }
+        }
+        return Dictionary(pairs) { $1 }
     }
 
     /// The values that ``store(quotasUsedUp:)`` stored last.
@@ -78,6 +87,12 @@ extension SettingTable where Access == Writing {
         let name = "request size \(destination)"
         guard let size else { return try remove(name) }
         try set(name, "\(size.most) \(size.failed) \(size.patience) \(site)")
+    }
+
+    /// Stores the servers that refuse `Expect`, by the origin of their address, with the time of the refusal.
+    package func store(originsWithoutExpect all: [String: WallTime]) throws {
+        let text = all.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.milliseconds)" }.joined(separator: " ")
+        try set("without expect", text)
     }
 
     /// Stores since when quotas are used up: exactly these quotas.

@@ -66,6 +66,16 @@ struct ReceivedTests {
         await next.close()
     }
 
+    @Test("servers that refuse `Expect` are read as they were stored")
+    func originsWithoutExpect() async throws {
+        let store = try await open()
+        #expect(try await store.read { try $0.settings.originsWithoutExpect() } == [:])
+        let all = ["http://nas.lan:80": clocks.wall(), "https://[fd00::1]:8443": WallTime(milliseconds: 7)]
+        try await store.write { try $0.settings.store(originsWithoutExpect: all) }
+        #expect(try await store.read { try $0.settings.originsWithoutExpect() } == all)
+        await store.close()
+    }
+
     @Test("a reached quota threshold is an event, and both survive a kill")
     func marks() async throws {
         var store = try await open()

@@ -2,17 +2,50 @@ internal import Core
 internal import Destinations
 internal import Linux
 internal import Store
+internal import Transport
 
-/// Facts about destinations that a run learns and stores for later runs: their speed, and the request size that they
-/// accept. A state that cannot be written loses them, and no upload.
+/// Facts about destinations that a run learns and stores for later runs: their speed, the request size that they
+/// accept, and whether they refuse `Expect`. A state that cannot be written loses them, and no upload.
 actor LearnedFacts {
     private let context: Context
     private let live: LiveUploads
     private let stateHealth: StateHealth
+    private let transport: Transport
     private var stored = StoredFacts()
 
-    init(context: Context, live: LiveUploads, stateHealth: StateHealth) {
+    init(context: Context, live: LiveUploads, stateHealth: StateHealth, transport: Transport) {
         (self.context, self.live, self.stateHealth) = (context, live, stateHealth)
+        self.transport = transport
+    }
+
+    /// Gives a destination the stored facts about its requests, before the first transfer to it in its present
+    /// configuration.
+    ///
+    /// - Parameter generation: The generation of the destination's settings.
+    func recall(_ name: String, generation: Int) async {
+        await recallOriginsWithoutExpect()
+        await recallRequestSize(of: name, generation: generation)
+    }
+
+    private func recallOriginsWithoutExpect() async {
+        guard !stored.knowsOriginsWithoutExpect else { return }
+        var known: [String: WallTime] = [:]
+        do { known = try await context.store.read { try $0.settings.originsWithoutExpect() } } catch {
+            context.log.debug("cannot read the servers that refuse Expect", ["reason": "\(error)"])
+        }
+        transport.recall(originsWithoutExpect: stored.recall(originsWithoutExpect: known, at: context.clocks.wall()))
+    }
+
+    /// Stores the servers that have refused `Expect` in this run.
+    func storeOriginsWithoutExpect() async {
+        guard let all = stored.learn(transport.originsWithoutExpect, at: context.clocks.wall()) else { return }
+        do { try await context.store.write { try $0.settings.store(originsWithoutExpect: all) } } catch let error
+            as StoreError
+        {
+            stateHealth.failed(error)
+        } catch {
+            context.log.debug("cannot record the servers that refuse Expect", ["reason": "\(error)"])
+        }
     }
 
     /// Stores the speed to a destination for the plans of a later run.
@@ -29,10 +62,7 @@ actor LearnedFacts {
         }
     }
 
-    /// Gives a destination the stored request size, before the first transfer to it in its present configuration.
-    ///
-    /// - Parameter generation: The generation of the destination's settings.
-    func recallRequestSize(of name: String, generation: Int) async {
+    private func recallRequestSize(of name: String, generation: Int) async {
         guard let destination = context.destinations[name],
             !stored.knowsRequestSize(of: name, generation: generation)
         else { return }
@@ -64,12 +94,38 @@ actor LearnedFacts {
     }
 }
 
-/// The speed and the request size of each destination as they are stored, to find out what is to be stored again.
+/// The speed and the request size of each destination, and the servers that refuse `Expect`, as they are stored, to find
+/// out what is to be stored again.
 struct StoredFacts: Sendable {
     /// In bytes a second.
     private var speeds: [String: (speed: Int64, at: MonotonicTime)] = [:]
     /// The bytes in one request, and the generation of the destination's settings in which that was read.
     private var requestSizes: [String: (generation: Int, size: RequestSize?)] = [:]
+
+    /// Servers that refuse `Expect`, with the time of the refusal; `nil` before they were read.
+    private var originsWithoutExpect: [String: WallTime]?
+
+    /// After this long a server is asked again: it, or a proxy before it, may have been replaced.
+    private static let lifetimeOfRefusal = Duration.seconds(30 * 86_400)
+
+    var knowsOriginsWithoutExpect: Bool { originsWithoutExpect != nil }
+
+    /// Records the stored servers that refuse `Expect`.
+    ///
+    /// - Returns: Those that need not be asked again yet.
+    mutating func recall(originsWithoutExpect all: [String: WallTime], at now: WallTime) -> Set<String> {
+        let fresh = all.filter { $0.value <= now && now < $0.value.advanced(by: Self.lifetimeOfRefusal) }
+        originsWithoutExpect = fresh
+        return Set(fresh.keys)
+    }
+
+    /// - Returns: What is to be stored, where servers have refused `Expect` that were not known; otherwise `nil`.
+    mutating func learn(_ origins: Set<String>, at now: WallTime) -> [String: WallTime]? {
+        guard let known = originsWithoutExpect, !origins.isSubset(of: known.keys) else { return nil }
+        let all = Dictionary(origins.map { ($0, known[$0] ?? now) }) { $1 }
+        originsWithoutExpect = all
+        return all
+    }
 
     /// - Returns: Whether the speed in bytes a second is to be stored now: at most once a minute, and where it changed.
     mutating func shouldStore(speed: Int64, of name: String, at now: MonotonicTime) -> Bool {

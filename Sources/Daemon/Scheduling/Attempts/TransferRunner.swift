@@ -101,6 +101,7 @@ struct TransferRunner: Sendable {
             await attempts.learned.storeSpeed(to: name)
             await attempts.learned.storeRequestSize(of: name)
         }
+        await attempts.learned.storeOriginsWithoutExpect()
     }
 
     /// An upload that keeps failing waits longer the more bytes of it were wasted, and ends after

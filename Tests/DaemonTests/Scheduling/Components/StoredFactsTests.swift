@@ -25,4 +25,18 @@ struct StoredFactsTests {
         #expect(facts.shouldStore(speed: 1050, of: "nas", at: now.advanced(by: .seconds(61))) == false)
         #expect(facts.shouldStore(speed: 2000, of: "nas", at: now.advanced(by: .seconds(61))) == true)
     }
+
+    @Test("servers that refuse `Expect` are stored with the time, and asked again after 30 days")
+    func originsWithoutExpect() {
+        var facts = StoredFacts()
+        let now = WallTime(milliseconds: 1_795_659_060_000)
+        let (recent, old) = (now.advanced(by: .seconds(-86_400)), now.advanced(by: .seconds(-31 * 86_400)))
+        #expect(facts.learn(["http://a:80"], at: now) == nil, "the stored ones were not read")
+        let stored = ["http://a:80": recent, "http://b:80": old, "http://c:80": now.advanced(by: .seconds(1))]
+        #expect(facts.recall(originsWithoutExpect: stored, at: now) == ["http://a:80"])
+        #expect(facts.knowsOriginsWithoutExpect && facts.learn(["http://a:80"], at: now) == nil)
+        let next = facts.learn(["http://a:80", "http://b:80"], at: now)
+        #expect(next == ["http://a:80": recent, "http://b:80": now])
+        #expect(facts.learn(["http://a:80", "http://b:80"], at: now) == nil)
+    }
 }
