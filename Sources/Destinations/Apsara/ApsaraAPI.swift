@@ -241,6 +241,8 @@ struct ApsaraAPI: ApsaraAuthority {
             where code.hasPrefix("InvalidAccessKeyId") || code.hasPrefix("SignatureDoesNotMatch")
                 || code.hasPrefix("IncompleteSignature"):
                 if corrected.insert(.key).inserted, await keys.isReplaced(key, reading, context) { continue }
+            // Without a code the key may be the cause: the next call reads it again.
+            case nil where response.status == 401: await keys.refused(reading)
             default: break
             }
             var refused = client.refused("the call \(action)", response)

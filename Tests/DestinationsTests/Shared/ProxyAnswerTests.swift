@@ -1,6 +1,7 @@
 import Core
 import Credentials
 import Linux
+import Synchronization
 import TestKit
 import Testing
 import Transport
@@ -75,5 +76,45 @@ struct ProxyAnswerTests {
     func ofServer(_ answer: ([(String, String)], String), _ index: Int) async throws {
         let (kind, values) = Self.kinds[index]
         #expect(try await error(kind, values, answer.0, answer.1).remedy == .authenticate)
+    }
+
+    @Test("the secret is read again for the next attempt", arguments: ["s3", "apsara-vod", "tus"])
+    func secretReadAgain(_ name: String) async throws {
+        let folder = TemporaryFolder()
+        let file = folder.path.appending("key")
+        try Files.replace(file, with: Array("OLDKEYOFTHEBOX\n".utf8))
+        let secret = SettingValue.secret(.file(file))
+        let key: [String: SettingValue] = ["access_key": secret, "secret_key": .secret(.literal("secret-of-the-key"))]
+        let (kind, values): (DestinationKind, [String: SettingValue]) =
+            switch name {
+            case "s3": (S3.kind, Self.kinds[2].1.merging(key) { $1 })
+            case "apsara-vod": (Apsara.kind, key.merging(["endpoint": .text("http://nas.lan")]) { $1 })
+            default: (Tus.kind, Self.kinds[0].1.merging(["token": secret]) { $1 })
+            }
+        let transport = Recorder()
+        let destination = try kind.make(
+            values,
+            DestinationTools(
+                transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "nas", log: { _ in }))
+        let parcel = try Parcel(800)
+        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: Logbook()) }
+        #expect(transport.last.contains("OLDKEYOFTHEBOX"))
+        try Files.replace(file, with: Array("NEWKEYOFTHEBOX\n".utf8))
+        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: Logbook()) }
+        #expect(transport.last.contains("NEWKEYOFTHEBOX"))
+    }
+}
+
+/// Answers 401 in place of a proxy, and keeps the last request with a credential.
+private final class Recorder: Transporting {
+    private let state = Mutex("")
+    var last: String { state.withLock { $0 } }
+
+    func send(_ request: Request) async throws(TransportError) -> Response {
+        let text = request.url + " " + request.headers.map { "\($0.0): \($0.1)" }.joined(separator: " ")
+        if text.contains("KEYOFTHEBOX") { state.withLock { $0 = text } }
+        var response = Response(status: 401, url: request.url)
+        response.possibleProxy = "proxy.lan:3128"
+        return response
     }
 }
