@@ -140,6 +140,7 @@ struct UploadViewBuilder {
                 // An upload that was refused for its key waits by the hold of its destination.
                 let rule =
                     own == .backoff && row.failure?.kind != .auth
+                        && !(row.failure.map { Self.ownWaits.contains($0.code) } ?? false)
                     ? "; the next attempt follows `\(facts.retry.written)`" : ""
                 holds.append(
                     Hold(
@@ -161,6 +162,12 @@ struct UploadViewBuilder {
         guard hold.kind == own || hold.kind.isOfDestination else { return false }
         return hold.until.map { until.milliseconds - $0.milliseconds <= 2000 } ?? true
     }
+
+    /// Failures that set the time of the next attempt, regardless of `retry`.
+    private static let ownWaits: Set<Failure.Code> = [
+        .uploadLost, .uploadMissing, .uploadChanged, .namesTaken, .nameInUse, .remoteWorks, .verifyTimeout,
+        .companionFirst,
+    ]
 
     /// The kind of the hold while an upload waits for its next attempt.
     private func ownHold(_ failure: Failure?) -> Hold.Kind {

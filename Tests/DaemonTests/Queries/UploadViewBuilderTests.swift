@@ -94,6 +94,18 @@ struct UploadViewBuilderTests {
         #expect(view.holds.first?.text.contains("the next attempt follows") == (kind == "backoff"))
     }
 
+    @Test(
+        "the rule of `retry` is not named where the failure sets the time",
+        arguments: [Failure.Code.uploadLost, .nameInUse])
+    func ownWait(_ code: Failure.Code) async throws {
+        let clocks = ManualClocks()
+        var row = try await Self.row(.queued)
+        row.failure = Self.failure(.protocol, code)
+        row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
+        let hold = Self.builder(clocks).view(row, UploadViewBuilder.Facts()).holds.first
+        #expect(hold?.kind == "backoff" && hold?.text.contains("the next attempt") == false)
+    }
+
     @Test("an upload that can never be sent has no next attempt")
     func never() async throws {
         let clocks = ManualClocks()

@@ -62,7 +62,7 @@ private let declared = [
             "sha256": "f04e79", "sending": "3", "completing": "1", "done": "11", "done_url": "http://form/1",
             "done_by": "acknowledgement", "reconfirmed": "1", "last_left": "1", "end_unanswered": "1", "reach": "7",
             "final_sent": "1", "delivered": "1", "beginnings": "2", "lost": "1", "completions_refused": "1",
-            "denied": "1", "remains": "1",
+            "denied": "1", "remains": "1", "part_cuts": "2", "part_cut_size": "16777216",
         ]),
     DeclaredType(
         "the whole engine", WholeCheckpoint.fields,
@@ -87,7 +87,7 @@ private let declared = [
         "S3 and OSS", S3Checkpoint.fields,
         [
             "server": "s3.example/bucket", "key": "a b/c.mp4", "upload": "2~9/+=%", "checksum": "crc64nvme",
-            "asked_at": "1795659057821",
+            "asked_at": "1795659057821", "taken_names": "1",
         ]),
     DeclaredType(
         "Apsara VOD", ApsaraCheckpoint.fields,
