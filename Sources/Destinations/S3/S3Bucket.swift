@@ -58,7 +58,9 @@ struct S3Bucket: Sendable {
     }
 
     /// Whether a new upload of a file of this size is one request.
-    func isSingle(_ size: Int64) -> Bool { size <= min(settings.singleUpTo, requestSize.cap) }
+    func isSingle(_ size: Int64) -> Bool {
+        size <= min(settings.singleUpTo, max(requestSize.cap, settings.preset.smallestPart))
+    }
 
     /// Ends the reservations of keys by these uploads.
     func release(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }

@@ -36,7 +36,9 @@ struct S3Dialect: PartsDialect {
         isSingle ? "single_up_to" : length > settings.preset.smallestPart ? "part_size" : nil
     }
     func accepted(_ length: Int64) { api.bucket.requestSize.accepted(length) }
-    func cut(_ length: Int64) { api.bucket.requestSize.keptNothing(length) }
+    func cut(_ length: Int64) {
+        if length > settings.preset.smallestPart { api.bucket.requestSize.keptNothing(length) }
+    }
 
     /// An object that a service has assigned belongs to the upload at any address.
     func isOurs(_ checkpoint: PartsCheckpoint) -> Bool {
