@@ -44,6 +44,9 @@ package final class FakeServer: Sendable {
     /// `POST /files`, one for each request so far, in their order.
     package var seen: [String] { shared.state.withLock { $0.seen } }
 
+    /// Whether every request so far has been handled. A server may still read what its client sent before it gave up.
+    package var isIdle: Bool { shared.state.withLock { $0.handled == $0.seen.count } }
+
     /// Connections accepted so far.
     package var connectionCount: Int { shared.state.withLock { $0.accepted } }
 
@@ -52,6 +55,7 @@ package final class FakeServer: Sendable {
             var accepted = 0
             var connections: Set<CInt> = []
             var seen: [String] = []
+            var handled = 0
             var isStopped = false
         }
 
@@ -93,6 +97,7 @@ package final class FakeServer: Sendable {
                     state.seen.append("\(exchange.method) \(exchange.target)")
                     return state.seen.count
                 }
+                defer { state.withLock { $0.handled += 1 } }
                 // An error of the test's closure ends this connection, as a server's fault does.
                 guard (try? answer(exchange)) != nil, exchange.isAnswered, !exchange.isCut else { return }
                 if exchange.isLast { return exchange.linger() }

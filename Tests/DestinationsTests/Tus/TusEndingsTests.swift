@@ -162,10 +162,12 @@ struct TusEndingsTests {
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .restage)
         #expect(error.failure.code == .stagedChanged, "\(error)")
+        try await eventually("the server has read what was sent") { server.isIdle }
         let held = script.held.count
         #expect(held < size)
         // A daemon that dies before it records the damage finds it again, and sends no byte for that.
         #expect(try await journey.failedAttempt().failure.code == .stagedChanged)
+        try await eventually("the server has read what was sent") { server.isIdle }
         #expect(script.held.count == held && verbs(server).filter { $0 == "POST" }.count == 1)
         // Staged once more, the file starts again: the server's bytes are of no use, and are removed.
         try journey.folder.write("staged", journey.content)
