@@ -75,6 +75,7 @@ struct NetworkMonitor: Sendable, RecordsChanges {
         _ picture: NetworkPicture, at names: some Collection<String>, _ snapshot: PolicySnapshot, _ log: Log
     ) -> Set<String> {
         var changed: Set<String> = []
+        var isKnown = false
         for name in names {
             let reachability =
                 picture.reaches[name] ?? routes[name]?.reachability ?? .unseen(Admission.notExamined)
@@ -87,10 +88,11 @@ struct NetworkMonitor: Sendable, RecordsChanges {
             let (isChange, isNew, before) = record(now, for: name)
             if isNew { report(name, now, after: before, log) }
             if isChange { changed.insert(name) }
+            isKnown = isKnown || isNew && before != nil
         }
         let names = Set(names)
         routes = routes.filter { names.contains($0.key) }
-        if !changed.isEmpty { changes.formUnion([.scheduling, .removals, .notices]) }
+        if !changed.isEmpty || isKnown { changes.formUnion([.scheduling, .removals, .notices]) }
         return changed
     }
 
@@ -104,6 +106,8 @@ struct NetworkMonitor: Sendable, RecordsChanges {
             return (false, false, before)
         }
         routes[name] = now
+        // That the routes are known now, as after a start, is no change of the network: it ends no waits.
+        if case .unseen? = before?.reachability { return (false, true, before) }
         return (before != nil, true, before)
     }
 

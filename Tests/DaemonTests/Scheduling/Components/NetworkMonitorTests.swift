@@ -50,6 +50,19 @@ struct NetworkMonitorTests {
         #expect(other.isNew && other.isChange)
     }
 
+    @Test("the first examination of the networks is no change")
+    func firstExamination() {
+        var network = NetworkMonitor()
+        let hold = Hold(.metered, since: WallTime(milliseconds: 0), text: Admission.notExamined)
+        _ = network.record(reached(.unseen(Admission.notExamined), .closed([hold])), for: "nas")
+        let first = network.record(reached(.any, .open(route("eth0"))), for: "nas")
+        #expect(first.isNew && !first.isChange)
+        let failed = network.record(reached(.unseen("no permission"), .closed([hold])), for: "nas")
+        #expect(failed.isNew && failed.isChange)
+        let again = network.record(reached(.any, .open(route("eth0"))), for: "nas")
+        #expect(again.isNew && !again.isChange)
+    }
+
     @Test("an interface that was used and no longer has a route is closed once")
     func unapproved() {
         var network = NetworkMonitor()
