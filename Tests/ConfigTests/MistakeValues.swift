@@ -189,6 +189,13 @@ extension MistakeTests {
             "folders: [{remote_name: x.mp4, name: a, path: /a, upload_to: []}]",
             "25: folders[0].remote_name: gives every file the same name; put `{name}` in it"),
         Mistake(
+            "folders: [{remote_name: '{sha256}.mp4', name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: uses `{sha256}`, which has no value when Sluice picks a file up; only the target of a `move` can use it"
+        ),
+        Mistake(
+            "folders: [{metadata: {n: 'x{id}'}, name: a, path: /a, upload_to: []}]",
+            "26: folders[0].metadata.n: uses `{id}`, which has no value"),
+        Mistake(
             "folders: [{remote_name: '', name: a, path: /a, upload_to: []}]",
             "25: folders[0].remote_name: is empty; it takes a text that may hold placeholders, like `{folder}/{name}`"),
         Mistake(

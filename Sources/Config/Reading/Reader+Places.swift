@@ -197,8 +197,10 @@ extension Reader where Value == String {
 }
 
 extension Reader where Value == Template {
-    /// - Parameter needsName: Whether two files must get two results.
-    static func template(needsName: Bool = false) -> Reader {
+    /// - Parameters:
+    ///   - needsName: Whether two files must get two results.
+    ///   - isFilledAfterStaging: Whether the file's digest and its number in the database are known by then.
+    static func template(needsName: Bool = false, isFilledAfterStaging: Bool = false) -> Reader {
         let expected = "a text that may hold placeholders, like `{folder}/{name}`"
         return Reader(expected: expected, isText: true) { text throws(Complaint) in
             let template: Template
@@ -209,13 +211,17 @@ extension Reader where Value == Template {
             }
             guard !text.isEmpty else { throw Complaint("is empty; it takes \(expected)") }
             try refuseControls(in: text)
-            let telling: Set<String> = ["name", "stem", "relative", "id", "sha256"]
-            let tells = template.pieces.contains {
-                if case .placeholder(let name, _) = $0 { telling.contains(name) } else { false }
-            }
-            guard !needsName || tells else {
+            let afterStaging = ["id", "sha256"]
+            if !isFilledAfterStaging, let early = afterStaging.first(where: template.uses) {
                 throw Complaint(
-                    "gives every file the same name; put `{name}` in it (or `{relative}`, `{stem}`, `{id}`)")
+                    "uses `{\(early)}`, which has no value when Sluice picks a file up; only the target of a `move` can "
+                        + "use it")
+            }
+            let telling = ["name", "stem", "relative"] + (isFilledAfterStaging ? afterStaging : [])
+            guard !needsName || telling.contains(where: template.uses) else {
+                throw Complaint(
+                    "gives every file the same name; put `{name}` in it (or "
+                        + telling.dropFirst().map { "`{\($0)}`" }.joined(separator: ", ") + ")")
             }
             return template
         }
@@ -248,7 +254,7 @@ extension Reader where Value == Template {
 
     /// The absolute target of a `move`.
     static var target: Reader {
-        let template = template(needsName: true)
+        let template = template(needsName: true, isFilledAfterStaging: true)
         return Reader(expected: "an absolute path that may hold placeholders, like `/srv/done/{year}/{name}`") {
             text throws(Complaint) in
             guard text.hasPrefix("/") else {

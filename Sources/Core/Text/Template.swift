@@ -131,6 +131,13 @@ package struct Template: Hashable, Sendable {
         return text
     }
 
+    /// Whether it has this placeholder.
+    package func uses(_ placeholder: String) -> Bool {
+        pieces.contains {
+            if case .placeholder(placeholder, _) = $0 { true } else { false }
+        }
+    }
+
     /// Fills in the values. Values are bytes, since file names are bytes.
     ///
     /// - Parameter value: Returns the bytes for a placeholder and its format.
