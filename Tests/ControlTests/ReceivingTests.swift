@@ -10,7 +10,7 @@ import Testing
 @testable import Daemon
 
 /// Bytes that are handed over, from a pipe through client and server to the daemon.
-@Suite("Receiving bytes", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Bodies of requests at the control socket", .timeLimit(.minutes(Patience.minutes(1))))
 struct ReceivingTests {
     /// Both ends of a pipe; open ends are closed with the last reference.
     private final class Pipe: Sendable {

@@ -43,7 +43,7 @@ struct HasherTests {
     }
 }
 
-@Suite("Secrets")
+@Suite("Comparison of secrets")
 struct SameSecretTests {
     @Test(
         "secrets are equal only if every byte is",

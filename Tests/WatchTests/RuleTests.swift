@@ -6,7 +6,7 @@ import Testing
 import Watch
 
 /// The files that a folder takes, and their waits.
-@Suite("Rules of a folder", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Watching by the rules of a folder", .timeLimit(.minutes(Patience.minutes(2))))
 struct RuleTests {
     let folder = TemporaryFolder()
     let scene = Scene()

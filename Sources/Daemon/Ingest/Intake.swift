@@ -19,7 +19,7 @@ struct Intake: Sendable {
     ///   - leader: The file that they belong to, which was taken up before; a path below their folder.
     func record(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
         let (empty, wanted) = await split(files)
-        try await retryUntilStored { try await context.store.write { try $0.tombstones.skip(empty.map(\.identity)) } }
+        if !empty.isEmpty { try await skip(empty) }
         for file in empty {
             context.log.info("empty file skipped", ["folder": file.folder, "path": file.path.display])
         }
@@ -43,8 +43,12 @@ struct Intake: Sendable {
     /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:
     /// skip`).
     func skipExisting(_ files: [SettledFile]) async throws {
-        try await retryUntilStored { try await context.store.write { try $0.tombstones.skip(files.map(\.identity)) } }
+        try await skip(files)
         context.log.info("skipped files that existed before the folder was first watched", ["files": "\(files.count)"])
+    }
+
+    private func skip(_ files: [SettledFile]) async throws {
+        try await retryUntilStored { try await context.store.write { try $0.tombstones.skip(files.map(\.identity)) } }
     }
 
     private func split(_ files: [SettledFile]) async -> (empty: [SettledFile], wanted: [SettledFile]) {

@@ -6,11 +6,13 @@ extension StagedFile {
     package typealias MakeFailure = (Failure.Class, Failure.Code, String, Bool) -> Failure
 
     /// Checks that the staged copy is the recorded one: a longer or shorter copy would give mixed content at the
-    /// remote.
+    /// remote. A file that is uploaded in place may be on a network file system whose server does not answer, so its
+    /// status is read on a thread that may wait.
     @discardableResult
-    func checkStatus(_ failure: MakeFailure) throws(UploadError) -> FileStatus {
+    func checkStatus(_ failure: MakeFailure) async throws -> FileStatus {
+        let place = place
         let status: FileStatus
-        do { status = try FileStatus(at: place) } catch {
+        do { status = try await blocking { try FileStatus(at: place) } } catch let error as SystemError {
             throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage)
         }
         guard status.isRegular, status.size == size else {

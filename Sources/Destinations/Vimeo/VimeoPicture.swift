@@ -14,7 +14,7 @@ struct VimeoPicture: Sendable {
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
         try judge(order)
-        try order.file.checkStatus(dialect.failure)
+        try await order.file.checkStatus(dialect.failure)
         reporter.entered(.opening)
         var checkpoint = VimeoPictureCheckpoint(order.checkpoint ?? Checkpoint())
         if !dialect.isOurs(OffsetCheckpoint(checkpoint.stored)) { try await renew(&checkpoint, reporter, losses: nil) }

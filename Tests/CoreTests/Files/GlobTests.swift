@@ -37,7 +37,7 @@ struct GlobTests {
         Row("-*", yes: ["-rf"], no: ["rf"]),
     ]
 
-    @Test("globs match as the table says", arguments: rows)
+    @Test("a glob matches the names that its syntax means, and no others", arguments: rows)
     func matches(_ row: Row) {
         let glob = Glob(row.pattern)
         for name in row.yes { #expect(glob.matches(FilePath(name)), "\(name)") }

@@ -123,7 +123,7 @@ struct GuessTests {
         Row(link("ib0") { $0.medium = .other(32) }, .unknown, "ib0 is of a kind whose cost is unknown"),
     ]
 
-    @Test("the cost is as the table says", arguments: rows)
+    @Test("the cost of a link that no setting and no service states is judged by its kind and name", arguments: rows)
     func follows(_ row: Row) {
         let judgement = Metering(links: [row.link]).of(row.link.index)
         #expect(judgement.metered == row.metered)

@@ -73,7 +73,7 @@ struct RouteChoiceTests {
             ])
     }
 
-    @Test("a metered route if no unmetered one is equal, and an unmetered one even if metered is allowed")
+    @Test("a metered route is chosen if no unmetered one is equal, an unmetered one even if metered is allowed")
     func metered() throws {
         let choice = try #require(Self.choice([3], PolicyRules(metered: .limit(1000))))
         #expect(choice.interface == "lte0" && choice.refused.isEmpty)
@@ -92,7 +92,7 @@ struct RouteChoiceTests {
             ])
     }
 
-    @Test("no route, and the reason for each")
+    @Test("without a usable route, each one is named with its reason")
     func none() throws {
         let choice = try #require(Self.choice([3], Self.pause))
         #expect(choice.interface == nil)

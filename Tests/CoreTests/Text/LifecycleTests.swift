@@ -3,7 +3,7 @@ import Linux
 import TestKit
 import Testing
 
-@Suite("Lifecycle")
+@Suite("Life cycle of an upload")
 struct LifecycleTests {
     /// The table in docs/architecture/lifecycle.md with all arrows. There are no others.
     static let arrows: [UploadState: [UploadEvent: UploadState]] = [
@@ -339,7 +339,7 @@ struct StoredIdentityTests {
         ])
     func same(_ other: StoredIdentity, _ isSame: Bool) { #expect(Self.base.isSameVersion(as: other) == isSame) }
 
-    @Test("of several holds the binding one is what ends last, and one without an end binds most")
+    @Test("of several holds the one that ends last is shown, and one without an end counts as last")
     func binding() {
         func hold(_ kind: Hold.Kind, _ until: Int64?) -> Hold {
             Hold(

@@ -9,7 +9,7 @@ import Testing
 @testable import Store
 @testable import Watch
 
-@Suite("Life cycle")
+@Suite("Phases of the daemon")
 struct LifecycleTests {
     @Test("requests are refused until the start has finished, and a stop is final")
     func phases() throws {

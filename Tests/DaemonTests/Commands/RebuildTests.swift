@@ -11,7 +11,7 @@ import Testing
 @testable import Store
 
 /// The result of a rebuild from folders, copies, answers and old rows.
-@Suite("Rebuild", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Rebuild in process", .timeLimit(.minutes(Patience.minutes(2))))
 struct RebuildTests {
     private static let held = Finding.found(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
 

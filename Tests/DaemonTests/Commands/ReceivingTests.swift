@@ -10,7 +10,7 @@ import Testing
 @testable import Daemon
 
 /// Bytes that are handed over without a file, over a scripted remote.
-@Suite("Receiving bytes", .timeLimit(.minutes(Patience.minutes(1))))
+@Suite("Files that a client hands over", .timeLimit(.minutes(Patience.minutes(1))))
 struct ReceivingTests {
     /// Returns pieces one after another.
     private func pieces(_ pieces: [[UInt8]], then end: (any Error)? = nil) -> @Sendable () async throws -> [UInt8]? {

@@ -9,7 +9,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("Reload", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("Reload in process", .timeLimit(.minutes(Patience.minutes(2))))
 struct ReloadTests {
     @Test("a transfer continues unchanged while settings other than its destination's change")
     func untouched() async throws {

@@ -33,7 +33,9 @@ struct UnusableCreationTests {
             transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in })
     }
 
-    @Test("at Vimeo, in an unknown encoding", arguments: Tier.sample(VimeoFlow.allCases))
+    @Test(
+        "Vimeo is asked for fewer uploads while its answers to creations have an unknown encoding",
+        arguments: Tier.sample(VimeoFlow.allCases))
     func vimeo(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd()
         defer { end.server.stop() }
@@ -87,7 +89,7 @@ struct UnusableCreationTests {
         #expect((5...16).contains(created), "\(created) uploads in five hours")
     }
 
-    @Test("at a tus server")
+    @Test("a tus server is asked for fewer uploads while its answers to creations are unusable")
     func tus() async throws {
         let created = Mutex(0)
         let server = try FakeServer { exchange in
@@ -102,7 +104,9 @@ struct UnusableCreationTests {
         #expect((2...12).contains(count), "\(count) uploads in five hours")
     }
 
-    @Test("at a form that opens uploads", arguments: ["{}", "", "{\"data\": {\"tok", "OK", "br"])
+    @Test(
+        "a form that opens uploads is asked for fewer uploads while its answers are unusable",
+        arguments: ["{}", "", "{\"data\": {\"tok", "OK", "br"])
     func form(_ body: String) async throws {
         let created = Mutex(0)
         let server = try FakeServer { exchange in
@@ -120,7 +124,8 @@ struct UnusableCreationTests {
     }
 
     @Test(
-        "at VOD", arguments: Tier.sample([ApsaraEnd.Authorization.key, .service]), ["clip.mp4", "clip.png"])
+        "VOD is asked for fewer uploads while its answers to creations are unusable",
+        arguments: Tier.sample([ApsaraEnd.Authorization.key, .service]), ["clip.mp4", "clip.png"])
     func vod(_ way: ApsaraEnd.Authorization, _ name: String) async throws {
         try await ApsaraEnd.open(way) { end in
             let relay = try CompressingRelay(to: end.server.url) { _ in true }

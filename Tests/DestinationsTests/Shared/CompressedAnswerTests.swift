@@ -134,7 +134,7 @@ struct CompressedAnswerTests {
         #expect(relay.seen["GET"] == ["gzip"])
     }
 
-    @Test("OSS is decoded", arguments: CompressingRelay.Coding.allCases)
+    @Test("compressed answers of OSS are decoded", arguments: CompressingRelay.Coding.allCases)
     func oss(_ way: CompressingRelay.Coding) async throws {
         try await OSSEnd.open { end in
             let relay = try CompressingRelay(to: end.server.url, way)
@@ -169,7 +169,7 @@ struct CompressedAnswerTests {
         }
     }
 
-    @Test("forms are decoded", arguments: ["breakpoint", "fineuploader", "plupload"])
+    @Test("compressed answers of forms are decoded", arguments: ["breakpoint", "fineuploader", "plupload"])
     func forms(_ preset: String) async throws {
         let scene = try FormScene(preset)
         let relay = try CompressingRelay(to: scene.server.url.replacing("/upload", with: ""), .gzip)

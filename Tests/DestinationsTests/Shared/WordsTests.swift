@@ -199,7 +199,7 @@ struct TusMetadataTests {
         #expect(TusMetadata.values(header)["§"] == nil)
     }
 
-    @Test("the minimum is the two names")
+    @Test("minimal metadata has only filename and filetype")
     func minimal() {
         #expect(Set(TusMetadata.values(header(order("n"), isMinimal: true)).keys) == ["filename", "filetype"])
     }

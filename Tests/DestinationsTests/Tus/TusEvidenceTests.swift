@@ -180,7 +180,7 @@ struct TusEvidenceTests {
     }
 
     @Test(
-        "an upload unknown after all of its bytes is in doubt, as `gone` configures",
+        "`gone` decides about an upload that the server no longer knows after its last byte",
         arguments: ["hold", "reupload", "assume_complete"])
     func goneAtTheEnd(_ gone: String) async throws {
         let server = try FakeServer { [script] exchange in

@@ -96,7 +96,7 @@ struct TusWrongLookTests {
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
     }
 
-    @Test("two offsets in one answer are none, and a wrong one in a success is no missing answer")
+    @Test("an answer with two offsets counts as one without, and a wrong offset in a success as an answer")
     func oddOffsets() async throws {
         let server = try FakeServer { [script] exchange in
             guard exchange.method == "HEAD", script.time("HEAD") == 0 else { return script.serve(exchange) }

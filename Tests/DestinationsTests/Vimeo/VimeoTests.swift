@@ -78,7 +78,8 @@ struct VimeoTests {
     }
 
     @Test(
-        "an interruption, a lost answer, a server in trouble: one complete video", arguments: VimeoFlow.allCases,
+        "an interruption, a lost answer and server errors leave exactly one complete video",
+        arguments: VimeoFlow.allCases,
         Trouble.allCases)
     func troubles(_ flow: VimeoFlow, _ trouble: Trouble) async throws {
         let end = try VimeoEnd(flow)

@@ -68,7 +68,7 @@ struct SourceFolderTests {
         #expect(refusal(SourceFolders()[try link("etc", to: "/etc", of: mallory)]) != nil)
     }
 
-    @Test("circular links end")
+    @Test("circular symbolic links are reported")
     func circle() throws {
         let a = try link("a", to: "b", of: 0)
         _ = try link("b", to: "a", of: 0)

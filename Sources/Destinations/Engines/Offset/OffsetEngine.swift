@@ -22,7 +22,7 @@ struct OffsetEngine: Sendable {
     }
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
-        try order.file.checkStatus(dialect.failure)
+        try await order.file.checkStatus(dialect.failure)
         let run = OffsetUpload(self, order, reporter)
         reporter.entered(.opening)
         var offset = run.isConcluding ? order.file.size : try await run.open()

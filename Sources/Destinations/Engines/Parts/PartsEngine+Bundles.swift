@@ -12,7 +12,7 @@ extension PartsEngine {
         do {
             for order in orders where names.insert(order.name).inserted {
                 try Task.checkCancellation()
-                guard let plan = plan(order) else { continue }
+                guard let plan = await plan(order) else { continue }
                 // A file for which the quota does not suffice waits alone, with the reason.
                 let dialect = dialect.charging(upload: order.id)
                 if await dialect.reserve(for: plan[0].length) != nil { continue }
@@ -72,10 +72,10 @@ extension PartsEngine {
 
     /// - Returns: `nil` for a file that is not uploaded in this way. If it cannot be uploaded at all, the attempt for
     ///   it alone reports the error.
-    private func plan(_ order: UploadOrder) -> PartPlan? {
+    private func plan(_ order: UploadOrder) async -> PartPlan? {
         guard !dialect.opensByRequest, !dialect.completesByRequest else { return nil }
         do {
-            _ = try order.file.checkStatus(dialect.failure)
+            _ = try await order.file.checkStatus(dialect.failure)
             let plan = try dialect.plan(order)
             return plan.count == 1 ? plan : nil
         } catch { return nil }

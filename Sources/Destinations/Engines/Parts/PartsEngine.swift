@@ -18,7 +18,7 @@ struct PartsEngine: Sendable {
     var resumes = true
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
-        let status = try order.file.checkStatus(dialect.failure)
+        let status = try await order.file.checkStatus(dialect.failure)
         let run = PartsUpload(self, order, reporter, status)
         while true {
             do throws(PartsUpload.Exit) { return try await run.run() } catch {
@@ -37,7 +37,7 @@ struct PartsEngine: Sendable {
     ///
     /// - Throws: ``UploadError`` where a quota leaves less than the next part needs.
     func checkQuota(_ order: UploadOrder, _ reporter: any UploadReporter) async throws {
-        try await PartsUpload(self, order, reporter, try order.file.checkStatus(dialect.failure)).checkQuota()
+        try await PartsUpload(self, order, reporter, order.file.checkStatus(dialect.failure)).checkQuota()
     }
 
     /// - Returns: `false` when the remote offers no removal.

@@ -90,7 +90,7 @@ extension PartsUpload {
     /// Records what must be durable before a part leaves.
     private func prepare(_ index: Int, _ plan: PartPlan, isLast: Bool) async throws {
         try Task.checkCancellation()
-        try checkCopy()
+        try await checkCopy()
         var isNew = false
         // Checked each time the last part leaves: the copy may have rotted since the first time.
         if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
@@ -123,7 +123,7 @@ extension PartsUpload {
     /// where an earlier attempt has sent some parts.
     private func checkContent(before last: PartPlan.Part) async throws {
         if isDigestedAlong, arrived == last.offset, last.isLast, along.extend(to: last.end) { await along.run() }
-        if let digest = along.digest(of: order.file.size), digest == order.file.sha256 { return try checkCopy() }
+        if let digest = along.digest(of: order.file.size), digest == order.file.sha256 { return try await checkCopy() }
         try await order.file.checkContent(dialect.failure)
     }
 

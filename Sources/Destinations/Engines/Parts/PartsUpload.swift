@@ -264,8 +264,8 @@ final class PartsUpload {
     }
 
     /// Checks that the staged copy is still the file from the beginning of the attempt.
-    func checkCopy() throws {
-        guard try order.file.checkStatus(dialect.failure).hasSameContent(as: status) else {
+    func checkCopy() async throws {
+        guard try await order.file.checkStatus(dialect.failure).hasSameContent(as: status) else {
             throw order.file.changed("is another file than it was a moment ago", dialect.failure)
         }
     }

@@ -12,7 +12,7 @@ struct WholeEngine: Sendable {
     let taken: NameConflictRule
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
-        try order.file.checkStatus(dialect.failure)
+        try await order.file.checkStatus(dialect.failure)
         reporter.entered(.opening)
         guard let place = try await dialect.openFolder(order.name, isMaking: true) else {
             throw UploadError(
