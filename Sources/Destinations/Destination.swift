@@ -61,15 +61,6 @@ package protocol Destination: Sendable {
     func objection(toURL url: String) -> String?
     /// Whether ``space(context:)`` may have an answer.
     var reportsSpace: Bool { get }
-    /// Lists the objects that it holds, newest first, including those of other writers: one page, without side effects.
-    ///
-    /// - Parameter mark: ``RemotePage/next`` of the page before; `nil` for the first.
-    /// - Returns: `nil` when this kind of remote cannot be asked.
-    func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage?
-    /// Lists incomplete uploads at the remote, of any writer, without side effects.
-    ///
-    /// - Returns: `nil` when this kind of remote cannot be asked.
-    func unfinished(context: RequestContext) async throws(UploadError) -> [RemoteUnfinished]?
     /// Asks how much space there is, without side effects.
     ///
     /// - Returns: `nil` when the remote does not tell.
@@ -91,6 +82,4 @@ extension Destination {
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
     package func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? { nil }
-    package func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage? { nil }
-    package func unfinished(context: RequestContext) async throws(UploadError) -> [RemoteUnfinished]? { nil }
 }

@@ -5,16 +5,22 @@ package import Transport
 /// One kind of destination: its configuration keys, and the function that makes a destination of this kind.
 package struct DestinationKind: Sendable {
     package let type: DestinationType
+    /// Whether its destinations are ``ObjectListing``.
+    package let listsObjects: Bool
+    /// Whether its destinations are ``UnfinishedListing``.
+    package let listsUnfinished: Bool
     /// - Parameter values: Values that were checked against ``type`` already.
     /// - Throws: ``UnusableSetting`` for a value that only this kind can judge.
     package let make: @Sendable (_ values: [String: SettingValue], _ tools: DestinationTools) throws -> any Destination
 
-    package init(
+    package init<Made: Destination>(
         type: DestinationType,
-        make: @escaping @Sendable ([String: SettingValue], DestinationTools) throws -> any Destination
+        make: @escaping @Sendable ([String: SettingValue], DestinationTools) throws -> Made
     ) {
         self.type = type
-        self.make = make
+        self.make = { try make($0, $1) }
+        listsObjects = Made.self is any ObjectListing.Type
+        listsUnfinished = Made.self is any UnfinishedListing.Type
     }
 }
 

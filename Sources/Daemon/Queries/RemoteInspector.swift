@@ -18,14 +18,14 @@ struct RemoteInspector: Sendable {
     ///
     /// - Throws: `Refusal`: no such destination, one without such a query, policy, or its answer.
     func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
-        let destination = try destination(name)
+        guard let destination = try destination(name) as? any ObjectListing else {
+            throw Refusal(.conflict, "`\(name)` cannot list its files: its protocol has no list")
+        }
         let mark = request.after
         let asked = try await ask(name) { (context) throws(UploadError) in
             try await destination.list(after: mark, context: context)
         }
-        guard let page = asked.answer else {
-            throw Refusal(.conflict, "`\(name)` cannot list its files: its protocol has no list")
-        }
+        let page = asked.answer
         let ours = try await context.store.read { try $0.remoteObjects.uploads(named: page.items.map(\.id), at: name) }
         return RemoteReply(
             destination: name,
@@ -40,14 +40,14 @@ struct RemoteInspector: Sendable {
     ///
     /// - Throws: `Refusal`: no such destination, one without such a query, policy, or its answer.
     func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
-        let destination = try destination(name)
-        let found = try await ask(name) { (context) throws(UploadError) in
-            try await destination.unfinished(context: context)
-        }
-        guard let unfinished = found.answer else {
+        guard let destination = try destination(name) as? any UnfinishedListing else {
             throw Refusal(
                 .conflict, "`\(name)` cannot list unfinished uploads: its protocol has no list of them")
         }
+        let found = try await ask(name) { (context) throws(UploadError) in
+            try await destination.unfinished(context: context)
+        }
+        let unfinished = found.answer
         let owners = try await context.store.read { tx in
             try tx.remoteObjects.ownership(of: unfinished.map { ($0.id, $0.name, $0.begunAt) }, at: name)
         }

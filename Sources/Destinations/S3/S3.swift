@@ -3,7 +3,7 @@ internal import Credentials
 internal import Transport
 
 /// A bucket at Amazon S3, or at a service or server that speaks its protocol.
-struct S3: Destination {
+struct S3: ObjectListing, UnfinishedListing {
     let bucket: S3Bucket
     let site: DestinationSite
 
@@ -106,11 +106,11 @@ struct S3: Destination {
         }
     }
 
-    func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage? {
+    func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage {
         try await withUploadErrors { try await api(context).objects(after: mark) }
     }
 
-    func unfinished(context: RequestContext) async throws(UploadError) -> [RemoteUnfinished]? {
+    func unfinished(context: RequestContext) async throws(UploadError) -> [RemoteUnfinished] {
         try await withUploadErrors {
             try await api(context).uploads(beginningWith: "").map { upload in
                 var checkpoint = PartsCheckpoint()

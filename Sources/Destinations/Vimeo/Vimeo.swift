@@ -3,7 +3,7 @@ internal import Credentials
 internal import Transport
 
 /// An account at Vimeo (https://developer.vimeo.com/api/upload/videos), or at a server that speaks its API.
-struct Vimeo: Destination {
+struct Vimeo: ObjectListing {
     private let account: VimeoAccount
     private let chunks: ChunkSize
     private let finalError: FinalErrorPolicy
@@ -98,7 +98,7 @@ struct Vimeo: Destination {
         return try await client("the request") { try await dialect.space() }
     }
 
-    func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage? {
+    func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage {
         let dialect = VimeoDialect(account: account, context: context)
         return try await client("the request") { try await dialect.list(after: mark) }
     }

@@ -156,6 +156,13 @@ struct HandlerTests {
         #expect(await Self.code { _ = try await handlers.checks.tryHook("x") } == .notFound)
     }
 
+    @Test("a destination that cannot list is refused without a request")
+    func listings() async throws {
+        let handlers = try await ComponentScene().handlers()
+        #expect(await Self.code { _ = try await handlers.remotes.remote("nas", RemoteRequest()) } == .conflict)
+        #expect(await Self.code { _ = try await handlers.remotes.orphans("nas", OrphansRequest()) } == .conflict)
+    }
+
     @Test("reload without a source of settings is refused and not counted")
     func reload() async throws {
         let reloader = try await ComponentScene().handlers().reloader

@@ -15,4 +15,11 @@ struct ManualTests {
         let listed = section.filter { $0.hasPrefix("| `") }.map { String($0.dropFirst(3).prefix { $0 != "`" }) }
         #expect(listed == type.keys.map(\.name))
     }
+
+    @Test("a kind knows what its destinations can list")
+    func listings() {
+        let kinds = DestinationTable.builtIn
+        #expect(Set(kinds.filter(\.listsObjects).map(\.type.name)) == ["oss", "s3", "vimeo"])
+        #expect(Set(kinds.filter(\.listsUnfinished).map(\.type.name)) == ["oss", "s3"])
+    }
 }

@@ -49,9 +49,11 @@ extension Destination {
     func check() async -> CheckResult { await check(context: .open) }
     func space() async throws(UploadError) -> RemoteSpace? { try await space(context: .open) }
     func list(after mark: String?) async throws(UploadError) -> RemotePage? {
-        try await list(after: mark, context: .open)
+        try await (self as? any ObjectListing)?.list(after: mark, context: .open)
     }
-    func unfinished() async throws(UploadError) -> [RemoteUnfinished]? { try await unfinished(context: .open) }
+    func unfinished() async throws(UploadError) -> [RemoteUnfinished]? {
+        try await (self as? any UnfinishedListing)?.unfinished(context: .open)
+    }
 }
 
 extension AuthorizedClient {
