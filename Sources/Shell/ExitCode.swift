@@ -8,14 +8,15 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     /// An error without a number of its own.
     case failed = 1
     case usage = 64
-    /// The state of the upload does not allow it.
+    /// The state of the upload, file, destination or database does not allow it.
     case conflict = 65
     case notFound = 66
     /// The daemon does not answer.
     case notRunning = 69
-    /// Not now: refused by policy, still starting, or another process holds the state.
+    /// Refused: by policy, for lack of permission or space, while the daemon starts, or because another process holds
+    /// the state.
     case notNow = 75
-    /// The other end gave an invalid answer, or a destination failed its check.
+    /// A destination or a hook failed, or the other end gave an invalid answer.
     case remote = 76
     case config = 78
 
@@ -23,13 +24,15 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     package var meaning: String {
         switch self {
         case .ok: "done"
-        case .failed: "something else failed; the message says what"
+        case .failed: "an error without a status of its own; the message describes it"
         case .usage: "the command line is wrong"
-        case .conflict: "the upload's state does not allow it"
-        case .notFound: "no such upload, or more than one"
+        case .conflict: "not possible for this upload, file, destination or database; the message says why"
+        case .notFound: "nothing has that name, or several uploads match it"
         case .notRunning: "the daemon does not answer"
-        case .notNow: "not now: refused, starting, or locked by another process"
-        case .remote: "a destination or the daemon gave an invalid answer"
+        case .notNow:
+            "refused: by policy, for lack of permission or space, because the daemon is starting or stopping, or "
+                + "because another process uses the state; after `run --once`: uploads wait or failed"
+        case .remote: "a destination or a hook failed, or an answer was invalid"
         case .config: "the configuration, or something that it names, must be fixed"
         }
     }

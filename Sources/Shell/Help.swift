@@ -3,20 +3,46 @@
 extension Verb {
     /// The output of `sluice VERB --help`.
     func help(width: Int) -> String {
-        var usage = "usage: sluice \(name)"
-        if !options.isEmpty { usage += " [OPTION...]" }
-        if !operands.isEmpty { usage += " \(operands)" }
-        var parts = [usage, wrapped(summary + ".", width: width)]
+        let sentence = summary.prefix(1).uppercased() + summary.dropFirst() + "."
+        var parts = [usageLines, wrapped(sentence, width: width)]
         parts += details.map { wrapped($0, width: width) }
-        parts.append(
-            "Options:\n"
-                + twoColumns(options.map { ("--" + $0.name + ($0.value.map { " \($0)" } ?? ""), $0.summary) }, width)
-        )
+        if case .uploads = operandHint {
+            parts.append(wrapped("`sluice help` explains ID, KEY and PATH.", width: width))
+        }
+        parts.append("Options:\n" + twoColumns(options.map { ($0.written, $0.explanation) }, width))
         let shown = examples.map { "  \($0.command)\n" + wrapped($0.does, width: width, indent: 6) }
         parts.append("Examples:\n" + shown.joined(separator: "\n"))
         return parts.joined(separator: "\n\n") + "\n"
     }
+
+    /// `usage: sluice add [OPTION...] PATH...`, and a line for each other form.
+    private var usageLines: String {
+        let required = options.filter(\.isRequired).map(\.written)
+        let forms =
+            usages.isEmpty
+            ? [(required + ["[OPTION...]"] + (operands.isEmpty ? [] : [operands])).joined(separator: " ")] : usages
+        return forms.enumerated().map { number, form in
+            (number == 0 ? "usage: " : "       ") + "sluice \(name) \(form)"
+        }.joined(separator: "\n")
+    }
 }
+
+extension Option {
+    /// `--limit N`.
+    var written: String { "--" + name + (value.map { " \($0)" } ?? "") }
+
+    fileprivate var explanation: String {
+        summary + (isRequired ? " (required)" : "") + (repeats ? "; may be repeated" : "")
+    }
+}
+
+/// Words that the help of many verbs uses.
+private let sharedWords: [(word: String, meaning: String)] = [
+    ("hold", "the reason why an upload may not run now, often with the time when it ends; `sluice why` shows it"),
+    ("ID", "names an upload by its id, or by the beginning of its id, from 6 characters on"),
+    ("KEY", "names an upload by its key, from `add --key` or from `key` of its folder"),
+    ("PATH", "names an upload by the path of its file, or by the end of that path if only one file has it"),
+]
 
 /// The output of `sluice help`.
 func generalHelp(_ verbs: [Verb], width: Int) -> String {
@@ -25,11 +51,18 @@ func generalHelp(_ verbs: [Verb], width: Int) -> String {
         "usage: sluice VERB [OPTION...] [ARGUMENT...]",
         wrapped(
             "Sluice watches folders and uploads each finished file. It never loses a file, never uploads one "
-                + "twice, and never sends against your policy.", width: width),
+                + "twice, and never sends what your policy forbids.", width: width),
         "Verbs:\n" + twoColumns(verbs.map { ($0.name, $0.summary) }, width),
         "`sluice VERB --help` shows the options of a verb, with examples.",
+        "Words in the help of the verbs:\n" + twoColumns(sharedWords, width),
         "Exit status:\n" + twoColumns(statuses, width),
     ].joined(separator: "\n\n") + "\n"
+}
+
+/// `a, b and c`.
+func enumerated(_ words: [String], _ conjunction: String) -> String {
+    guard let last = words.last, words.count > 1 else { return words.joined() }
+    return "\(words.dropLast().joined(separator: ", ")) \(conjunction) \(last)"
 }
 
 /// Two columns: a word, and its meaning, wrapped.

@@ -9,6 +9,9 @@ package struct Verb: Sendable {
     package let summary: String
     /// The operands in the usage line, after the options: `ID...`, `[PATH...]`; empty for none.
     package let operands: String
+    /// The words after the verb in the usage lines, where options exclude or require each other; empty where one line
+    /// with any options and the operands says all.
+    let usages: [String]
     /// The kind of the operands, for completion.
     package let operandHint: Hint
     /// The permitted number of operands.
@@ -21,7 +24,7 @@ package struct Verb: Sendable {
     let run: @Sendable (Invocation) async throws -> ExitCode
 
     init(
-        _ name: String, _ summary: String, operands: String = "", takes hint: Hint = .nothing,
+        _ name: String, _ summary: String, operands: String = "", usages: [String] = [], takes hint: Hint = .nothing,
         count: ClosedRange<Int> = 0...0, details: [String] = [], options: [Option] = [],
         examples: [(command: String, does: String)],
         run: @escaping @Sendable (Invocation) async throws -> ExitCode
@@ -29,6 +32,7 @@ package struct Verb: Sendable {
         self.name = name
         self.summary = summary
         self.operands = operands
+        self.usages = usages
         operandHint = hint
         self.operandCount = count
         self.details = details
@@ -49,34 +53,47 @@ package struct Option: Sendable, Hashable {
     package let summary: String
     /// Whether it may be given more than once.
     package let repeats: Bool
+    /// Whether the verb does nothing without it.
+    package let isRequired: Bool
 
     init(flag name: String, _ summary: String) {
         self.name = name
         value = nil
         hint = .nothing
         repeats = false
+        isRequired = false
         self.summary = summary
     }
 
-    init(_ name: String, _ value: String, takes hint: Hint = .nothing, repeats: Bool = false, _ summary: String) {
+    init(
+        _ name: String, _ value: String, takes hint: Hint = .nothing, repeats: Bool = false, required: Bool = false,
+        _ summary: String
+    ) {
         self.name = name
         self.value = value
         self.hint = hint
         self.summary = summary
         self.repeats = repeats
+        isRequired = required
     }
 
     static let help = Option(flag: "help", "print this text")
     static let config = Option(
-        "config", "FILE", takes: .file, "the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)")
+        "config", "FILE", takes: .file,
+        "the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)")
+    /// For verbs that read no configuration: an alias or a script may pass the option to every verb.
+    static let ignoredConfig = Option("config", "FILE", takes: .file, "ignored: this verb reads no configuration")
     static let socket = Option(
-        "socket", "PATH", takes: .file, "the daemon's socket (else the one that the configuration names)")
+        "socket", "PATH", takes: .file, "the daemon's socket (default: `control.socket` of the configuration)")
     static let json = Option(flag: "json", "print one JSON object (or one on each line), for programs")
     static let logLevel = Option(
         "log-level", "LEVEL", takes: .words(Log.Level.allCases.map(\.name)),
         "error, warning, notice, info (default) or debug")
     static let logFormat = Option(
         "log-format", "FORMAT", takes: .words(["text", "json"]), "text (default) or json")
+
+    /// The length of an exception from the policy.
+    static let lasting = Option("for", "DURATION", "how long: 30m, 2h, 1d")
 
     /// Options of all verbs that talk to the daemon.
     static let client: [Option] = [.json, .config, .socket]
@@ -131,6 +148,9 @@ struct Arguments: Sendable {
             }
         }
         guard !has(.help) else { return }
+        if let missing = verb.options.first(where: { $0.isRequired && !has($0) }) {
+            throw Self.usage("\(missing.written) is missing", verb)
+        }
         guard operands.count >= verb.operandCount.lowerBound else {
             throw Self.usage("\(verb.operands) is missing", verb)
         }
@@ -146,12 +166,12 @@ struct Arguments: Sendable {
     private static func value(
         of option: Option, given: FilePath?, _ rest: inout ArraySlice<FilePath>, _ verb: Verb
     ) throws(CommandError) -> FilePath {
-        guard let placeholder = option.value else {
+        guard option.value != nil else {
             if given == nil { return "" }
             throw usage("--\(option.name) takes no value", verb)
         }
         guard let value = given ?? rest.popFirst(), !value.isEmpty else {
-            throw usage("--\(option.name) needs a value: --\(option.name) \(placeholder)", verb)
+            throw usage("--\(option.name) needs a value: \(option.written)", verb)
         }
         return value
     }

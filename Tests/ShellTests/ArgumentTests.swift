@@ -50,8 +50,8 @@ struct ArgumentTests {
             ),
             (
                 ["limit", "off", "--for", "2h"],
-                "sluice limit: `off` removes the limit at once, so --for does not go with it; it goes with a rate, like `2MB/s --for 2h`\n"
-                    + "See `sluice limit --help`.\n"
+                "sluice limit: `off` removes the limit at once, so --for does not go with it; it goes with a rate, "
+                    + "like `2MB/s --for 2h`\nSee `sluice limit --help`.\n"
             ),
             (
                 ["allow", "a", "--quota", "--end", "--for", "2h"],
@@ -82,6 +82,11 @@ struct ArgumentTests {
             (
                 ["events", "--since", "-1"],
                 "sluice events: --since takes the number of an event, not `-1`\nSee `sluice events --help`.\n"
+            ),
+            (["receive"], "sluice receive: --into DIR is missing\nSee `sluice receive --help`.\n"),
+            (
+                ["rebuild", "--unknown", "hold"],
+                "sluice rebuild: --unknown is fail, send or assume-sent, not `hold`\nSee `sluice rebuild --help`.\n"
             ),
             (["help", "lits"], "sluice help: no verb `lits`; did you mean `list`?\n"),
             (["--json"], "sluice: `--json` needs a verb\nSee `sluice help`.\n"),
@@ -160,6 +165,36 @@ struct HelpTests {
             for line in text.split(separator: "\n") where !line.hasPrefix("usage:") && !line.contains("sluice ") {
                 #expect(displayWidth(String(line)) <= width, "\(line)")
             }
+        }
+    }
+
+    @Test("the usage line has required options, and a line for each form of a verb")
+    func usage() {
+        #expect(
+            Verb.receive.help(width: 80).hasPrefix("usage: sluice receive --into DIR [OPTION...]\n\nReceive uploads: "))
+        #expect(
+            Verb.limit.help(width: 80).hasPrefix(
+                """
+                usage: sluice limit --for DURATION [OPTION...] RATE
+                       sluice limit [OPTION...] off
+
+                """))
+    }
+
+    @Test("help marks options that may be repeated")
+    func repeats() throws {
+        let line = try #require(Verb.list.help(width: 100).split(separator: "\n").first { $0.contains("--context") })
+        #expect(line.hasSuffix("; may be repeated"))
+    }
+
+    @Test("help explains ID, KEY and PATH once, and verbs that take them refer to it")
+    func references() {
+        let general = generalHelp(Shell.verbs, width: 80)
+        for word in ["hold", "ID", "KEY", "PATH"] { #expect(general.contains("\n  \(word) ")) }
+        for verb in Shell.verbs {
+            #expect(
+                verb.help(width: 80).contains("`sluice help` explains ID, KEY and PATH.")
+                    == verb.operands.contains("KEY"), "\(verb.name)")
         }
     }
 

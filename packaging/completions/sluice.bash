@@ -69,7 +69,7 @@ _sluice_value() {
         *" --destination" | *" --to")
             _sluice_ask destinations ;;
         *" --unknown")
-            _sluice_words hold send assume-sent ;;
+            _sluice_words fail send assume-sent ;;
         *" --into")
             compopt -o dirnames ;;
         "list --list")

@@ -4,13 +4,13 @@ package import Core
 package struct RebuildOptions: Sendable {
     /// The treatment of an upload for which it is unknown whether it was sent.
     package enum Undecided: String, Sendable, CaseIterable {
-        /// It waits for a person.
-        case hold
+        /// It becomes a failed upload, which a person retries or cancels.
+        case fail
         case send
         /// It counts as sent; its source is kept.
         case assumeSent = "assume-sent"
     }
-    package var undecided = Undecided.hold
+    package var undecided = Undecided.fail
     /// Whether no destination is contacted.
     package var isOffline = false
     /// Whether it only shows the result, and changes nothing.

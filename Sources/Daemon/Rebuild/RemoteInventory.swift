@@ -134,7 +134,7 @@ actor RemoteInventory {
                     warnings: [
                         "counted as uploaded by `sluice rebuild` without asking the destination; the source is kept"
                     ]))
-        case .hold:
+        case .fail:
             report.undecided[name, default: 0] += 1
             return .undecided(
                 Failure(

@@ -7,39 +7,48 @@ internal import Transport
 
 extension Verb {
     static let add: Verb = Verb(
-        "add", "upload files, folders or standard input by hand", operands: "PATH...", takes: .file, count: 1...10_000,
+        "add", "queue files, folders or standard input for upload", operands: "PATH...",
+        usages: ["[OPTION...] PATH...", "--name NAME [OPTION...] -"], takes: .file, count: 1...10_000,
         details: [
-            "The file must lie below one of the configured folders, whatever its name. The settings of that folder "
-                + "decide how it is uploaded and what happens to its source. A file that was uploaded before is "
-                + "refused (status 65) unless --again is given.",
-            "For a folder, it adds every file in it and in its subfolders that the configured folder accepts by "
-                + "name, ignore files, size and age, including files that are older than the watch.",
-            "`-` reads standard input to its end, and adds it as a file called --name. When the command reports "
-                + "success, all bytes are on the disk. `./-` is a file of that name.",
+            "A file must be below a watched folder; its name may be one that the folder does not accept. The settings "
+                + "of that folder decide how the file is uploaded and what happens to its source. The upload waits for "
+                + "its holds like any other. A file that was uploaded before is refused (status 65) unless --again is "
+                + "given.",
+            "If PATH is a folder, it adds every file in it and in its subfolders that the watched folder accepts by "
+                + "name, ignore files, size and age, including files that existed before the folder was watched.",
+            "If PATH is `-`, it reads standard input to its end, and adds it as a file with the name that --name "
+                + "gives. When the command reports success, all bytes are on the disk. `./-` is a file of that name.",
         ],
         options: [
             Option(
                 "to", "NAME", takes: .destinations, repeats: true,
-                "a destination; without it, those of the folder that the file is in, and for `-` the only one that there is"
+                "upload to this destination (default: the destinations of the file's folder; `-` needs it unless only "
+                    + "one destination is configured)"
             ),
-            Option("name", "NAME", "the file name for standard input; with `-`"),
+            Option("name", "NAME", "with `-`: the name of the file (required)"),
             Option("key", "KEY", "your own name for the upload; only one ongoing upload may have it"),
-            Option("context", "NAME=VALUE", repeats: true, "stored with the upload and shown with it"),
+            Option(
+                "context", "NAME=VALUE", repeats: true,
+                "a value of your own that is stored with the upload, and shown with it"),
             Option(
                 "header", "NAME: VALUE", repeats: true,
-                "an extra header of this upload's requests, sent to its destination's address only; its value is never shown"
+                "a quoted extra header for this upload's requests, sent to its destination's address only; its value "
+                    + "is never shown"
             ),
             Option(
                 "url", "URL",
-                "where to create the upload, in place of the destination's own address and of the same scheme, host and port"
+                "create the upload at this address instead of the destination's; scheme, host and port must be the same"
             ),
-            Option(flag: "again", "even if it was uploaded before"),
+            Option(flag: "again", "upload files that were uploaded before, too"),
         ] + Option.client,
         examples: [
-            ("sluice add /srv/camera/clip.mp4 --to archive", "One file to one destination."),
-            ("sluice add *.mp4 --to archive --context trip=alps", "Many, with a context to find them by."),
-            ("sluice add /srv/camera/2025 --to archive", "Everything in a folder."),
-            ("ffmpeg -i cam -f mpegts - | sluice add - --name clip.ts --to archive", "The output of a program."),
+            ("sluice add /srv/camera/clip.mp4 --to archive", "Adds one file, for one destination."),
+            (
+                "sluice add *.mp4 --to archive --context trip=alps",
+                "Adds many files, with a context that `sluice list --context` finds."
+            ),
+            ("sluice add /srv/camera/2025 --to archive", "Adds every file in a folder."),
+            ("ffmpeg -i cam -f mpegts - | sluice add - --name clip.ts --to archive", "Adds the output of a program."),
         ]
     ) { call in
         let context = try readContext(call.arguments.texts("context"), .add)

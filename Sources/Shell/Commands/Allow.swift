@@ -8,80 +8,93 @@ internal import Core
 extension Verb {
     static let allow: Verb = Verb(
         "allow", "exempt uploads from policy rules for a while", operands: "[ID|KEY|PATH...]",
+        usages: ["ID|KEY|PATH...", "--folder NAME"].map { "RULE... (--for DURATION | --end) [OPTION...] \($0)" },
         takes: .uploads("ongoing"), count: 0...1000,
         details: [
-            "Exempt uploads run at once, unless something else holds them; every quota still counts them. A network "
-                + "with `allowed: false` stays forbidden. `why` and `status` show who allowed what, and until when.",
-            "Name uploads or a folder, one or more of --metered, --quota and --window, and --for.",
+            "RULE is --metered, --quota or --window.",
+            "Exempt uploads run at once, unless another hold applies; every quota still counts them. A network with "
+                + "`allowed: false` stays forbidden. `sluice why` and `sluice status` show who allowed what, and until "
+                + "when.",
         ],
         options: [
             Option("folder", "NAME", takes: .folders, "all uploads of this folder"),
-            Option(flag: "metered", "over metered networks"), Option(flag: "quota", "beyond its quotas"),
-            Option(flag: "window", "outside its windows"), Option("for", "TIME", "for 30m, 2h, 1d …"),
-            Option(flag: "end", "end the exemption"),
+            Option(flag: "metered", "let them use metered networks"),
+            Option(flag: "quota", "let them exceed quotas"),
+            Option(flag: "window", "let them run outside windows"), Option.lasting,
+            Option(flag: "end", "end the exemption now"),
         ] + Option.client,
         examples: [
-            ("sluice allow 01JD3K8Q --metered --for 1h", "This upload may cost money."),
-            ("sluice allow --folder door --window --for 2h", "Now, instead of at night."),
-            ("sluice allow --folder door --window --end", "At night after all."),
+            (
+                "sluice allow 01JD3K8Q --metered --for 1h",
+                "Lets one upload use a metered network, which may cost money."
+            ),
+            ("sluice allow --folder door --window --for 2h", "Lets uploads of a folder run now, instead of at night."),
+            ("sluice allow --folder door --window --end", "Ends that: they wait for the night again."),
         ]
-    ) { call in
-        let arguments = call.arguments
-        let kinds = Exemption.allCases.map(\.rawValue).filter { arguments.has($0) }
-        if kinds.isEmpty { throw Arguments.usage("name the rule: --metered, --quota or --window", .allow) }
-        guard arguments.operands.isEmpty != (arguments.text("folder") == nil) else {
-            throw Arguments.usage("name uploads, or a folder with --folder", .allow)
-        }
-        if arguments.has("end"), arguments.has("for") {
-            throw Arguments.usage("--end ends the exemption at once, so --for does not go with it", .allow)
-        }
-        guard arguments.has("end") || arguments.has("for") else {
-            throw Arguments.usage("name a length of time, like --for 2h, or end it with --end", .allow)
-        }
-        let request = AllowRequest(
-            ids: try arguments.operands.map(reference), folder: arguments.text("folder"), kinds: kinds,
-            duration: try seconds(arguments, .allow) ?? 0)
-        let whom =
-            request.folder.map { "folder \(printable($0))" }
-            ?? request.ids.map { printable($0) }.joined(separator: ", ")
-        return try printOverrides(
-            try await call.withClient { try await $0.allow(request) }, call,
-            nothing: "there is no such exemption for \(whom)")
-    }
+    ) { call in try await allowUploads(call) }
 
     static let limit: Verb = Verb(
-        "limit", "limit all transfers together for a while", operands: "RATE|off", takes: .words(["off"]), count: 1...1,
+        "limit", "limit the rate of all transfers together for a while", operands: "RATE|off",
+        usages: ["--for DURATION [OPTION...] RATE", "[OPTION...] off"], takes: .words(["off"]), count: 1...1,
         details: [
-            "Applies in addition to `bandwidth` of the configuration: the lowest rate wins. 0 stops all transfers; `off` removes the limit."
+            "RATE is a rate like 2MB/s, 500kB/s or 8Mbit/s; 0 stops all transfers. The limit applies in addition to "
+                + "`bandwidth` of the configuration: the lowest rate wins. `off` removes the limit."
         ],
-        options: [Option("for", "TIME", "for 30m, 2h, 1d …")] + Option.client,
+        options: [Option.lasting] + Option.client,
         examples: [
-            ("sluice limit 500kB/s --for 2h", "During a meeting."),
-            ("sluice limit off", "The meeting is over."),
+            ("sluice limit 500kB/s --for 2h", "Limits the rate during a meeting."),
+            ("sluice limit off", "Removes the limit when the meeting is over."),
         ]
-    ) { call in
-        guard let written = call.arguments.operands.first?.display else { return .usage }
-        let duration = try seconds(call.arguments, .limit)
-        let request: LimitRequest
-        if written == "off" {
-            if duration != nil {
-                throw Arguments.usage(
-                    "`off` removes the limit at once, so --for does not go with it; it goes with a rate, like `2MB/s --for 2h`",
-                    .limit)
-            }
-            request = LimitRequest(rate: nil, duration: nil)
-        } else {
-            guard let rate = readRate(written) else {
-                throw Arguments.usage(
-                    "takes a rate like `2 MB/s` or `500 kB/s`, or `off`, not `\(printable(written))`", .limit)
-            }
-            guard let duration else { throw Arguments.usage("name a length of time, like --for 2h", .limit) }
-            request = LimitRequest(rate: rate, duration: duration)
+    ) { call in try await limitTransfers(call) }
+}
+
+private func limitTransfers(_ call: Invocation) async throws -> ExitCode {
+    guard let written = call.arguments.operands.first?.display else { return .usage }
+    let duration = try seconds(call.arguments, .limit)
+    let request: LimitRequest
+    if written == "off" {
+        if duration != nil {
+            throw Arguments.usage(
+                "`off` removes the limit at once, so --for does not go with it; it goes with a rate, like "
+                    + "`2MB/s --for 2h`",
+                .limit)
         }
-        return try printOverrides(
-            try await call.withClient { try await $0.limit(request) }, call,
-            nothing: "`sluice limit` has set no limit; the limits of the configuration stay as they are")
+        request = LimitRequest(rate: nil, duration: nil)
+    } else {
+        guard let rate = readRate(written) else {
+            throw Arguments.usage(
+                "takes a rate like `2 MB/s` or `500 kB/s`, or `off`, not `\(printable(written))`", .limit)
+        }
+        guard let duration else { throw Arguments.usage("name a length of time, like --for 2h", .limit) }
+        request = LimitRequest(rate: rate, duration: duration)
     }
+    return try printOverrides(
+        try await call.withClient { try await $0.limit(request) }, call,
+        nothing: "`sluice limit` has set no limit; the limits of the configuration stay as they are")
+}
+
+private func allowUploads(_ call: Invocation) async throws -> ExitCode {
+    let arguments = call.arguments
+    let kinds = Exemption.allCases.map(\.rawValue).filter { arguments.has($0) }
+    if kinds.isEmpty { throw Arguments.usage("name the rule: --metered, --quota or --window", .allow) }
+    guard arguments.operands.isEmpty != (arguments.text("folder") == nil) else {
+        throw Arguments.usage("name uploads, or a folder with --folder", .allow)
+    }
+    if arguments.has("end"), arguments.has("for") {
+        throw Arguments.usage("--end ends the exemption at once, so --for does not go with it", .allow)
+    }
+    guard arguments.has("end") || arguments.has("for") else {
+        throw Arguments.usage("name a length of time, like --for 2h, or end it with --end", .allow)
+    }
+    let request = AllowRequest(
+        ids: try arguments.operands.map(reference), folder: arguments.text("folder"), kinds: kinds,
+        duration: try seconds(arguments, .allow) ?? 0)
+    let whom =
+        request.folder.map { "folder \(printable($0))" }
+        ?? request.ids.map { printable($0) }.joined(separator: ", ")
+    return try printOverrides(
+        try await call.withClient { try await $0.allow(request) }, call,
+        nothing: "there is no such exemption for \(whom)")
 }
 
 private func seconds(_ arguments: Arguments, _ verb: Verb) throws -> Int64? {

@@ -11,16 +11,19 @@ extension Verb {
         "completions", "print the completion script of a shell", operands: "bash|zsh|fish",
         takes: .words(CompletionScript.allCases.map(\.rawValue)), count: 1...2,
         details: [
-            "The script is made from the same tables as this help. It asks the daemon for ids and names, and the "
-                + "configuration for names when no daemon answers; if neither has them, it offers none.",
-            "The script calls `completions uploads [LIST]`, `folders` and `destinations`, which print one word on "
-                + "each line, and never an error.",
+            "The script is made from the same tables as this help. It asks the daemon for ids and names. If no daemon "
+                + "answers, it reads names from the configuration; if that fails too, it offers none.",
+            "The script calls `sluice completions uploads [LIST]`, `sluice completions folders` and `sluice "
+                + "completions destinations`, which print one word on each line, and never an error.",
         ],
         options: [.config, .socket, .json],
         examples: [
-            ("sluice completions bash > /usr/share/bash-completion/completions/sluice", "For all users of bash."),
-            ("sluice completions zsh > /usr/share/zsh/vendor-completions/_sluice", "The same for zsh."),
-            ("sluice completions fish > ~/.config/fish/completions/sluice.fish", "For yourself, in fish."),
+            (
+                "sluice completions bash > /usr/share/bash-completion/completions/sluice",
+                "Installs it for all users of bash."
+            ),
+            ("sluice completions zsh > /usr/share/zsh/vendor-completions/_sluice", "Installs it for all users of zsh."),
+            ("sluice completions fish > ~/.config/fish/completions/sluice.fish", "Installs it for yourself, in fish."),
         ]
     ) { call in
         let words = call.arguments.operands.map(\.lossyText)

@@ -9,13 +9,14 @@ extension Verb {
                 + "itself a configuration, with the same meaning. For a secret it shows where the secret is kept. "
                 + "Secrets in the configuration itself, and the values of headers, are replaced by `hidden`. It "
                 + "needs no daemon: it reads the file as it is now, which a daemon may not have reloaded yet.",
-            "Status 78 when the configuration has a mistake; also when it contains a secret and other users can "
-                + "read it. The files that it names are not examined; `sluice check` does that.",
+            "Exits with status 78 when the configuration has a mistake, or when it contains a secret and other users "
+                + "can read it. The files that it names are not examined; `sluice check` does that.",
         ],
         options: [.json, .config],
         examples: [
-            ("sluice config", "All of it."), ("sluice config | grep -v '# default'", "Without the defaults."),
-            ("sluice config --json", "For a script: `key`, `value`, `from`."),
+            ("sluice config", "Prints every setting."),
+            ("sluice config | grep -v '# default'", "Prints only settings that the configuration sets."),
+            ("sluice config --json", "For a script: `files`, and `settings` with `key`, `value` and `from`."),
         ]
     ) { call in
         let file = ConfigurationFile(call.arguments, call.console)

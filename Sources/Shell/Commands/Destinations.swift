@@ -3,15 +3,17 @@ internal import Destinations
 
 extension Verb {
     static let destinations: Verb = Verb(
-        "destinations", "list the kinds of destination, their presets and their keys", operands: "[TYPE]",
+        "destinations", "list the kinds of destination, their presets and their keys", operands: "[KIND]",
         takes: .words(DestinationTable.builtIn.map(\.type.name)), count: 0...1,
         details: [
-            "Without TYPE: each kind in one line. With it: its presets, its keys and their values. Policy rules such "
-                + "as `concurrency`, `windows` and `quotas` are keys of each kind too."
+            "Without KIND, prints one line for each kind. With KIND, the word after `type:` in the configuration, "
+                + "prints its presets, and its keys with their values. Policy rules such as `concurrency`, `windows` "
+                + "and `quotas` are keys of each kind too."
         ],
         options: [.json],
         examples: [
-            ("sluice destinations", "All kinds."), ("sluice destinations vimeo", "The keys of one."),
+            ("sluice destinations", "Lists all kinds."),
+            ("sluice destinations vimeo", "Lists the presets and keys of one kind."),
         ]
     ) { call in
         let kinds = DestinationTable.builtIn.map(\.type)

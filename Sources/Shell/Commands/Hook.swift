@@ -9,14 +9,16 @@ extension Verb {
         "hook", "send a test event to a hook, and print the result", operands: "NAME", count: 1...1,
         details: [
             "Runs its command or posts to its address once, with an event of the type `test`, whatever events the hook "
-                + "lists. The test is neither stored nor retried. The running daemon sends it, with its rights and "
-                + "with the hook as it was loaded; the bytes obey `policy` as notices do, and are counted.",
+                + "lists. The test is neither stored nor retried. The running daemon sends it, with its permissions "
+                + "and with the hook's settings that it has loaded. The request obeys `policy` like every request to "
+                + "the hook, and its bytes count in `usage`.",
             "Without a daemon, this command sends it: run it as the daemon's user, for example with `sudo -u sluice`. "
-                + "An address with `network: policy` is then used only if configuration, networks and pauses allow it.",
-            "Exits with status 0 when the hook accepted it, with 75 when policy holds it, else with 76.",
+                + "A hook with `network: policy` is then contacted only if configuration, networks and pauses allow "
+                + "it, and no bytes are counted.",
+            "Exits with status 0 when the hook accepted the event, with 75 when policy holds it, else with 76.",
         ],
         options: Option.client,
-        examples: [("sluice hook tell-home", "By the daemon, or directly if none runs.")]
+        examples: [("sluice hook tell-home", "Lets the daemon send it, or sends it directly if none runs.")]
     ) { call in
         let settings = try await ConfigurationFile(call.arguments, call.console).load().settings
         let name = call.arguments.operands.first?.lossyText ?? ""

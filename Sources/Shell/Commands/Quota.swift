@@ -4,15 +4,18 @@ internal import Core
 
 extension Verb {
     static let quota: Verb = Verb(
-        "quota", "show how much may still be sent to a destination", operands: "[DESTINATION]", takes: .destinations,
+        "quota", "show how much may still be sent to a destination: its free space, and its quotas",
+        operands: "[DESTINATION]", takes: .destinations,
         count: 0...1,
         details: [
             "Shows the free space that the destination last reported, and how much is left of each quota that "
-                + "counts uploads to it. It sends no request, so it costs nothing."
+                + "counts uploads to it. It sends no request to the destination, so it costs nothing. `sluice usage` "
+                + "shows the same quotas with the bytes that were sent."
         ],
         options: Option.client,
         examples: [
-            ("sluice quota", "For every destination."), ("sluice quota archive --json", "For one, for a script."),
+            ("sluice quota", "Shows every destination."),
+            ("sluice quota archive --json", "Shows one destination, for a script."),
         ]
     ) { call in
         let name = call.arguments.operands.first?.lossyText

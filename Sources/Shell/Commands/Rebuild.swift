@@ -7,33 +7,36 @@ internal import Linux
 extension Verb {
     static let rebuild: Verb = Verb(
         "rebuild", "build a new database when the old one is damaged or lost",
+        usages: ["(--dry-run | --yes) [OPTION...]"],
         details: [
             "Use it when `sluice run` reports that the database is damaged. It builds the new one from the folders, "
                 + "the staging folder and the contents of the destinations: files that a destination can confirm are "
                 + "not sent again. It moves the old database aside and never deletes it. Stop the daemon first.",
             "A file that no destination can confirm becomes a `failed` upload, with the reason: `sluice retry ID` "
-                + "sends it, `sluice cancel ID` leaves it. --unknown decides that for all of them: send, or assume-sent, which keeps their "
-                + "sources.",
+                + "sends it, `sluice cancel ID` gives it up. --unknown decides for all such files: `send` sends them, "
+                + "`assume-sent` counts them as uploaded and keeps their sources.",
             "Run it as the daemon's user. It may be interrupted and run again at any point.",
         ],
         options: [
             Option(flag: "dry-run", "show what it would do, and change nothing"),
-            Option(flag: "yes", "do not ask for confirmation"),
+            Option(flag: "yes", "build the new database"),
             Option(
-                "unknown", "WORD", takes: .words(RebuildOptions.Undecided.allCases.map(\.rawValue)),
-                "files that no destination can confirm: hold (default), send or assume-sent"),
-            Option(flag: "offline", "ask no destination"),
-            Option(flag: "force", "even if the database is intact, or a folder is absent"), .json, .config,
+                "unknown", "ACTION", takes: .words(RebuildOptions.Undecided.allCases.map(\.rawValue)),
+                "what to do with files that no destination can confirm: fail (default), send or assume-sent"),
+            Option(flag: "offline", "contact no destination, so that none can confirm a file"),
+            Option(flag: "force", "rebuild even if the database is intact, or a watched folder is absent"), .json,
+            .config,
         ],
         examples: [
-            ("sudo -u sluice sluice rebuild --dry-run", "See what it would do."),
-            ("sudo -u sluice sluice rebuild --yes", "Do it."),
+            ("sudo -u sluice sluice rebuild --dry-run", "Shows what it would do."),
+            ("sudo -u sluice sluice rebuild --yes", "Builds the new database."),
         ]
     ) { call in
         var options = RebuildOptions()
-        let word = call.arguments.text("unknown") ?? RebuildOptions.Undecided.hold.rawValue
+        let word = call.arguments.text("unknown") ?? RebuildOptions.Undecided.fail.rawValue
         guard let undecided = RebuildOptions.Undecided(rawValue: word) else {
-            throw Arguments.usage("--unknown is hold, send or assume-sent, not `\(printable(word))`", .rebuild)
+            let actions = enumerated(RebuildOptions.Undecided.allCases.map(\.rawValue), "or")
+            throw Arguments.usage("--unknown is \(actions), not `\(printable(word))`", .rebuild)
         }
         options.undecided = undecided
         options.isOffline = call.arguments.has("offline")
@@ -105,7 +108,8 @@ private func lines(_ report: RebuildReport, _ console: Console) -> [String] {
     for trouble in report.troubles { lines.append("needs attention: \(printable(trouble))") }
     if report.undecided.values.contains(where: { $0 > 0 }) {
         lines.append(
-            "UNDECIDED: may have been sent before. `sluice list --list failed` shows them; `sluice retry --destination NAME` sends "
+            "UNDECIDED: may have been sent before. `sluice list --list failed` shows them; `sluice retry --destination "
+                + "NAME` sends "
                 + "them, `sluice cancel ID` leaves one.")
     }
     if let old = report.setAside { lines.append("the old database is kept as \(old)") }

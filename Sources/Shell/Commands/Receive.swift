@@ -11,11 +11,14 @@ extension Verb {
             "A file appears in the folder under the sender's name when it is complete and on the disk. It never "
                 + "overwrites a file, and acknowledged bytes survive a power cut. It runs until SIGTERM or Ctrl-C, "
                 + "and prints `listening on URL` on standard output when it is ready.",
-            "It speaks plain HTTP: for senders on other machines, put a TLS proxy in front of it, and use --token-file.",
+            "It speaks plain HTTP: for senders on other machines, put a TLS proxy in front of it, and use "
+                + "--token-file.",
         ],
         options: [
-            Option("into", "DIR", takes: .directory, "where files appear (required); created if it is missing"),
-            Option("listen", "ADDR", "HOST:PORT or :PORT (127.0.0.1:1080); port 0 lets the system choose"),
+            Option(
+                "into", "DIR", takes: .directory, required: true, "where files appear; created if it is missing"),
+            Option(
+                "listen", "ADDRESS", "HOST:PORT or :PORT (default: 127.0.0.1:1080); port 0 lets the system choose"),
             Option(
                 "token-file", "FILE", takes: .file,
                 "accept only senders with the token in this file (Authorization: Bearer)"),
@@ -23,19 +26,19 @@ extension Verb {
                 "trusted-proxy", "ADDRESS", repeats: true,
                 "trust X-Forwarded-For from this proxy or network: 127.0.0.1, 10.0.0.0/8"),
             Option("max-size", "SIZE", "refuse larger files: 20 GB, 500 MiB"),
-            .config, .logLevel, .logFormat,
+            .ignoredConfig, .logLevel, .logFormat,
         ],
         examples: [
-            ("sluice receive --into /srv/incoming", "For senders on this machine."),
+            ("sluice receive --into /srv/incoming", "Receives from this machine."),
             (
                 "sluice receive --into /srv/incoming --listen :1080 --token-file /etc/sluice/receive.token",
-                "For senders on the network that have the token."
+                "Receives from senders on the network that have the token."
             ),
         ]
     ) { call in
         let arguments = call.arguments
         let log = try Log(arguments, .receive)
-        guard let into = arguments.path("into") else { throw Arguments.usage("--into DIR is missing", .receive) }
+        guard let into = arguments.path("into") else { return .usage }
         let address = try listenAddress(arguments.text("listen") ?? "127.0.0.1:1080")
         let limit = try arguments.text("max-size").map(readSize)
         let openFiles = Machine.openFileLimit.now

@@ -6,16 +6,16 @@ extension Verb {
     static let reload: Verb = Verb(
         "reload", "make the daemon read its configuration again",
         details: [
-            "All or nothing: a configuration with a mistake is refused, each mistake is shown with its place, and the old "
-                + "one stays in force (status 78). So is one that changes `state`, `staging.path` or "
-                + "`control.socket`, which needs a restart.",
+            "All or nothing: a configuration with a mistake is refused, each mistake is shown with its place, and the "
+                + "old one stays in force (status 78). A change of `state`, of `staging.path` or of a key of `control` "
+                + "is refused too, because it needs a restart.",
             "Transfers that the change does not affect continue. Transfers to a changed destination stop within a "
                 + "second, and resume with the bytes that the server has; secrets are read again.",
         ],
         options: Option.client,
         examples: [
-            ("sluice reload", "After an edit; says what changed."),
-            ("sluice check && sluice reload", "Test the destinations first."),
+            ("sluice reload", "Applies an edit, and shows what changed."),
+            ("sluice check && sluice reload", "Checks the destinations first."),
             ("sluice reload --json", "For a script: `applied`, `changes`, `errors`, `warnings`."),
         ]
     ) { call in

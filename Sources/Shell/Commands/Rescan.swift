@@ -4,10 +4,11 @@ internal import Core
 
 extension Verb {
     static let rescan: Verb = Verb(
-        "rescan", "scan folders now",
+        "rescan", "scan watched folders now, for files that no event reported",
         details: [
             "The daemon scans at its start, once an hour, and after the kernel lost events. Use this verb for changes "
-                + "that the kernel does not report: files written through another name, or truncated from outside.",
+                + "that the kernel does not report: files that were written through a hard link outside the folder, or "
+                + "truncated without being opened.",
             "With --wait it returns when every folder has been scanned, and prints how many files it found, and "
                 + "how many of them are new. New files then settle as usual.",
         ],
@@ -16,8 +17,8 @@ extension Verb {
             Option(flag: "wait", "wait until the scan is complete"),
         ] + Option.client,
         examples: [
-            ("sluice rescan", "All folders; does not wait."),
-            ("sluice rescan --folder door --wait", "One folder, with the result."),
+            ("sluice rescan", "Begins to scan all folders, and does not wait."),
+            ("sluice rescan --folder door --wait", "Scans one folder, and shows the result."),
         ]
     ) { call in
         let request = RescanRequest(folder: call.arguments.text("folder"), wait: call.arguments.has("wait"))

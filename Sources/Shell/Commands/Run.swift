@@ -16,23 +16,26 @@ extension Verb {
         "run", "run the daemon, in the foreground",
         details: [
             "Watches the configured folders and uploads until SIGTERM or Ctrl-C, which stop it within seconds with "
-                + "everything stored; a second one ends it at once, which loses nothing either. Logs to standard error. "
-                + "SIGHUP reads the configuration again, as `sluice reload` does.",
-            "With --once it uploads the files that are in the folders now, and exits when no remaining upload may run: "
-                + "with status 0 when all is done, with 75 when uploads wait or failed, each listed with its reason. A "
-                + "file that is being written is left for the next run. It does not wait for an unreachable server, "
-                + "unless --wait is given. Files younger than min_age are left for the next run: the last line counts "
-                + "them. When nothing is left, it prints only to a terminal, so that cron stays silent.",
+                + "everything stored; a second one ends it at once, which loses nothing either. Logs to standard "
+                + "error. SIGHUP reads the configuration again, as `sluice reload` does.",
+            "With --once it uploads the files that are in the folders now, and exits when no upload can make progress: "
+                + "with status 0 when all is done, with 75 when something is left, which it lists with the reasons. It "
+                + "does not wait for holds, for unreachable servers or for files that are being written, unless --wait "
+                + "is given. Files younger than `min_age` are left for the next run, and the last line counts them.",
+            "When nothing is left, --once prints nothing unless standard output is a terminal, so that cron sends no "
+                + "mail.",
         ],
         options: [
-            .config, .logLevel, .logFormat, Option(flag: "once", "exit when no remaining upload may run"),
-            Option("wait", "DURATION", "with --once: wait this long for uploads that may run by then; 0s by default"),
+            .config, .logLevel, .logFormat, Option(flag: "once", "exit when no upload can make progress"),
+            Option(
+                "wait", "DURATION",
+                "with --once: wait at most this long for holds to end and servers to answer: 30s, 5m (default: 0s)"),
             Option(flag: "json", "with --once: print what is left as one JSON object"),
         ],
         examples: [
-            ("sluice run --config ./sluice.yaml", "In a terminal, to try it out."),
-            ("systemctl start sluice", "As a service."),
-            ("sluice run --once --log-level warning", "From cron or a timer: prints only what is left."),
+            ("sluice run --config ./sluice.yaml", "Runs it in a terminal, to try it out."),
+            ("systemctl start sluice", "Runs it as a service."),
+            ("sluice run --once --log-level warning", "For cron or a timer: prints only what is left."),
             ("sluice run --once --wait 5m", "Gives an unreachable server five minutes to come back."),
         ]
     ) { call in

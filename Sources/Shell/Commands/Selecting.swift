@@ -5,29 +5,40 @@ internal import Core
 // The verbs that stop and start uploads. All of them may be repeated without harm.
 
 extension Verb {
-    private static let scope: [Option] = [
-        Option(flag: "all", "all of them"), Option("folder", "NAME", takes: .folders, "uploads of this folder"),
-        Option("destination", "NAME", takes: .destinations, "uploads to this destination"),
+    /// - Parameters:
+    ///   - all: The explanation of `--all`.
+    ///   - uploads: The uploads of a folder or a destination that are meant.
+    private static func scope(all: String, _ uploads: String) -> [Option] {
+        [
+            Option(flag: "all", all), Option("folder", "NAME", takes: .folders, "\(uploads) of this folder"),
+            Option("destination", "NAME", takes: .destinations, "\(uploads) to this destination"),
+        ]
+    }
+
+    private static let selectionUsages = [
+        "[OPTION...] ID|KEY|PATH...", "(--folder NAME | --destination NAME | --all) [OPTION...]",
     ]
 
     static let pause: Verb = Verb(
         "pause", "hold uploads until you resume them", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
         count: 0...1000,
         details: [
-            "Without an id, a folder or a destination it pauses everything, including later uploads. A running "
-                + "upload stops within a second, and later continues from there. The pause survives a restart; "
-                + "only `resume`, or the end of --for, ends it.",
-            "With --after-part, parts that are being sent finish first, and so do uploads in a single request. Nothing "
-                + "new starts meanwhile. A later `pause` without it stops them at once; `resume` lets all continue.",
+            "Without an upload, a folder or a destination it pauses everything. A pause of everything, of a folder or "
+                + "of a destination holds later uploads too. A running upload stops within a second, and later "
+                + "continues from there. The pause survives a restart; only `resume`, or the end of --for, ends it.",
+            "With --after-part, parts that are being sent finish first, and so do files that are sent in one request. "
+                + "Nothing new starts meanwhile. A later `pause` without it stops them at once; `resume` lets all "
+                + "continue.",
         ],
-        options: scope + [
-            Option("for", "TIME", "resume automatically after 30m, 2h, 1d …"),
+        options: scope(all: "everything (default)", "uploads") + [
+            Option(
+                "for", "DURATION", "resume automatically after this time: 30m, 2h, 1d (not with ID, KEY or PATH)"),
             Option(flag: "after-part", "let the parts that are being sent finish first"),
         ] + Option.client,
         examples: [
-            ("sluice pause", "Everything."), ("sluice pause 01JD3K8Q", "One upload."),
-            ("sluice pause --destination archive --for 2h", "One destination, for two hours."),
-            ("sluice pause --after-part", "Everything, without sending any byte twice later."),
+            ("sluice pause", "Pauses everything."), ("sluice pause 01JD3K8Q", "Pauses one upload."),
+            ("sluice pause --destination archive --for 2h", "Pauses uploads to one destination for two hours."),
+            ("sluice pause --after-part", "Pauses everything, so that no byte is sent again later."),
         ]
     ) { call in
         var selection = try Selection(call.arguments)
@@ -49,27 +60,29 @@ extension Verb {
         "resume", "release uploads that you paused", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
         count: 0...1000,
         details: [
-            "Use the same arguments as for `pause`; without any, it ends the pause of everything. Other holds "
-                + "stay, and are shown."
+            "Use the same arguments as for `pause`; without any, it ends the pause of everything. An upload with "
+                + "another hold keeps waiting; `sluice why` shows it. A destination that did not answer is tried again "
+                + "at once."
         ],
-        options: scope + Option.client,
-        examples: [("sluice resume", "After `sluice pause`."), ("sluice resume 01JD3K8Q", "One upload.")]
+        options: scope(all: "everything (default)", "uploads") + Option.client,
+        examples: [
+            ("sluice resume", "Ends the pause of `sluice pause`."), ("sluice resume 01JD3K8Q", "Resumes one upload."),
+        ]
     ) { call in
         try await act("resumed", try Selection(call.arguments), call) { try await $0.resume($1) }
     }
 
     static let cancel: Verb = Verb(
         "cancel", "cancel uploads, and remove their unfinished data from the destination", operands: "[ID|KEY|PATH...]",
-        takes: .uploads("ongoing"),
-        count: 0...1000,
+        usages: selectionUsages, takes: .uploads("ongoing"), count: 0...1000,
         details: [
             "The source stays where it is and is not picked up again until it changes. A completed upload cannot be "
                 + "cancelled."
         ],
-        options: scope + Option.client,
+        options: scope(all: "all ongoing uploads", "ongoing uploads") + Option.client,
         examples: [
-            ("sluice cancel 01JD3K8Q", "One upload."),
-            ("sluice cancel --folder front-door", "All ongoing uploads of a folder."),
+            ("sluice cancel 01JD3K8Q", "Cancels one upload."),
+            ("sluice cancel --folder front-door", "Cancels all ongoing uploads of a folder."),
         ]
     ) { call in
         let selection = try Selection(call.arguments)
@@ -80,14 +93,16 @@ extension Verb {
     }
 
     static let retry: Verb = Verb(
-        "retry",
-        "retry failed or cancelled uploads; for a folder, a destination or --all: only failed ones",
-        operands: "[ID|KEY|PATH...]", takes: .uploads("failed"), count: 0...1000,
+        "retry", "begin failed or cancelled uploads again", operands: "[ID|KEY|PATH...]", usages: selectionUsages,
+        takes: .uploads("failed"), count: 0...1000,
         details: [
-            "They continue with the data that the destination still has. An upload that only waits needs `resume`, not `retry`."
+            "Each continues with the data that the destination still has. With --folder, --destination or --all it "
+                + "retries only failed uploads. A waiting upload is tried at once; a paused one needs `resume`."
         ],
-        options: scope + Option.client,
-        examples: [("sluice retry 01JD3K8Q", "One upload."), ("sluice retry --all", "Everything that failed.")]
+        options: scope(all: "all failed uploads", "failed uploads") + Option.client,
+        examples: [
+            ("sluice retry 01JD3K8Q", "Retries one upload."), ("sluice retry --all", "Retries everything that failed."),
+        ]
     ) { call in
         let selection = try Selection(call.arguments)
         guard !selection.isEmpty else {
@@ -97,28 +112,32 @@ extension Verb {
     }
 
     static let remove: Verb = Verb(
-        "remove", "remove finished uploads from their list", operands: "ID|KEY|PATH...",
+        "remove", "take finished uploads off their lists; uploaded files and sources stay", operands: "ID|KEY|PATH...",
         takes: .uploads("completed"), count: 1...1000,
         details: [
-            "They stay in the history (`list --list history`), and `show` and `retry` find them there. The source stays. "
-                + "The staged copy of a failed upload is deleted if its source is unchanged; else it is kept in "
-                + "the staging folder under `rescued`."
+            "A finished upload is completed, failed or cancelled. It stays in the history (`list --list history`) "
+                + "for some time, and `show` and `retry` find it there. The staged copy of a failed upload is "
+                + "deleted if its source is unchanged; else it is kept in the staging folder under `rescued`."
         ],
-        options: Option.client, examples: [("sluice remove 01JD3K8Q", "One upload.")]
+        options: Option.client, examples: [("sluice remove 01JD3K8Q", "Takes one upload off its list.")]
     ) { call in
         try await act("removed", try Selection(call.arguments), call) { try await $0.remove($1) }
     }
 
     static let flush: Verb = Verb(
         "flush", "clear the lists of finished uploads",
-        details: ["Like `remove`, for all of them. Ongoing uploads continue."],
+        details: [
+            "Takes all completed, failed and cancelled uploads off their lists, as `remove` does with single ones. "
+                + "Ongoing uploads continue."
+        ],
         options: [
-            Option("list", "LIST", takes: .words(clearable), "only completed, failed or cancelled ones"),
-            Option("folder", "NAME", takes: .folders, "uploads of this folder"),
-            Option("destination", "NAME", takes: .destinations, "uploads to this destination"),
+            Option("list", "LIST", takes: .words(clearable), "only this list: \(enumerated(clearable, "or"))"),
+            Option("folder", "NAME", takes: .folders, "only uploads of this folder"),
+            Option("destination", "NAME", takes: .destinations, "only uploads to this destination"),
         ] + Option.client,
         examples: [
-            ("sluice flush", "All three lists."), ("sluice flush --list failed --folder front-door", "Some of one."),
+            ("sluice flush", "Clears all three lists."),
+            ("sluice flush --list failed --folder front-door", "Clears failed uploads of one folder."),
         ]
     ) { call in
         let list = call.arguments.text("list")

@@ -103,7 +103,7 @@ struct RebuildTests {
     @Test(
         "a file of unknown state waits, is uploaded, or counts as uploaded with its source kept",
         arguments: [
-            (RebuildOptions.Undecided.hold, UploadState.failed), (.send, .staging), (.assumeSent, .completed),
+            (RebuildOptions.Undecided.fail, UploadState.failed), (.send, .staging), (.assumeSent, .completed),
         ])
     func undecided(_ undecided: RebuildOptions.Undecided, _ state: UploadState) async throws {
         let scene = try Scene(action: .delete)

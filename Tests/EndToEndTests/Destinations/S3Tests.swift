@@ -96,7 +96,7 @@ struct S3Tests {
         }
         let listed = try #require(try await fixture.runVerb("orphans", ["bucket"]))
         #expect(listed.contains("done.mp4") && listed.contains("unfinished"), "\(listed)")
-        #expect(listed.contains("1 in all; 4 more are in use, or are not ours"), "\(listed)")
+        #expect(listed.contains("1 in all; 4 more are in use, or belong to other clients"), "\(listed)")
         #expect(emulator.uploads.count == 5)
         let removed = try #require(try await fixture.runVerb("orphans", ["bucket", "--abort", "--json"]))
         #expect(removed.contains("\"removed\":true"), "\(removed)")

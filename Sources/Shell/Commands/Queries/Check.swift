@@ -6,26 +6,32 @@ internal import Daemon
 
 extension Verb {
     static let check: Verb = Verb(
-        "check", "test the configuration and everything that it names",
+        "check", "check the configuration, and the folders, hooks and destinations that it names",
         details: [
             "Reads the configuration, examines folders, staging, state and hooks, asks each destination whether it "
                 + "would accept uploads, and each `busy` source whether it is busy. It changes and uploads nothing. "
-                + "Run it with the daemon's rights, for example with `sudo -u sluice`. It prints how much it sends, "
-                + "and does not count it; it avoids only networks that are not `allowed`.",
-            "With --running the daemon does the check, with its own rights and its loaded configuration. Its bytes "
-                + "obey `policy` and are counted. A held destination is not asked; its hold is shown.",
-            "Exits with status 78 when the configuration or something local must be fixed, else with 76 when a "
-                + "destination failed, else with 0. Warnings do not count.",
+                + "Run it as the daemon's user, for example with `sudo -u sluice`.",
+            "Its requests ignore quotas, windows, pauses and rules about metered networks; only a network with "
+                + "`allowed: false` is avoided. The output says how many bytes it sent and received, which count "
+                + "neither in quotas nor in `usage`.",
+            "With --running the daemon does the check, with its own permissions and its loaded configuration. Its "
+                + "requests obey `policy`, and count in quotas and in `usage`. A destination with a hold is not "
+                + "contacted; the hold is shown.",
+            "Exits with status 78 when the configuration or something on this machine must be fixed, else with 76 when "
+                + "a destination failed, else with 0. A warning does not change the status.",
         ],
         options: [
             Option(flag: "running", "let the running daemon check its loaded configuration"),
-            Option("folder", "NAME", takes: .folders, "only this folder (with --running)"),
-            Option("destination", "NAME", takes: .destinations, "only this destination (with --running)"),
-        ] + Option.client,
+            Option("folder", "NAME", takes: .folders, "with --running: only this folder"),
+            Option("destination", "NAME", takes: .destinations, "with --running: only this destination"),
+            .json, .config,
+            Option(
+                "socket", "PATH", takes: .file, "with --running: " + Option.socket.summary),
+        ],
         examples: [
-            ("sluice check --config ./sluice.yaml", "Before the first start."),
-            ("sudo -u sluice sluice check", "With the rights of the service."),
-            ("sluice check --running --destination nas", "The daemon asks one, if its policy allows."),
+            ("sluice check --config ./sluice.yaml", "Checks a new configuration before the first start."),
+            ("sudo -u sluice sluice check", "Checks with the permissions of the service."),
+            ("sluice check --running --destination nas", "Lets the daemon check one destination."),
         ]
     ) { call in
         let request = CheckRequest(

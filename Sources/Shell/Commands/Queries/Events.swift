@@ -5,13 +5,14 @@ extension Verb {
     static let events: Verb = Verb(
         "events", "follow events, one on each line",
         details: [
-            "Runs until you stop it (Ctrl-C) or the daemon stops. Each event has a number; --since N starts after "
-                + "event N. A first event `reset` means that older events are no longer stored: list, then continue."
+            "Runs until you stop it (Ctrl-C), or until the daemon stops (status 69). Each event has a number; --since "
+                + "N starts after event N. If some of these events are no longer stored, the first event is `reset`: "
+                + "read the present state with `sluice list`, then continue with the events that follow."
         ],
         options: [Option("since", "N", "start with the first event after N")] + Option.client,
         examples: [
-            ("sluice events", "From now on."),
-            ("sluice events --since 0 --json", "All stored events, then new ones, for a program."),
+            ("sluice events", "Follows events from now on."),
+            ("sluice events --since 0 --json", "Prints all stored events, then follows new ones, for a program."),
         ]
     ) { call in
         var since: Int64?

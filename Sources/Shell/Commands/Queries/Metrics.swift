@@ -9,8 +9,8 @@ extension Verb {
         ],
         options: [.config, .socket],
         examples: [
-            ("sluice metrics", "All of it."),
-            ("sluice metrics --socket /run/sluice/control.sock", "Of the daemon on that socket."),
+            ("sluice metrics", "Prints all metrics."),
+            ("sluice metrics --socket /run/sluice/control.sock", "Prints the metrics of the daemon on that socket."),
         ]
     ) { call in
         let text = try await call.withClient { try await $0.metrics() }

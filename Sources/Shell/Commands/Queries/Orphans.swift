@@ -1,21 +1,25 @@
 internal import API
 internal import Control
 internal import Core
+internal import Destinations
 
 extension Verb {
     static let orphans: Verb = Verb(
-        "orphans", "list or remove abandoned uploads at a destination", operands: "DESTINATION",
+        "orphans", "list or remove unfinished uploads at a destination that no upload here continues",
+        operands: "DESTINATION",
         takes: .destinations, count: 1...1,
         details: [
-            "Unfinished uploads at a destination may cost money until they are removed. The running daemon asks the "
-                + "destination, as policy allows, and counts the bytes. It lists those with names that this "
-                + "installation has uploaded or will upload, unless one of its uploads continues or removes them.",
-            "Not every kind of destination supports this: s3 does.",
+            "Unfinished uploads at a destination may cost money until they are removed. This lists those that this "
+                + "installation began, judging by name and time, and that none of its uploads will continue or remove. "
+                + "The running daemon queries the destination if policy allows it; the bytes count in quotas and in "
+                + "`usage`.",
+            "Destinations of these kinds support it: "
+                + enumerated(DestinationTable.builtIn.filter(\.listsUnfinished).map(\.type.name), "and") + ".",
         ],
-        options: [Option(flag: "abort", "remove them there")] + Option.client,
+        options: [Option(flag: "abort", "remove the listed uploads from the destination")] + Option.client,
         examples: [
-            ("sluice orphans archive", "What is left there."),
-            ("sluice orphans archive --abort", "List and remove them."),
+            ("sluice orphans archive", "Lists what is left there."),
+            ("sluice orphans archive --abort", "Lists and removes it."),
         ]
     ) { call in
         let name = call.arguments.operands.first?.lossyText ?? ""
@@ -29,9 +33,9 @@ extension Verb {
             for line in table(reply.items).lines(call.console) where !reply.items.isEmpty {
                 try call.console.line(line)
             }
-            let others = reply.others == 0 ? "" : "; \(reply.others) more are in use, or are not ours"
+            let others = reply.others == 0 ? "" : "; \(reply.others) more are in use, or belong to other clients"
             try call.console.line(
-                (reply.items.isEmpty ? "no abandoned uploads" : "\(reply.items.count) in all") + others)
+                (reply.items.isEmpty ? "no such uploads" : "\(reply.items.count) in all") + others)
         }
         return reply.items.contains { $0.removed == false } ? .remote : .ok
     }

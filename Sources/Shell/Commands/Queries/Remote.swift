@@ -1,62 +1,68 @@
 internal import API
 internal import Control
 internal import Core
+internal import Destinations
 
 extension Verb {
     static let remote: Verb = Verb(
-        "remote", "list the objects at a destination, and which of them are ours", operands: "DESTINATION",
+        "remote", "list the objects at a destination, and which of them this installation uploaded",
+        operands: "DESTINATION",
         takes: .destinations, count: 1...1,
         details: [
-            "The running daemon asks the destination, as policy allows, and counts the bytes. Objects and unfinished "
-                + "uploads of other clients are listed too. The last column is the upload that made the object.",
-            "Not every kind of destination supports this: s3 and vimeo do.",
+            "The running daemon queries the destination if policy allows it; the bytes count in quotas and in `usage`. "
+                + "Objects of other clients are listed too. The last column names the upload here that created the "
+                + "object, if it is still known.",
+            "Destinations of these kinds support it: "
+                + enumerated(DestinationTable.builtIn.filter(\.listsObjects).map(\.type.name), "and") + ".",
         ],
         options: [
-            Option("limit", "N", "at most this many rows (100)"),
-            Option(flag: "foreign", "only objects that are not ours"),
+            Option("limit", "N", "at most this many rows (default: 100)"),
+            Option(flag: "foreign", "only objects that no upload here is known to have created"),
         ] + Option.client,
         examples: [
-            ("sluice remote channel", "The newest hundred."),
-            ("sluice remote channel --foreign --json", "Objects that are not ours, for a script."),
+            ("sluice remote channel", "Lists the newest hundred objects."),
+            ("sluice remote channel --foreign --json", "Lists objects of other clients, for a script."),
         ]
-    ) { call in
-        let name = call.arguments.operands.first?.lossyText ?? ""
-        var limit = 100
-        if let written = call.arguments.text("limit") {
-            guard let number = Int(written), (1...100_000).contains(number) else {
-                throw Arguments.usage("--limit is from 1 to 100000, not `\(printable(written))`", .remote)
+    ) { call in try await listObjects(call) }
+}
+
+private func listObjects(_ call: Invocation) async throws -> ExitCode {
+    let name = call.arguments.operands.first?.lossyText ?? ""
+    var limit = 100
+    if let written = call.arguments.text("limit") {
+        guard let number = Int(written), (1...100_000).contains(number) else {
+            throw Arguments.usage("--limit is from 1 to 100000, not `\(printable(written))`", .remote)
+        }
+        limit = number
+    }
+    let most = limit
+    let isForeign = call.arguments.has("foreign")
+    let items = try await call.withClient { client in
+        var items: [RemoteReply.Item] = []
+        var mark: String?
+        var seen: Set<String> = []
+        repeat {
+            let page = try await client.remote(name, RemoteRequest(after: mark))
+            items += page.items.filter { !isForeign || $0.upload == nil }
+            mark = page.next
+            // With `--foreign` no item of a page may count, so the number of items alone does not end the loop.
+            if let next = mark, !seen.insert(next).inserted {
+                throw CommandError(
+                    .remote, "`\(printable(name))` sends the same page again and again; its list has no end")
             }
-            limit = number
-        }
-        let most = limit
-        let isForeign = call.arguments.has("foreign")
-        let items = try await call.withClient { client in
-            var items: [RemoteReply.Item] = []
-            var mark: String?
-            var seen: Set<String> = []
-            repeat {
-                let page = try await client.remote(name, RemoteRequest(after: mark))
-                items += page.items.filter { !isForeign || $0.upload == nil }
-                mark = page.next
-                // With `--foreign` no item of a page may count, so the number of items alone does not end the loop.
-                if let next = mark, !seen.insert(next).inserted {
-                    throw CommandError(
-                        .remote, "`\(printable(name))` sends the same page again and again; its list has no end")
-                }
-            } while mark != nil && items.count < most
-            return Array(items.prefix(most))
-        }
-        if call.json {
-            for item in items { try call.printJSON(item) }
-            return .ok
-        }
-        if items.isEmpty {
-            try call.console.line(isForeign ? "no objects that are not ours" : "no objects")
-            return .ok
-        }
-        for line in table(items).lines(call.console) { try call.console.line(line) }
+        } while mark != nil && items.count < most
+        return Array(items.prefix(most))
+    }
+    if call.json {
+        for item in items { try call.printJSON(item) }
         return .ok
     }
+    if items.isEmpty {
+        try call.console.line(isForeign ? "no objects of other clients" : "no objects")
+        return .ok
+    }
+    for line in table(items).lines(call.console) { try call.console.line(line) }
+    return .ok
 }
 
 private func table(_ items: [RemoteReply.Item]) -> Table {

@@ -4,12 +4,15 @@ internal import Core
 extension Verb {
     static let show: Verb = Verb(
         "show", "show everything about one upload", operands: "ID|KEY|PATH", takes: .uploads(), count: 1...1,
-        details: ["Holds with their reasons, attempts, errors, digest, remote name, and what happens to the source."],
+        details: [
+            "Shows its holds with their reasons, its attempts and errors, its digest, its name at the destination, and "
+                + "what happens to the source."
+        ],
         options: Option.client,
         examples: [
-            ("sluice show 01JD3K8Q", "By the beginning of its id."),
-            ("sluice show /srv/camera/a.mp4", "By its path."),
-            ("sluice show a.mp4", "By a relative path, or by the end of a path if only one file has it."),
+            ("sluice show 01JD3K8Q", "Names the upload by the beginning of its id."),
+            ("sluice show /srv/camera/a.mp4", "Names it by the path of its file."),
+            ("sluice show a.mp4", "Names it by a relative path, or by the end of a path if only one file has it."),
         ]
     ) { call in
         guard let operand = call.arguments.operands.first else { return .usage }

@@ -7,12 +7,12 @@ extension Verb {
     static let status: Verb = Verb(
         "status", "show what the daemon does, and why uploads wait",
         details: [
-            "With --follow it is redrawn every second until you stop it (Ctrl-C), with a bar for each running "
+            "With --follow the status is redrawn every second until you stop it (Ctrl-C), with a bar for each running "
                 + "upload. It fits the current size of the window, and waits while the daemon restarts."
         ],
-        options: [Option(flag: "follow", "redraw it every second")] + Option.client,
+        options: [Option(flag: "follow", "redraw the status every second")] + Option.client,
         examples: [
-            ("sluice status", "Once."), ("sluice status --follow", "Watch uploads run."),
+            ("sluice status", "Shows the status once."), ("sluice status --follow", "Shows uploads while they run."),
             ("sluice status --json", "For a script or a monitoring check."),
         ]
     ) { call in

@@ -7,21 +7,22 @@ extension Verb {
         "usage", "show how much was sent and received, and what is left of each quota",
         details: [
             "Counts the bytes that left this machine, with headers, queries and retransmissions, and the bytes "
-                + "that came back: answers, acknowledgements and handshakes. With --days or --months only the days "
-                + "or the months are shown. Running transfers are added every few MB."
+                + "that came back: answers, acknowledgements and handshakes. Running transfers are included.",
+            "With --days it shows only days, with --months only months, with both options both.",
         ],
         options: [
-            Option("days", "N", "the last N days (7)"), Option("months", "N", "the last N months (3)"),
+            Option("days", "N", "the last N days (default: 7)"),
+            Option("months", "N", "the last N months (default: 3)"),
             Option(
-                "by", "WHAT", takes: .words(UsageGrouping.allCases.map(\.rawValue)),
-                "grouped by destination, folder or network"),
+                "by", "GROUP", takes: .words(UsageGrouping.allCases.map(\.rawValue)),
+                "show the parts of each sum by destination, folder or network"),
             Option("destination", "NAME", takes: .destinations, "only bytes to this destination"),
             Option("folder", "NAME", takes: .folders, "only bytes of this folder"),
         ] + Option.client,
         examples: [
-            ("sluice usage", "The last days and months, and the quotas."),
-            ("sluice usage --months 2 --by network", "How much of it went over metered networks."),
-            ("sluice usage --days 1 --json", "Today, for a script."),
+            ("sluice usage", "Shows the last days and months, and the quotas."),
+            ("sluice usage --months 2 --by network", "Shows how much was sent over metered networks."),
+            ("sluice usage --days 1 --json", "Shows today, for a script."),
         ]
     ) { call in
         let query = try usageQuery(call.arguments)
@@ -52,7 +53,7 @@ private func usageQuery(_ arguments: Arguments) throws -> UsageQuery {
             let words = UsageGrouping.allCases.map(\.rawValue)
             let near = closest(to: word, among: words)
             throw Arguments.usage(
-                "--by is \(words.dropLast().joined(separator: ", ")) or \(words.last ?? ""), not `\(printable(word))`"
+                "--by is \(enumerated(words, "or")), not `\(printable(word))`"
                     + (near.map { "; did you mean `\($0)`?" } ?? ""), .usage)
         }
         query.by = grouping.rawValue

@@ -4,7 +4,9 @@ internal import Core
 extension Verb {
     static let help: Verb = Verb(
         "help", "list the verbs, or explain one", operands: "[VERB]", takes: .verbs, count: 0...1,
-        examples: [("sluice help", "All verbs."), ("sluice help add", "The same as `sluice add --help`.")]
+        examples: [
+            ("sluice help", "Lists all verbs."), ("sluice help add", "Prints the same as `sluice add --help`."),
+        ]
     ) { call in
         guard let name = call.arguments.operands.first?.lossyText else {
             try call.console.raw(generalHelp(Shell.verbs, width: call.console.width))
@@ -21,7 +23,7 @@ extension Verb {
 
     static let version: Verb = Verb(
         "version", "show the version of this program",
-        options: [.json, .config], examples: [("sluice version --json", "For a script.")]
+        options: [.json, .ignoredConfig], examples: [("sluice version --json", "Shows it for a script.")]
     ) { call in
         if call.json {
             try call.printJSON(["version": sluiceVersion])

@@ -7,13 +7,14 @@ extension Verb {
         "why", "explain why an upload waits, or why a file is not uploaded", operands: "ID|KEY|PATH", takes: .uploads(),
         count: 1...1,
         details: [
-            "Shows each hold, since when and until when. It explains a file that is not queued too: which rule "
-                + "excludes it, what it still waits for, or where it was uploaded."
+            "Shows each hold of the upload, since when and until when. PATH may also be a file that is no upload: then "
+                + "it shows which rule excludes the file, what it still waits for, or where it was uploaded. For a "
+                + "watched folder it shows its state, and what holds its uploads."
         ],
         options: Option.client,
         examples: [
-            ("sluice why 01JD3K8Q", "By the beginning of its id."),
-            ("sluice why /srv/camera/notes.txt", "By its path, whether it is an upload or not."),
+            ("sluice why 01JD3K8Q", "Names an upload by the beginning of its id."),
+            ("sluice why /srv/camera/notes.txt", "Names a file, whether it is an upload or not."),
         ]
     ) { call in
         guard let operand = call.arguments.operands.first else { return .usage }
