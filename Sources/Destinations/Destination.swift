@@ -12,7 +12,7 @@ package protocol Destination: Sendable {
     /// Cancelling the task stops the running request at once (abortively) and throws `CancellationError`; the
     /// checkpoint that was recorded last is then good for the next call.
     ///
-    /// - Throws: ``UploadError`` with the remedy; `CancellationError`; errors of `notes`, unchanged.
+    /// - Throws: ``UploadError`` with the remedy; `CancellationError`; errors of `reporter`, unchanged.
     func upload(
         _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
     ) async throws -> RemoteObject
@@ -35,7 +35,7 @@ package protocol Destination: Sendable {
     /// Handles only the simple case: a file that is not in the answer is uploaded alone, which reports the reason.
     ///
     /// - Returns: The remote's objects, by the id of the order; when the task was cancelled, those that exist by then.
-    /// - Throws: `CancellationError` when there are none; errors of `notes`, unchanged.
+    /// - Throws: `CancellationError` when there are none; errors of `reporter`, unchanged.
     func upload(
         together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
     ) async throws -> [String: RemoteObject]

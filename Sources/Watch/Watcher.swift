@@ -204,7 +204,7 @@ package final class Watcher: Sendable {
 
     /// Scans every folder from the top, or those with these names.
     ///
-    /// - Returns: The time. A folder has been scanned when its state's `lookedSince` has reached it.
+    /// - Returns: The time. A folder has been scanned when its state's `scannedSince` has reached it.
     @discardableResult
     package func rescan(_ folders: Set<String>? = nil) -> MonotonicTime {
         let now = clocks.monotonic()

@@ -108,7 +108,7 @@ package struct Grouping {
     }
 
     /// The groups that are due for a check. Each must be answered with ``remove(_:)``, ``drop(_:of:)`` or
-    /// ``wait(_:for:again:at:)``.
+    /// ``wait(_:for:awaiting:isExpected:at:)``.
     package func due(at now: MonotonicTime) -> [Key] {
         groups.filter { $0.value.next.map { $0 <= now } ?? false }.keys.sorted {
             ($0.folder, $0.directory.bytes, $0.stem.bytes) < ($1.folder, $1.directory.bytes, $1.stem.bytes)

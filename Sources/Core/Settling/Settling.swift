@@ -186,8 +186,8 @@ package struct Settling<Place: Hashable> {
         }
     }
 
-    /// Takes the files that are due for a check. Each must be answered with ``evaluated(at:_:writer:at:)``,
-    /// ``postpone(_:until:)`` or ``forget(_:)``.
+    /// Takes the files that are due for a check. Each must be answered with
+    /// ``evaluated(at:_:writer:isMarked:at:hold:)``, ``postpone(_:until:)`` or ``forget(_:)``.
     package mutating func due(at now: MonotonicTime, limit: Int = .max) -> [Place] {
         var due: [Place] = []
         while due.count < limit, let first = deadlines.first, first.at <= now {

@@ -210,7 +210,7 @@ extension FolderSettings {
     ///
     /// - Parameters:
     ///   - free: Bytes free on its disk; `nil` when the disk is absent.
-    ///   - kept: Like ``Store/kept(in:on:until:limit:)``.
+    ///   - kept: Like ``KeptSources/oldest(in:on:until:limit:)``.
     package func going(
         free: Int64?, on fileSystem: String?, now: WallTime,
         kept: (_ on: String?, _ until: WallTime?, _ limit: Int) async throws -> [KeptSource]

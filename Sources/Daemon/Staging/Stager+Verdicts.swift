@@ -160,7 +160,7 @@ extension Stager {
     /// The name of an obstacle that concerns a whole folder.
     static func trouble(of folder: String) -> String { "staging of \(folder)" }
 
-    /// Like ``postpone(_:_:_:)``, for an error in the folder's settings: reported once for all of its files.
+    /// Like ``postpone(_:_:_:isReported:)``, for an error in the folder's settings: reported once for all of its files.
     private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
         troubled.insert(asset.folder)
         if troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: context.clocks.wall(), text: reason)) {

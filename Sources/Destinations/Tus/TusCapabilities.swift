@@ -43,7 +43,7 @@ final class TusCapabilities: Sendable {
         return try await query(dialect)
     }
 
-    /// Like ``current(_:_:)``, but queries again if the stored answer contains values that change.
+    /// Like ``current(_:)``, but queries again if the stored answer contains values that change.
     func latest(
         _ dialect: TusDialect, where changes: (TusAnnounced) -> Bool
     ) async throws -> TusAnnounced? {

@@ -20,7 +20,7 @@ extension VimeoDialect {
     /// The first step of an attempt: looks for a video that an earlier creation made without a received answer, before
     /// another is made.
     ///
-    /// - Throws: ``UploadError``; `CancellationError`; errors of `notes`.
+    /// - Throws: ``UploadError``; `CancellationError`; errors of `reporter`.
     func prepared(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> UploadOrder {
         var order = order
         var checkpoint = order.offsetCheckpoint

@@ -51,7 +51,7 @@ package actor Store {
     /// See ``Connection/plans()``.
     func plans() throws -> [(sql: String, steps: [String])] { try reader.plans() + writer.plans() }
 
-    /// See ``Connection/effort()``; for both connections.
+    /// See ``Connection/effort(_:)``; for both connections.
     func effort(_ measure: Connection.Measure = .steps) -> [String: Int] {
         reader.effort(measure).merging(writer.effort(measure)) { $0 + $1 }
     }

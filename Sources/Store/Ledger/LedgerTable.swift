@@ -167,7 +167,7 @@ extension LedgerTable where Access == Writing {
         return ReservedStep(id: tx.connection.lastRow, account: account, spending: spending)
     }
 
-    /// enters a payment. A payment for a step that is settled already is ignored.
+    /// Enters a payment. A payment for a step that is settled already is ignored.
     func enter(_ payment: Payment) throws {
         if let step = payment.step {
             let isOpen = try tx.connection.first(

@@ -1,6 +1,6 @@
 package import Core
 
-/// The tx.session.owner of an unfinished upload at a remote.
+/// The owner of an unfinished upload at a remote.
 package enum RemoteOwnership: Hashable, Sendable {
     /// This upload continues it, or is about to remove it.
     case used(String)

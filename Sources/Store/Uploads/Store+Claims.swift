@@ -55,7 +55,8 @@ extension Store {
     }
 
     /// Claims one upload for its destination, if it is queued and not paused, whatever stands before it in the queue.
-    /// Otherwise as ``claim(filling:_:from:skippingDuplicatesOf:reserving:onRepeat:)``.
+    /// Otherwise as
+    /// ``claim(filling:_:from:begunOnly:besides:within:skippingDuplicatesOf:reserving:onRepeat:)``.
     ///
     /// - Parameter alike: Folders that skip duplicates: uploads from these are left to the ordinary claim.
     package func claim(

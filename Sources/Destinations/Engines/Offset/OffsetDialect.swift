@@ -54,7 +54,7 @@ protocol OffsetDialect: Sendable {
     /// asking for the offset.
     ///
     /// - Throws: ``UploadError``, with ``Remedy/pending(after:)`` while the remote works; `CancellationError`; errors
-    ///   of `notes`.
+    ///   of `reporter`.
     func conclude(
         _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion
