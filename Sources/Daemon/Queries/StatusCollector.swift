@@ -1,7 +1,6 @@
 internal import API
 internal import Config
 internal import Core
-internal import Glibc
 internal import Linux
 internal import Staging
 internal import Store
@@ -49,7 +48,7 @@ struct StatusCollector: Sendable {
         let staging = context.staging
         let files = watcher.settlingFiles()
         return StatusView(
-            version: sluiceVersion, pid: getpid(), startedAt: lifecycle.startedAt.description,
+            version: sluiceVersion, pid: Machine.process, startedAt: lifecycle.startedAt.description,
             starting: lifecycle.isStarting,
             counts: counts, filesTotal: figures.filesTotal, filesDone: figures.filesDone,
             bytesTotal: figures.bytesTotal, bytesDone: min(sent, figures.bytesTotal), rate: rate,

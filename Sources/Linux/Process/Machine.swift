@@ -2,7 +2,7 @@ internal import CLinux
 internal import Core
 internal import Glibc
 
-/// Facts about the kernel and the rights of this process.
+/// Facts about the kernel, and about this process.
 package enum Machine {
     /// In the form of uname(2): `6.12.43`.
     package static var kernel: String {
@@ -11,6 +11,9 @@ package enum Machine {
         uname(&names)
         return withUnsafeBytes(of: &names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }
+
+    /// The number of this process (getpid(2)).
+    package static var process: Int32 { getpid() }
 
     /// Identifies this boot of the machine (random(4), `boot_id`); `nil` if `/proc` does not report it.
     package static var boot: String? {
