@@ -89,7 +89,7 @@ let package = Package(
             [
                 "API", "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver",
                 "Store",
-                "Transport", "Watch", "WebServer", "Notices",
+                "Transport", "Watch", "WebServer",
             ]),
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
