@@ -1,98 +1,7 @@
 import Core
-import Glibc
 import Linux
 import TestKit
 import Testing
-
-/// A page of the documentation, and the content of its tables.
-private struct Page {
-    let text: String
-    let lines: [Substring]
-
-    init(_ path: FilePath) throws {
-        text = String(decoding: try Files.read(Repository.root.appending(path)), as: UTF8.self)
-        lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    }
-
-    /// The rows of the table that begins with `head`, without their outer bars.
-    func rows(under head: String) throws -> [[Substring]] {
-        let table = lines.drop { !$0.hasPrefix(head) }.prefix { $0.hasPrefix("|") }
-        try #require(table.count > 2, "no table begins with \(head)")
-        return table.dropFirst(2).map { row in
-            row.split(separator: "|", omittingEmptySubsequences: false).dropFirst().dropLast().map { $0 }
-        }
-    }
-
-    /// The names in the first column, between marks of code.
-    func names(under head: String) throws -> [String] { try rows(under: head).flatMap { Self.code($0.first ?? "") } }
-
-    static func code(_ text: Substring) -> [String] { marked(text, by: "`") }
-
-    /// The texts between each two of these marks.
-    static func marked(_ text: Substring, by mark: Character) -> [String] {
-        text.split(separator: mark, omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }
-            .map { String($0.element) }
-    }
-
-    /// Targets of links to files of the repository.
-    var links: [Substring] {
-        text.split(separator: "](", omittingEmptySubsequences: false).dropFirst().map { $0.prefix { $0 != ")" } }
-            .filter { !$0.hasPrefix("http") }
-    }
-
-    /// Headings in the form in which links name them.
-    var anchors: Set<String> {
-        Set(
-            lines.filter { $0.hasPrefix("#") }.map { heading in
-                String(
-                    heading.drop { $0 == "#" || $0 == " " }.lowercased().compactMap { letter in
-                        if letter == " " { return "-" }
-                        return letter.isLetter || letter.isNumber || letter == "-" || letter == "_" ? letter : nil
-                    })
-            })
-    }
-}
-
-/// A Swift file, as bytes, because there are eight hundred of them.
-private struct Source {
-    let bytes: [UInt8]
-
-    /// The files below a folder of the repository.
-    static func all(in folder: FilePath, except: Set<FilePath> = []) throws -> [Source] {
-        var found: [Source] = []
-        for name in try Files.names(in: Repository.root.appending(folder)) where !except.contains(name) {
-            let path = folder.appending(name)
-            let status = try FileStatus(at: Repository.root.appending(path))
-            if status.isDirectory {
-                found += try all(in: path)
-            } else if status.isRegular, name.fileExtension == "swift" {
-                found.append(Source(bytes: try Files.read(Repository.root.appending(path))))
-            }
-        }
-        return found
-    }
-
-    /// The text after each `mark`, up to the first byte that does not belong to it.
-    func texts(behind mark: String, while isPart: (UInt8) -> Bool) -> [String] {
-        var found: [String] = []
-        (bytes + [0]).withUnsafeBufferPointer { all in
-            guard let base = all.baseAddress else { return }
-            var rest = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
-            while let hit = strstr(rest, mark) {
-                rest = UnsafePointer(hit) + mark.utf8.count
-                let start = UnsafeRawPointer(base).distance(to: UnsafeRawPointer(rest))
-                found.append(String(decoding: all[start...].prefix { $0 != 0 && isPart($0) }, as: UTF8.self))
-            }
-        }
-        return found
-    }
-
-    func quoted(behind mark: String) -> [String] { texts(behind: mark) { $0 != UInt8(ascii: "\"") } }
-
-    func words(behind mark: String) -> [String] {
-        texts(behind: mark) { $0 == UInt8(ascii: "_") || $0 >= UInt8(ascii: "0") && $0 != UInt8(ascii: ":") }
-    }
-}
 
 @Suite("Tables of docs/architecture")
 struct ArchitectureTests {
@@ -100,7 +9,17 @@ struct ArchitectureTests {
     /// Modules that no daemon runs.
     private static let onlyTests: Set<FilePath> = ["TestKit", "TestTraits", "Benchmarks"]
 
-    @Test("the table of modules matches Package.swift, with the imports of each")
+    /// The table of modules, with the imports of each.
+    private static func moduleTable() throws -> [String: Set<String>] {
+        var shown: [String: Set<String>] = [:]
+        for row in try Page(folder.appending("README.md")).rows(under: "| module |") {
+            let imports = Set(Page.code(try #require(row.last)))
+            for name in Page.code(row[0]) { shown[name] = imports }
+        }
+        return shown
+    }
+
+    @Test("the table of modules matches Package.swift and the code, with the imports of each")
     func modules() throws {
         let package = try Page("Package.swift").text
         var declared: [String: Set<String>] = [:]
@@ -113,13 +32,33 @@ struct ArchitectureTests {
         }
         let libraries = Source(bytes: Array(package.utf8)).quoted(behind: "library(\"")
         for name in libraries + ["CLinux"] { declared[name] = [] }
-        var shown: [String: Set<String>] = [:]
-        for row in try Page(Self.folder.appending("README.md")).rows(under: "| module |") {
-            let imports = Set(Page.code(try #require(row.last)))
-            for name in Page.code(row[0]) { shown[name] = imports }
-        }
+        let shown = try Self.moduleTable()
         #expect(Set(declared.keys) == Set(shown.keys))
-        for (name, imports) in declared { #expect(shown[name] == imports, "\(name)") }
+        var imported: [String: Set<String>] = [:]
+        for (file, modules) in try Declarations.product.get().imports {
+            imported[file.components[1].display, default: []].formUnion(modules)
+        }
+        for (name, imports) in declared {
+            #expect(shown[name] == imports, "\(name)")
+            #expect(imported[name, default: []].intersection(declared.keys) == imports, "\(name)")
+        }
+        // They decide or connect, and leave system calls to `Linux`.
+        for name in ["Core", "API", "Daemon"] { #expect(imported[name]?.contains("Glibc") == false, "\(name)") }
+    }
+
+    @Test("each arrow of the diagram of modules is an import in the table")
+    func moduleDiagram() throws {
+        let shown = try Self.moduleTable()
+        let diagrams = try Page(Self.folder.appending("README.md")).diagrams
+        let arrows = try #require(diagrams.first { $0.first == "flowchart TD" }).dropFirst()
+        #expect(arrows.count > 10)
+        for arrow in arrows {
+            let words = arrow.split(separator: " ")
+            let name = String(try #require(words.first))
+            #expect(words.dropFirst().first == "-->", "\(arrow)")
+            let imports = Set(words.dropFirst(2).filter { $0 != "&" }.map(String.init))
+            #expect(shown[name]?.isSuperset(of: imports) == true, "\(arrow)")
+        }
     }
 
     @Test("the table of threads has exactly the thread names of the sources")
@@ -193,13 +132,7 @@ struct ArchitectureTests {
             let page = try Page(folder.appending(name))
             for link in page.links {
                 let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
-                var target = folder.appending(name)
-                if let file = parts.first, !file.isEmpty {
-                    target = folder
-                    for step in file.split(separator: "/") {
-                        target = step == ".." ? target.parent : target.appending(FilePath(String(step)))
-                    }
-                }
+                let target = link.hasPrefix("#") ? folder.appending(name) : Page.path(of: link, in: folder)
                 let status = try FileStatus.ifPresent(at: Repository.root.appending(target))
                 #expect(status != nil, "\(name.display): \(link)")
                 guard status != nil, parts.count > 1 else { continue }
