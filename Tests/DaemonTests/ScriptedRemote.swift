@@ -55,6 +55,7 @@ final class ScriptedRemote: Destination {
         var mediaID: String?
         var renewal: CredentialRenewal?
         var requestSize: RequestSize?
+        var onQuestion: (@Sendable (RequestContext) async -> Void)?
     }
 
     private let state = Mutex(State())
@@ -104,6 +105,14 @@ final class ScriptedRemote: Destination {
             return Array(state.running.values)
         }
         for signal in signals { signal.signal() }
+    }
+
+    /// Called with each removal and each query for its space. One that was stopped meanwhile fails.
+    func whenAsked(_ body: (@Sendable (RequestContext) async -> Void)?) { state.withLock { $0.onQuestion = body } }
+
+    private func runQuestion(_ context: RequestContext) async throws(UploadError) {
+        await state.withLock { $0.onQuestion }?(context)
+        if Task.isCancelled { throw UploadError(Self.failure, remedy: .holdDestination(after: nil)) }
     }
 
     /// Called with the file's order at each of these moments: `opened`, `sent`.
@@ -276,6 +285,7 @@ final class ScriptedRemote: Destination {
     }
 
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
+        try await runQuestion(context)
         state.withLock { $0.objects.removeAll { "\($0.number)" == checkpoint["object"] } }
         return true
     }
@@ -309,6 +319,7 @@ final class ScriptedRemote: Destination {
             state.looks += 1
             return (state.space, state.isUnreachable)
         }
+        try await runQuestion(context)
         if isUnreachable {
             throw UploadError(
                 Failure(

@@ -172,7 +172,7 @@ package final class Daemon: Sendable {
         let sender = HookSender(
             transport: PermittedTransport(transport), secrets: secrets, clocks: context.clocks)
         let hooks = Hooks(
-            context: context, stateHealth: stateHealth, ledger: ledger, counters: counters, slots: hookSlots,
+            context: context, stateHealth: stateHealth, counters: counters, slots: hookSlots,
             signal: signals.hook, scheduler: scheduler, sender: sender, events: events)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: reloading, factory: factory, firstWatch: firstWatch,
@@ -193,7 +193,7 @@ package final class Daemon: Sendable {
             context: context, metrics: operations.metrics, status: operations.status,
             signal: signals.metrics, troubles: alerts.reportTroubles)
         let removals = RemoteRemovals(
-            context: context, stateHealth: stateHealth, ledger: ledger, secrets: secrets, signal: signals.removal,
+            context: context, stateHealth: stateHealth, secrets: secrets, signal: signals.removal,
             scheduler: scheduler)
         let cleaner = HistoryCleaner(context: context, stateHealth: stateHealth, signal: signals.history)
         let maintenance = Maintenance(

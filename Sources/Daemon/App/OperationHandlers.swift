@@ -45,7 +45,7 @@ struct OperationHandlers: Sendable {
     ) {
         let scheduler = loops.scheduler
         let finder = UploadFinder(store: context.store)
-        let gate = DaemonGate(log: context.log, stateHealth: stateHealth, ledger: ledger, scheduler: scheduler)
+        let gate = scheduler.requests
         let ineffectiveRules = IneffectiveRules(
             context: context, scheduler: scheduler, sites: { context.configuration.sites })
         self.reloader = reloader

@@ -21,46 +21,13 @@ struct ChargedAnswer<Answer: Sendable>: Sendable {
     let answer: Answer
     /// In bytes, as the kernel counts them.
     let cost: Spending
+    /// The reason why the request was stopped before its end; `nil` where it was not.
+    var hold: Hold?
 }
 
 /// The hold on a question or a notice.
 struct Held: Error {
     let hold: Hold
-}
-
-/// The gate of a daemon: that of its uploads, and their ledger.
-struct DaemonGate: Gate {
-    let log: Log
-    let stateHealth: StateHealth
-    let ledger: Ledger
-    let scheduler: Scheduler
-
-    func ask<R: Sendable>(
-        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
-    ) async -> Result<ChargedAnswer<R>, Held> {
-        let permit: TransferPermit
-        switch await scheduler.permit(byHand: name, network) {
-        case .success(let open): permit = open
-        case .failure(let held): return .failure(held)
-        }
-        let task = Task { await question(RequestContext(permit: permit, headers: [:])) }
-        let request = await scheduler.requestBegins(name, network) { task.cancel() }
-        let answer = await withTaskCancellationHandler {
-            await task.value
-        } onCancel: {
-            task.cancel()
-        }
-        let hold = await scheduler.requestEnded(request)
-        if let account = permit.account {
-            do { try await ledger.close(account) } catch let error as StoreError {
-                stateHealth.failed(error)
-            } catch {
-                log.debug("cannot record the cost of a request", ["reason": "\(error)"])
-            }
-        }
-        if let hold { return .failure(Held(hold: hold)) }
-        return .success(ChargedAnswer(answer: answer, cost: permit.account?.cost ?? .none))
-    }
 }
 
 /// The gate without a daemon: uses the configuration, the present networks, and the pauses on disk. It enters nothing

@@ -13,7 +13,7 @@ struct CheckCommands: Sendable {
     let scheduler: Scheduler
     let watcher: Watcher
     let hooks: Hooks
-    let gate: DaemonGate
+    let gate: RequestRunner
     let ineffectiveRules: IneffectiveRules
     /// Whether a check is under way.
     let isChecking = AtomicFlag()

@@ -66,12 +66,18 @@ final class AsyncSemaphore: Sendable {
     }
 
     func release() {
+        releaseUnused()
+        onGive()
+    }
+
+    /// Gives back a slot in which nothing was run. That wakes no loop: the loop that has taken it uses it for another
+    /// notice.
+    func releaseUnused() {
         let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             if !state.waiting.isEmpty { return state.waiting.removeFirst().continuation }
             state.acquired -= 1
             return nil
         }
         waiter?.resume(returning: true)
-        onGive()
     }
 }

@@ -13,7 +13,6 @@ internal import Store
 actor Hooks {
     private let context: Context
     private let stateHealth: StateHealth
-    private let ledger: Ledger
     private let counters: Counters
     private let slots: AsyncSemaphore
     private let signal: AsyncSignal
@@ -38,11 +37,11 @@ actor Hooks {
     private static let stride: Int64 = 256
 
     init(
-        context: Context, stateHealth: StateHealth, ledger: Ledger, counters: Counters, slots: AsyncSemaphore,
+        context: Context, stateHealth: StateHealth, counters: Counters, slots: AsyncSemaphore,
         signal: AsyncSignal, scheduler: Scheduler, sender: HookSender, events: EventCache
     ) {
-        (self.context, self.stateHealth, self.ledger) = (context, stateHealth, ledger)
-        (self.counters, self.slots, self.signal) = (counters, slots, signal)
+        (self.context, self.stateHealth, self.counters) = (context, stateHealth, counters)
+        (self.slots, self.signal) = (slots, signal)
         (self.scheduler, self.sender, self.events) = (scheduler, sender, events)
     }
 
@@ -233,51 +232,50 @@ actor Hooks {
             names = Array(names[(served + 1)...] + names[...served])
         }
         for name in names where tasks[name] == nil {
-            guard let line = lines[name], line.next(at: context.clocks.monotonic()) != nil else { continue }
-            var permit: TransferPermit?
-            if case .web(let web) = line.hook.target {
-                switch await scheduler.permit(toHook: name, web.network) {
-                case .success(let open): permit = open
-                case .failure(let closed):
-                    lines[name]?.hold = closed.hold
-                    continue
-                }
-            }
-            lines[name]?.hold = nil
-            // The state may have changed while policy was evaluated.
-            guard tasks[name] == nil, let line = lines[name], let next = line.next(at: context.clocks.monotonic())
-            else {
-                await close(permit)
-                continue
-            }
-            let delivery: HookDelivery
-            switch (line.hook.target, permit) {
-            case (.command(let words), _): delivery = .command(words)
-            case (.web(let web), let permit?): delivery = .web(web, permit)
-            // Without a permit nothing is sent; the reload that made it a web hook asks for one.
-            case (.web, nil): continue
-            }
+            guard let line = lines[name], let next = line.next(at: context.clocks.monotonic()) else { continue }
             guard slots.tryAcquire(leaving: context.settings.hasBeforeUploadRules ? 1 : 0) else {
                 if crowdedSince == nil { crowdedSince = context.clocks.wall() }
-                await close(permit)
                 return
             }
             crowdedSince = nil
-            lastServed = name
             lines[name]?.begin(next.seq)
-            tasks[name] = Task { [permit] in
-                var request: Int?
-                if case .web(let web) = line.hook.target, let own = self.tasks[name] {
-                    request = await self.scheduler.requestBegins(Hook.account(name), web.network) { own.cancel() }
-                }
-                await self.deliver(next, line.hook, by: delivery)
-                await self.scheduler.requestEnded(request)
-                await self.close(permit)
-                self.tasks[name] = nil
-                // It also wakes the loop, which may send the next notice.
-                self.slots.release()
+            if let hold = await start(next, line.hook) {
+                lines[name]?.stopped()
+                lines[name]?.hold = hold
+                slots.releaseUnused()
+                continue
+            }
+            lines[name]?.hold = nil
+            lastServed = name
+            // A reload has removed the hook while policy was evaluated.
+            if lines[name] == nil { tasks[name]?.cancel() }
+        }
+    }
+
+    /// Starts to deliver a notice.
+    ///
+    /// - Returns: The hold, if policy does not allow it now.
+    private func start(_ notice: HookQueue.Waiting, _ hook: Hook) async -> Hold? {
+        let sending: @Sendable () async -> Void
+        switch hook.target {
+        case .command(let words): sending = { await self.deliver(notice, hook, by: .command(words)) }
+        case .web(let web):
+            let decision = await scheduler.start(.notice(web.network), at: Hook.account(hook.name)) { permit in
+                await self.deliver(notice, hook, by: .web(web, permit))
+            }
+            switch decision {
+            case .success(let request):
+                sending = { [requests = scheduler.requests] in _ = await requests.finish(request) }
+            case .failure(let held): return held.hold
             }
         }
+        tasks[hook.name] = Task {
+            await sending()
+            self.tasks[hook.name] = nil
+            // It also wakes the loop, which may send the next notice.
+            self.slots.release()
+        }
+        return nil
     }
 
     private func deliver(_ notice: HookQueue.Waiting, _ hook: Hook, by delivery: HookDelivery) async {
@@ -336,13 +334,6 @@ actor Hooks {
         }
     }
 
-    private func close(_ permit: TransferPermit?) async {
-        guard let account = permit?.account else { return }
-        do { try await ledger.close(account) } catch let error as StoreError { stateHealth.failed(error) } catch {
-            context.log.debug("cannot record the cost of a notice", ["reason": "\(error)"])
-        }
-    }
-
     private var nextDeadline: Duration? {
         let now = context.clocks.monotonic()
         // Notices that policy holds are woken by the signal.
@@ -363,9 +354,7 @@ actor Hooks {
         }
         defer { slots.release() }
         return try await HookTrial.run(
-            hook, sender,
-            DaemonGate(log: context.log, stateHealth: stateHealth, ledger: ledger, scheduler: scheduler),
-            at: context.clocks.wall(), isCounted: true)
+            hook, sender, scheduler.requests, at: context.clocks.wall(), isCounted: true)
     }
 
     // MARK: For views

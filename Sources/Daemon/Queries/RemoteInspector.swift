@@ -9,7 +9,7 @@ internal import Transport
 struct RemoteInspector: Sendable {
     let context: Context
     let lifecycle: Lifecycle
-    let gate: DaemonGate
+    let gate: RequestRunner
     /// Called with the remedy when a destination refuses a question.
     let onRefusal: @Sendable (_ remedy: Remedy?, _ destination: String) -> Void
 

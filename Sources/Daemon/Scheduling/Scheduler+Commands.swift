@@ -91,6 +91,7 @@ extension Scheduler {
     /// Reads the pauses again after a person has changed them.
     func reloadPauses() async throws {
         facts.pauses.replace(try await context.store.read { try $0.pauses.all() })
+        stopForbiddenRequests(snapshot)
     }
 
     /// The pauses of these places, which are about to be set, cut no running transfer.
@@ -171,8 +172,8 @@ extension Scheduler {
     @discardableResult
     func stopForbidden() -> Set<String> {
         let snapshot = snapshot
-        // Removals at a destination wait for the same rules.
-        facts.requests.open { snapshot.blockers(at: $0).isEmpty }
+        // Removals and notices wait for the same rules.
+        facts.requests.open { snapshot.hold(on: .removal, at: $0) == nil }
         stopForbiddenRequests(snapshot)
         let cutting = snapshot.cutting
         var interfaces: Set<String> = []
@@ -184,16 +185,6 @@ extension Scheduler {
             AttemptLog(log: context.log).reportStopped(transfer, holds.first)
         }
         return interfaces
-    }
-
-    /// Stops the requests that policy no longer allows.
-    func stopForbiddenRequests(_ snapshot: PolicySnapshot) {
-        // A request that has begun was allowed by all sources of `busy` that count.
-        let planned = snapshot.planned
-        for request in facts.requests.forbid({ planned.blockers(at: $0, isUnderWay: true).binding }) {
-            AttemptLog(log: context.log).reportStopped(request)
-            request.stop()
-        }
     }
 
     /// Stops the transfers of sources that are read in place and that have a newer version on record: recording it has

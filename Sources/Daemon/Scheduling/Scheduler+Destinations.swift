@@ -31,7 +31,7 @@ extension Scheduler {
             {
                 return .known(0)
             }
-            if queryCapacity(name, destination) { return .pending }
+            if queryCapacity(name, destination, for: open) { return .pending }
         }
         return .known(facts.destinations.capacity(of: name)?.left)
     }
@@ -47,25 +47,25 @@ extension Scheduler {
 
     /// Queries the free space.
     ///
+    /// - Parameter folders: The folders whose uploads wait for it.
     /// - Returns: Whether to wait for the answer, which signals the scheduler.
-    private func queryCapacity(_ name: String, _ destination: any Destination) -> Bool {
+    private func queryCapacity(_ name: String, _ destination: any Destination, for folders: Set<String>) -> Bool {
         if facts.destinations.isQueryingCapacity(name) { return true }
-        guard facts.destinations.mayAskForCapacity(name, at: context.clocks.monotonic()),
-            let permit = permit(to: name)
-        else { return false }
+        if !facts.destinations.mayAskForCapacity(name, at: context.clocks.monotonic()) { return false }
         let generation = facts.destinations.generation(of: name)
-        let capacityQuery = CapacityQuery(
-            log: context.log, stateHealth: stateHealth, ledger: sendingLimits.ledger,
-            renewSecret: callbacks.renewSecret)
-        let query = Task {
-            let (space, error) = await capacityQuery.run(destination, name, permit)
-            self.capacityAnswered(name, generation, Task.isCancelled ? nil : (space, error))
+        let capacityQuery = CapacityQuery(log: context.log, renewSecret: callbacks.renewSecret)
+        let decision = start(.space(folders: folders), at: name) { await capacityQuery.run(destination, name, $0) }
+        guard case .success(let request) = decision else { return false }
+        let query = Task { [requests] in
+            let ended = await requests.finish(request)
+            let isCut = Task.isCancelled || ended.hold != nil
+            self.capacityAnswered(name, generation, isCut ? nil : ended.answer)
         }
         facts.destinations.setCapacityQuery(name, query)
         return true
     }
 
-    /// - Parameter answer: `nil` when the question was cancelled.
+    /// - Parameter answer: `nil` when the question was cancelled or stopped.
     private func capacityAnswered(
         _ name: String, _ generation: Int, _ answer: (space: RemoteSpace?, error: UploadError?)?
     ) {

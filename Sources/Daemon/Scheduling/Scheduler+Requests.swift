@@ -3,55 +3,61 @@ internal import Core
 internal import Linux
 internal import Store
 
-// Permits for requests that belong to no transfer, and questions about what waits.
+// Requests besides transfers, and questions about what waits.
 
 extension Scheduler {
-    // MARK: Permits of requests that belong to no transfer
+    // MARK: Requests besides transfers
 
-    /// Whether policy or a person forbids a removal at this destination. If so, removals are signalled when that is
-    /// over.
-    func forbidsRemovals(at destination: String) -> Bool {
-        if snapshot.blockers(at: destination).isEmpty {
-            facts.requests.open(destination)
-            return false
+    nonisolated var requests: RequestRunner { RequestRunner(scheduler: self) }
+
+    /// Starts a request, if policy allows it at this moment. Nothing here suspends: no change of policy comes between
+    /// the decision and the record by which each later change finds the request and stops it.
+    ///
+    /// - Parameters:
+    ///   - account: The destination or hook that pays for it.
+    ///   - answers: Further answers of sources of `busy`.
+    ///   - send: Sends it, with the permission that it is given.
+    /// - Returns: The request, which ``RequestRunner/finish(_:)`` has to end; or the hold. If a loop waits to send it, it
+    ///   is signalled when the hold is over.
+    func start<Answer: Sendable>(
+        _ purpose: RequestPurpose, at account: String, answering answers: [BusySource: BusyAnswer] = [:],
+        _ send: @escaping @Sendable (TransferPermit) async -> Answer
+    ) -> Result<RunningRequest<Answer>, Held> {
+        let decision = snapshot.answering(answers).permit(
+            for: purpose, at: account, sendingLimits.bandwidth, sendingLimits.ledger)
+        switch decision {
+        case .failure(let held):
+            if purpose.isAwaited { facts.close(account) }
+            return .failure(held)
+        case .success(let (permit, route)):
+            facts.network.recordUse(permit.interface)
+            let task = Task { await send(permit) }
+            let number = facts.requests.begin(
+                BackgroundRequests.BackgroundRequest(account: account, purpose: purpose, route: route) { task.cancel() }
+            )
+            return .success(RunningRequest(number: number, task: task, permit: permit))
         }
-        facts.close(destination)
-        return true
     }
 
-    /// The permission for requests that belong to no file; `nil` where no route is open. Its account has to be closed.
-    func permit(to destination: String) -> TransferPermit? {
-        guard let permit = snapshot.permit(to: destination, sendingLimits.bandwidth, sendingLimits.ledger) else {
-            return nil
+    /// - Returns: The reason why it was stopped, if it was.
+    func requestEnded(_ number: Int) -> Hold? { facts.requests.end(number) }
+
+    /// Stops the requests that policy no longer allows.
+    func stopForbiddenRequests(_ snapshot: PolicySnapshot) {
+        // A request that has begun was allowed by all sources of `busy` that count.
+        let planned = snapshot.planned
+        for request in facts.requests.forbid({ planned.hold(on: $0) }) {
+            AttemptLog(log: context.log).reportStopped(request)
+            request.stop()
         }
-        facts.network.recordUse(permit.interface)
-        return permit
     }
 
-    /// The permission to send one notice. Its account has to be closed. Where the notice may not be sent, the hooks
-    /// are signalled once it may.
-    func permit(toHook name: String, _ network: WebHook.Network) -> Result<TransferPermit, Held> {
-        let account = Hook.account(name)
-        let permit = permit(to: account, network, snapshot)
-        if case .success = permit {
-            facts.requests.open(account)
-        } else if network == .policy {
-            _ = forbidsRemovals(at: account)
-        }
-        return permit
-    }
-
-    private func permit(
-        to account: String, _ network: WebHook.Network, _ snapshot: PolicySnapshot
-    ) -> Result<TransferPermit, Held> {
-        let decision = snapshot.permit(toHook: account, network, sendingLimits.bandwidth, sendingLimits.ledger)
-        if case .success(let permit) = decision { facts.network.recordUse(permit.interface) }
-        return decision
-    }
-
-    /// The permission for a request of a command. Its account has to be closed. Facts that are unknown
-    /// because no upload waits for them are found out first.
-    func permit(byHand account: String, _ network: WebHook.Network) async -> Result<TransferPermit, Held> {
+    /// Finds out the facts for a person's request that are unknown because no upload waits for them.
+    ///
+    /// - Returns: The answers of sources of `busy`; or the hold, if the usage of the quotas cannot be read.
+    func findFacts(
+        forCommandAt account: String, _ network: WebHook.Network
+    ) async -> Result<[BusySource: BusyAnswer], Held> {
         var answers: [BusySource: BusyAnswer] = [:]
         if network == .policy {
             do { try await sendingLimits.ledger.refresh() } catch {
@@ -68,26 +74,9 @@ extension Scheduler {
                 answers[rule.source] = BusyAnswer(answer, since: context.clocks.wall())
             }
         }
-        await self.facts.network.closing?.value
-        var snapshot = snapshot
-        snapshot.inputs.busy.merge(answers) { known, _ in known }
-        return permit(to: account, network, snapshot)
+        await facts.network.closing?.value
+        return .success(answers)
     }
-
-    /// Registers a request that is about to be sent. It is stopped when policy forbids it, also because of a change
-    /// since its permission was given.
-    ///
-    /// - Returns: A number for ``requestEnded(_:)``; `nil` for a request that policy does not apply to.
-    func requestBegins(_ account: String, _ network: WebHook.Network, stop: @escaping @Sendable () -> Void) -> Int? {
-        if network == .any { return nil }
-        let number = facts.requests.begin(account, stop: stop)
-        stopForbiddenRequests(snapshot)
-        return number
-    }
-
-    /// - Returns: The reason why it was stopped, if it was.
-    @discardableResult
-    func requestEnded(_ number: Int?) -> Hold? { number.flatMap { facts.requests.end($0) } }
 
     // MARK: For views
 

@@ -11,7 +11,6 @@ internal import Transport
 actor RemoteRemovals {
     private let context: Context
     private let stateHealth: StateHealth
-    private let ledger: Ledger
     private let secrets: SecretReader
     private let signal: AsyncSignal
     private let scheduler: Scheduler
@@ -21,12 +20,10 @@ actor RemoteRemovals {
     private static let patience: Duration = .seconds(7 * 86_400)
 
     init(
-        context: Context, stateHealth: StateHealth, ledger: Ledger, secrets: SecretReader, signal: AsyncSignal,
-        scheduler: Scheduler
+        context: Context, stateHealth: StateHealth, secrets: SecretReader, signal: AsyncSignal, scheduler: Scheduler
     ) {
-        (self.context, self.stateHealth, self.ledger) = (context, stateHealth, ledger)
-        (self.secrets, self.signal) = (secrets, signal)
-        self.scheduler = scheduler
+        (self.context, self.stateHealth, self.secrets) = (context, stateHealth, secrets)
+        (self.signal, self.scheduler) = (signal, scheduler)
     }
 
     func run() async throws {
@@ -50,9 +47,6 @@ actor RemoteRemovals {
         if let until = deferred[deletion.id], until > now { return }
         // Only after the transfer has ended: its last answer may still name an object that it made.
         if await scheduler.isRunning(deletion.upload) { return }
-        // If policy permits no request, it permits no removal either. The scheduler signals the end of the hold.
-        if await scheduler.forbidsRemovals(at: deletion.destination) { return }
-        guard let permit = await scheduler.permit(to: deletion.destination) else { return }
         // An answer after the cancel has shown this.
         guard !deletion.checkpoint.isOfAnotherWriter else {
             try await end(deletion, "unsupported", "another writer has sent bytes to it, so it is not removed")
@@ -63,18 +57,24 @@ actor RemoteRemovals {
             return
         }
         let headers = try await context.store.read { try $0.uploads.find(deletion.upload) }?.headers ?? [:]
-        let answer: Result<Bool, any Error>
-        do {
-            answer = .success(
-                try await destination.discard(
-                    deletion.checkpoint, context: RequestContext(permit: permit, headers: headers)))
-        } catch { answer = .failure(error) }
-        if let account = permit.account { try await ledger.close(account) }
-        do {
-            let isDone = try answer.get()
+        let asked = await scheduler.requests.run(.removal, at: deletion.destination) {
+            permit -> Result<Bool, UploadError> in
+            let context = RequestContext(permit: permit, headers: headers)
+            do throws(UploadError) {
+                return .success(try await destination.discard(deletion.checkpoint, context: context))
+            } catch {
+                return .failure(error)
+            }
+        }
+        // If policy permits no request, it permits no removal either. The scheduler signals the end of the hold.
+        guard case .success(let ended) = asked else { return }
+        switch ended.answer {
+        case .success(let isDone):
             try await end(deletion, isDone ? "done" : "unsupported", nil)
             if isDone { await scheduler.freedSpace(at: deletion.destination) }
-        } catch let error as UploadError {
+        // Policy has stopped it, which is no failure. The scheduler signals the end of the hold.
+        case .failure where ended.hold != nil: return
+        case .failure(let error):
             if error.remedy.mayConcernSecret { secrets.renew(of: deletion.destination) }
             // More questions would not find out more.
             if error.failure.code == .removalUnknown {

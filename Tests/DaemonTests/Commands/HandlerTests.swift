@@ -35,7 +35,7 @@ extension ComponentScene {
         let sender = HookSender(
             transport: PermittedTransport(Transport(names: parts.addresses)), secrets: parts.secrets, clocks: clocks)
         let hooks = Hooks(
-            context: context, stateHealth: parts.stateHealth, ledger: parts.limits.ledger, counters: parts.counters,
+            context: context, stateHealth: parts.stateHealth, counters: parts.counters,
             slots: AsyncSemaphore {}, signal: parts.signals.hook, scheduler: scheduler, sender: sender, events: cache)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: nil,

@@ -49,6 +49,26 @@ struct RoomTests {
         try await scene.stop()
     }
 
+    @Test("a query for the space that a pause stops proves nothing, and is sent again after the pause")
+    func stoppedQuery() async throws {
+        let scene = try await scene(RemoteSpace(free: 10_000))
+        let (scheduler, gate) = (scene.daemon.scheduler, AsyncSignal())
+        scene.remote.whenAsked { _ in await gate.wait() }
+        let id = try await scene.add("a.mp4")
+        try await eventually("the space is queried") { scene.remote.looks == 1 }
+        _ = try await scene.daemon.pause(Selection())
+        try await eventually("the query has been stopped") {
+            await !scheduler.facts.destinations.isQueryingCapacity("nas")
+        }
+        #expect(await scheduler.facts.destinations.capacity(of: "nas") == nil)
+        #expect(await scheduler.facts.destinations.trouble(of: "nas") == nil)
+        scene.remote.whenAsked(nil)
+        _ = try await scene.daemon.resume(Selection())
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.looks == 2)
+        try await scene.stop()
+    }
+
     @Test("a destination that cannot be asked for its space is held, and no upload tries it too")
     func unreachable() async throws {
         let scene = try await DaemonScene(retry: .seconds(600))

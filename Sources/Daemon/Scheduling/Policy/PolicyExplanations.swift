@@ -41,10 +41,7 @@ extension PolicySnapshot {
 
     /// The hold on notices to an address; `nil` when there is none.
     func hold(ofHook name: String, _ network: WebHook.Network) -> Hold? {
-        switch route(toHook: Hook.account(name), network) {
-        case .success: nil
-        case .failure(let held): held.hold
-        }
+        hold(on: .notice(network), at: Hook.account(name))
     }
 
     /// Whether any upload may be sent to a destination. An upload that waits for space there leaves it open for smaller

@@ -53,6 +53,13 @@ struct PolicySnapshot: Sendable {
         return snapshot
     }
 
+    /// With further answers of sources of `busy`; those that are known count.
+    func answering(_ answers: [BusySource: BusyAnswer]) -> PolicySnapshot {
+        var snapshot = self
+        snapshot.inputs.busy.merge(answers) { known, _ in known }
+        return snapshot
+    }
+
     private func leavingOpen(_ isOpen: (BusySource) -> Bool) -> PolicySnapshot {
         var snapshot = self
         for (_, rule) in settings.busyRules where inputs.busy[rule.source] == nil && !isOpen(rule.source) {
@@ -176,9 +183,7 @@ struct PolicySnapshot: Sendable {
     }
 
     /// The holds that forbid every byte to a destination or hook.
-    func blockers(at name: String, isUnderWay: Bool = false) -> [Hold] {
-        admission.hardBlockers(on: destination(name), in: inputs, isUnderWay: isUnderWay)
-    }
+    func blockers(at name: String) -> [Hold] { admission.hardBlockers(on: destination(name), in: inputs) }
 
     /// The holds that forbid every byte of a running transfer.
     func blockers(on transfer: RunningTransfers.Transfer) -> [Hold] {
@@ -225,13 +230,8 @@ struct PolicySnapshot: Sendable {
         let destination = destination(transfer.destination)
         let folders = Set(transfer.folders.values)
         let folder = folders.count == 1 ? self.folders(of: transfer).first : nil
-        var same = destination
-        if let interface = transfer.route.interface, case .over(let paths) = destination.reachability {
-            let own = paths.filter { network.metering?.links[$0.link]?.name == interface }
-            if own.isEmpty { return false }
-            same.reachability = .over(own)
-        }
-        guard case .open(let route) = admission.routeDecision(to: same, from: folder, in: inputs),
+        guard let same = reached(destination, over: transfer.route),
+            case .open(let route) = admission.routeDecision(to: same, from: folder, in: inputs),
             route.isSame(as: transfer.route)
         else { return false }
         if !route.countsAsMetered { return true }
@@ -241,6 +241,20 @@ struct PolicySnapshot: Sendable {
         return best.countsAsMetered
     }
 
+    /// A destination as it is reached over the interface of a route alone; `nil` where that no longer leads to it.
+    func reached(
+        _ destination: Admission.DestinationState, over route: Admission.Route
+    ) -> Admission.DestinationState? {
+        guard let interface = route.interface, case .over(let paths) = destination.reachability else {
+            return destination
+        }
+        let own = paths.filter { network.metering?.links[$0.link]?.name == interface }
+        if own.isEmpty { return nil }
+        var same = destination
+        same.reachability = .over(own)
+        return same
+    }
+
     /// Whether DNS queries for a destination are permitted over one of these routes.
     @Sendable func allowsNameQueries(_ name: String, _ metering: Metering, _ paths: [NetworkPath]) -> Bool {
         var (state, inputs) = (destination(name), inputs)
@@ -248,20 +262,6 @@ struct PolicySnapshot: Sendable {
         state.reachability = .over(paths)
         if case .open = admission.routeDecision(to: state, in: inputs) { return true }
         return false
-    }
-
-    /// Whether a notice may go to a hook's address.
-    ///
-    /// - Parameter network: `any`: neither quotas, pauses nor costs hold it.
-    func route(toHook account: String, _ network: WebHook.Network) -> Result<Admission.Route, Held> {
-        if network == .policy, let hold = blockers(at: account).binding { return .failure(Held(hold: hold)) }
-        let exempt: Set<Exemption> = network == .any ? Set(Exemption.allCases) : []
-        switch route(to: account, from: Admission.FolderState(name: account, exempt: exempt)) {
-        case .open(let route): return .success(route)
-        case .closed(let holds, _):
-            let nowhere = Hold(.offline, since: inputs.now, text: "no route is available")
-            return .failure(Held(hold: holds.binding ?? nowhere))
-        }
     }
 
     /// Busy sources that are the only thing blocking at least one upload.

@@ -65,6 +65,11 @@ struct TransferPermit: RequestPermit {
     }
 
     func send(_ request: Request, over transport: any Transporting) async throws(TransportError) -> Response {
+        // The work was stopped before this request: nothing of it is sent, not even a question for its address.
+        if Task.isCancelled {
+            throw TransportError(
+                kind: .cancelled, detail: "the request was stopped before it was sent", url: request.url)
+        }
         var request = request
         // Requests within this machine are not bound to an interface: a helper of the destination may run here.
         request.interface = WebAddress(request.url).isLoopback ? nil : interface
@@ -144,39 +149,25 @@ extension PolicySnapshot {
         return (permit, route)
     }
 
-    /// Decides about requests to a destination that belong to no file. The account has to be closed.
+    /// Decides about a request besides transfers.
     ///
-    /// - Returns: `nil` where no route is open.
-    func permit(to destination: String, _ bandwidth: BandwidthLimiter, _ ledger: Ledger) -> TransferPermit? {
-        guard case .open(let route) = route(to: destination, from: nil) else { return nil }
-        return permit(to: destination, by: route, isExempt: false, bandwidth, ledger)
-    }
-
-    /// Decides about a notice to a hook's address, or about a query that a person asks for now. The account has to be
-    /// closed.
-    ///
-    /// - Parameter network: `any`: neither quotas, pauses, costs nor a rate limit hold it. Its bytes are counted
-    ///   nevertheless.
+    /// - Parameter account: The destination or hook that pays for it.
+    /// - Returns: The permit, whose account has to be closed, and the route; or the hold.
     func permit(
-        toHook account: String, _ network: WebHook.Network, _ bandwidth: BandwidthLimiter, _ ledger: Ledger
-    ) -> Result<TransferPermit, Held> {
-        route(toHook: account, network).map {
-            permit(to: account, by: $0, isExempt: network == .any, bandwidth, ledger)
+        for purpose: RequestPurpose, at account: String, _ bandwidth: BandwidthLimiter, _ ledger: Ledger
+    ) -> Result<(permit: TransferPermit, route: Admission.Route), Held> {
+        let isExempt = purpose.network == .any
+        return route(for: purpose, at: account).map { route in
+            let permit = TransferPermit(
+                .policy(generation), interface: route.interface,
+                throttles: isExempt ? [] : bandwidth.throttles(to: account, from: nil, route),
+                nameServers: bandwidth.nameServers(for: account),
+                account: QuotaAccount(
+                    SpendingAccount(destination: account, folder: nil, network: route.ledger),
+                    QuotaState.Class(account, from: nil, isMetered: route.countsAsMetered), step: nil,
+                    isExempt: isExempt, isFree: route.ledger == .local, in: ledger))
+            return (permit, route)
         }
-    }
-
-    private func permit(
-        to destination: String, by route: Admission.Route, isExempt: Bool, _ bandwidth: BandwidthLimiter,
-        _ ledger: Ledger
-    ) -> TransferPermit {
-        TransferPermit(
-            .policy(generation), interface: route.interface,
-            throttles: isExempt ? [] : bandwidth.throttles(to: destination, from: nil, route),
-            nameServers: bandwidth.nameServers(for: destination),
-            account: QuotaAccount(
-                SpendingAccount(destination: destination, folder: nil, network: route.ledger),
-                QuotaState.Class(destination, from: nil, isMetered: route.countsAsMetered), step: nil,
-                isExempt: isExempt, isFree: route.ledger == .local, in: ledger))
     }
 }
 

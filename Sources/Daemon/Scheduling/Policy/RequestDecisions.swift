@@ -1,0 +1,80 @@
+internal import Core
+
+// Decisions about requests besides transfers.
+
+extension PolicySnapshot {
+    /// The route of a request, or the hold on it.
+    ///
+    /// - Parameter account: The destination or hook that pays for it.
+    func route(for purpose: RequestPurpose, at account: String) -> Result<Admission.Route, Held> {
+        let destination = destination(account)
+        var first: Hold?
+        for origin in origins(of: purpose) {
+            let blockers = blockers(on: destination, from: origin, purpose, isUnderWay: false)
+            if let hold = blockers.binding {
+                first = first ?? hold
+                continue
+            }
+            switch routeDecision(to: destination, from: origin, purpose) {
+            case .open(let route): return .success(route)
+            case .closed(let holds, _): first = first ?? holds.binding
+            }
+        }
+        return .failure(Held(hold: first ?? Hold(.offline, since: inputs.now, text: "no route is available")))
+    }
+
+    /// The hold on a request that would be sent now; `nil` when there is none.
+    func hold(on purpose: RequestPurpose, at account: String) -> Hold? {
+        switch route(for: purpose, at: account) {
+        case .success: nil
+        case .failure(let held): held.hold
+        }
+    }
+
+    /// The hold on a request that is running; `nil` where it may continue.
+    func hold(on request: BackgroundRequests.BackgroundRequest) -> Hold? {
+        if request.purpose.network == .any { return nil }
+        let destination = destination(request.account)
+        var first: Hold?
+        for origin in origins(of: request.purpose) {
+            let blockers = blockers(on: destination, from: origin, request.purpose, isUnderWay: true)
+            if let hold = blockers.binding {
+                first = first ?? hold
+                continue
+            }
+            if let same = reached(destination, over: request.route),
+                case .open = routeDecision(to: same, from: origin, request.purpose)
+            {
+                return nil
+            }
+            first = first ?? Hold(.offline, since: inputs.now, text: "its route is not available any more")
+        }
+        return first
+    }
+
+    /// The folders that a request is sent for: it may be sent if it may be for one of them. `nil` for no folder.
+    private func origins(of purpose: RequestPurpose) -> [Admission.FolderState?] {
+        if case .space(let folders) = purpose { return folders.sorted().map { folder($0) } }
+        return [nil]
+    }
+
+    private func blockers(
+        on destination: Admission.DestinationState, from origin: Admission.FolderState?, _ purpose: RequestPurpose,
+        isUnderWay: Bool
+    ) -> [Hold] {
+        if purpose.network == .any { return [] }
+        // A request begins no file.
+        return admission.hardBlockers(on: destination, from: origin, in: inputs, isUnderWay: isUnderWay)
+            .filter { !$0.sparesBegun }
+    }
+
+    private func routeDecision(
+        to destination: Admission.DestinationState, from origin: Admission.FolderState?, _ purpose: RequestPurpose
+    ) -> Admission.RouteDecision {
+        var origin = origin
+        if purpose.network == .any {
+            origin = Admission.FolderState(name: destination.name, exempt: Set(Exemption.allCases))
+        }
+        return admission.routeDecision(to: destination, from: origin, in: inputs)
+    }
+}
