@@ -17,6 +17,9 @@ struct FactChanges: OptionSet, Hashable, Sendable {
     static let configuration = FactChanges(rawValue: 1 << 5)
     /// Folders have another state.
     static let folders = FactChanges(rawValue: 1 << 6)
+    /// Rules or facts that policy depends on are others: an earlier decision has to be made again. ``SchedulerFacts``
+    /// counts it; it wakes no loop.
+    static let policy = FactChanges(rawValue: 1 << 7)
 }
 
 /// A value that records what its changes have made possible, until its owner takes that.

@@ -97,7 +97,9 @@ extension Scheduler {
     func shouldLog(waste: Int64, of id: String) -> Bool { facts.uploads.shouldLog(waste: waste, of: id) }
 
     /// Gives back uploads that have to wait because many bytes of them were wasted over a metered network.
-    func passOverWasted(_ claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
+    func passOverWasted(
+        _ claims: [Claim], _ reservations: ReservationBatch, _ snapshot: PolicySnapshot
+    ) async throws -> [Claim] {
         let waits = try await WasteRules.waits(of: claims, reservations, snapshot, context)
         if waits.isEmpty { return claims }
         let back = claims.filter { waits[$0.upload.id] != nil }

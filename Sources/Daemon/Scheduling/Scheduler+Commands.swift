@@ -129,8 +129,9 @@ extension Scheduler {
     /// Reads the exceptions again after a person has changed them.
     func reloadOverrides() async throws {
         facts.overrides.replace(try await context.store.read { try $0.overrides.all() })
-        setLimits()
-        stopForbidden()
+        let snapshot = snapshot
+        setLimits(snapshot)
+        stopForbidden(snapshot)
     }
 
     /// Removes exceptions that are over, and reports it.
@@ -148,7 +149,7 @@ extension Scheduler {
     }
 
     /// Applies the rate limits of the policy.
-    func setLimits() { sendingLimits.bandwidth.apply(snapshot) }
+    func setLimits(_ snapshot: PolicySnapshot) { sendingLimits.bandwidth.apply(snapshot) }
 
     // MARK: Expiry
 
@@ -170,8 +171,7 @@ extension Scheduler {
     ///
     /// - Returns: The interfaces that transfers were stopped on.
     @discardableResult
-    func stopForbidden() -> Set<String> {
-        let snapshot = snapshot
+    func stopForbidden(_ snapshot: PolicySnapshot) -> Set<String> {
         // Removals and notices wait for the same rules.
         facts.requests.open { snapshot.hold(on: .removal, at: $0) == nil }
         stopForbiddenRequests(snapshot)
@@ -257,14 +257,13 @@ extension Scheduler {
 
     /// Wakes uploads that wait for a quota. The wait ends with the quota's period. It ends before that as
     /// soon as enough is left: others used less than they had reserved, or a person has changed the rules.
-    func wakeQuotaWaits() async throws {
+    func wakeQuotaWaits(_ snapshot: PolicySnapshot) async throws {
         if facts.quotaWaits.isOfEarlierRun {
             // Waits of an earlier run end: the rules may have changed, and the reservations of that run are gone.
             try await context.store.endWaits(becauseOf: .shortOfQuota)
             return facts.quotaWaits.begin()
         }
         if facts.quotaWaits.all.isEmpty { return }
-        let snapshot = snapshot
         let exempt = Set(snapshot.exemptUploads.filter { $0.exemptions.contains(.quota) }.map(\.id))
         let ids = facts.quotaWaits.removeReady(
             snapshot.inputs.quotas, most: context.settings.policy.total,
@@ -273,8 +272,7 @@ extension Scheduler {
     }
 
     /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
-    func wakeUnmetered() async throws {
-        let snapshot = snapshot
+    func wakeUnmetered(_ snapshot: PolicySnapshot) async throws {
         let free = facts.uploads.removeUnmetered { upload in
             snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
         }

@@ -104,7 +104,7 @@ extension Scheduler {
                 since: context.clocks.wall())
         }
         facts.destinations.setCapacityWait(name, next)
-        if capacity.waiting == nil, let next, let hold = snapshot.capacityHold(of: name) {
+        if capacity.waiting == nil, let next, let hold = facts.destinations.capacityHold(of: name) {
             AttemptLog(log: context.log).reportCapacityWait(next, at: name, hold)
         } else if capacity.waiting != nil, next == nil {
             context.log.notice("no upload waits for free space any longer", ["destination": name])

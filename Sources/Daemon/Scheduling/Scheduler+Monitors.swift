@@ -73,9 +73,10 @@ extension Scheduler {
         // Before the call: the snapshot reads the state that the call changes.
         let snapshot = snapshot
         let changed = facts.network.apply(picture, at: context.configuration.sites.keys, snapshot, context.log)
-        setLimits()
+        let decided = self.snapshot
+        setLimits(decided)
         // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.
-        await close(interfaces: stopForbidden().union(facts.network.unapproved))
+        await close(interfaces: stopForbidden(decided).union(facts.network.unapproved))
         let next = facts.network.finished(picture)
         if next.soon { inspectNetworkLater(.milliseconds(100)) }
         if next.later {
@@ -214,7 +215,7 @@ extension Scheduler {
         queryBusy(again)
         // A stop does not reach uploads that are being claimed at this moment.
         if isNew, answer != .free { facts.generation.noteStop() }
-        if isNew || facts.busy.states.hasPolled { stopForbidden() }
+        if isNew || facts.busy.states.hasPolled { stopForbidden(snapshot) }
     }
 
     // MARK: For tests

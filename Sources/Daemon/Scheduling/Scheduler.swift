@@ -129,16 +129,19 @@ actor Scheduler {
         try await expireUploads()
         try await stopSuperseded()
         try await sendingLimits.ledger.refresh()
-        try await wakeQuotaWaits()
-        try await wakeUnmetered()
-        setLimits()
-        stopForbidden()
+        let classes = try await context.store.read { try $0.lists.waitingClasses() }.map(\.upload)
+        // All decisions of the cycle before the first claim are about one state. A claim makes them again.
+        let snapshot = snapshot
+        setLimits(snapshot)
+        stopForbidden(snapshot)
+        let folders = openFolders(classes, snapshot)
+        try await wakeQuotaWaits(snapshot)
+        try await wakeUnmetered(snapshot)
         try await tryKeysWithOthers()
         try await startRequested()
-        try await startExempt()
+        try await startExempt(snapshot)
         // Destinations take turns, so that one with many files does not use all slots: the last one served is tried
         // last.
-        let folders = try await openFolders()
         var open = context.settings.destinations.map(\.name)
         if let served = open.firstIndex(of: cycles.lastServed) { open = Array(open[(served + 1)...] + open[...served]) }
         open.removeAll { folders[$0] == nil }
@@ -172,8 +175,7 @@ actor Scheduler {
     // MARK: Starting uploads
 
     /// The folders whose files may be sent now, by destination. Logs the holds of the others.
-    private func openFolders() async throws -> [String: OpenFolders] {
-        let classes = try await context.store.read { try $0.lists.waitingClasses() }.map(\.upload)
+    private func openFolders(_ classes: [UploadClass], _ snapshot: PolicySnapshot) -> [String: OpenFolders] {
         let (open, holds) = snapshot.openFolders(classes)
         cycles.evaluations += holds.count
         AttemptLog(log: context.log).report(holdLog.update(holds, at: context.clocks.monotonic()))
@@ -191,8 +193,8 @@ actor Scheduler {
         }
         let open = folders.all.subtracting(snapshot.fullFolders)
         guard case .known(let left) = try await capacityForNew(at: name, destination, from: open) else { return false }
-        let limits = self.snapshot.batchLimits(to: name, slots: max(1, free / count), destination.bundling)
-        let reservations = ReservationBatch(self.snapshot, to: name, exempting: [], ledger: sendingLimits.ledger)
+        let limits = snapshot.batchLimits(to: name, slots: max(1, free / count), destination.bundling)
+        let reservations = ReservationBatch(snapshot, to: name, exempting: [], ledger: sendingLimits.ledger)
         var claims = try await claimPreferred(at: name) { passed in
             var claims: [Claim] = []
             defer { reservations.recordStored(claims) }
@@ -202,16 +204,17 @@ actor Scheduler {
                 reserving: { reservations.reserve($0) }, onRepeat: { self.reportDuplicate($0) })
             return claims
         }
-        claims = try await passOverWasted(claims, reservations)
+        claims = try await passOverWasted(claims, reservations, snapshot)
         if claims.isEmpty {
             try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
             facts.destinations.endRefusalForSpace(name)
             return false
         }
-        let going = try await returnRefused(of: claims, reservations)
+        let (going, decided) = try await returnRefused(of: claims, reservations)
         var (started, late): ([Claim], [Claim]) = ([], [])
         for share in limits.groupedByTransfer(going, isBundled: limits.isBundled) {
-            if start(share, isBundle: share.allSatisfy(limits.isBundled), name, destination, reservations) {
+            let isBundle = share.allSatisfy(limits.isBundled)
+            if startTransfer(share, isBundle: isBundle, destination, reservations, by: decided) {
                 started += share
             } else {
                 late += share
@@ -236,7 +239,7 @@ actor Scheduler {
     }
 
     /// Starts single uploads whose holds a person waived.
-    private func startExempt() async throws {
+    private func startExempt(_ snapshot: PolicySnapshot) async throws {
         for (id, exemptions) in snapshot.exemptUploads {
             guard let upload = try await context.store.read({ try $0.uploads.find(id) }),
                 !snapshot.goesInTurn(upload, without: exemptions)
@@ -263,22 +266,25 @@ actor Scheduler {
                 ).map { [$0] } ?? []
         }
         let isReady = !claims.isEmpty
-        claims = try await passOverWasted(claims, reservations)
-        for claim in try await returnRefused(of: claims, reservations)
-        where !start([claim], isBundle: false, name, destination, reservations) {
+        claims = try await passOverWasted(claims, reservations, snapshot)
+        let (going, decided) = try await returnRefused(of: claims, reservations)
+        for claim in going where !startTransfer([claim], isBundle: false, destination, reservations, by: decided) {
             try await returnClaims([claim])
         }
         return isReady
     }
 
-    /// Returns the claims that may start, and gives the others back.
-    private func returnRefused(of claims: [Claim], _ reservations: ReservationBatch) async throws -> [Claim] {
+    /// Returns the claims that may start, with the state of policy that allows it, and gives the others back.
+    private func returnRefused(
+        of claims: [Claim], _ reservations: ReservationBatch
+    ) async throws -> (going: [Claim], decided: PolicySnapshot) {
         var left = claims
         let name = reservations.destination
         await attempts.learned.recall(name, generation: facts.destinations.generation(of: name))
         while true {
+            let snapshot = snapshot
             let refused = snapshot.refused(left, reservations)
-            if refused.isEmpty { return left }
+            if refused.isEmpty { return (left, snapshot) }
             // The stop may have been meant for other uploads, and no event may follow that makes these start.
             if reservations.generation.stops != facts.generation.stops { cycles.repeatSoon() }
             let ids = Set(refused.map(\.upload.id))
@@ -288,16 +294,18 @@ actor Scheduler {
         }
     }
 
-    /// Opens a transfer, if policy allows it at this moment. Nothing here suspends: no change of policy comes between
-    /// the decision and the transfer that it was made for.
+    /// Opens a transfer, if policy allows it. Nothing here suspends: no change of policy comes between the check that
+    /// the permit is current and the record by which each later change finds the transfer.
     ///
+    /// - Parameter snapshot: The state of policy that decides. If policy has changed since, nothing is started.
     /// - Returns: Whether the transfer was opened.
-    private func start(
-        _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination, _ paid: ReservationBatch
+    func startTransfer(
+        _ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ paid: ReservationBatch,
+        by snapshot: PolicySnapshot
     ) -> Bool {
+        let name = paid.destination
         let number = facts.transfers.nextNumber()
         let addressLost: @Sendable () -> Void = { [weak self] in Task { await self?.addressLost(number) } }
-        // The claims were allowed by an earlier snapshot.
         guard
             let (permit, route) = snapshot.permit(
                 for: claims, paid, sendingLimits.bandwidth, onAddressLost: addressLost),

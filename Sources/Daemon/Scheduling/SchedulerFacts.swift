@@ -21,8 +21,8 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     var generation = PolicyGeneration()
 
     private mutating func policyChanged(_ more: FactChanges) {
-        changes.formUnion(more)
-        generation.noteChange()
+        changes.formUnion(more.subtracting(.policy))
+        if more.contains(.policy) { generation.noteChange() }
     }
 
     /// Other settings hold from now on. Uploads that are being claimed now are given back.

@@ -14,7 +14,7 @@ extension Scheduler {
     /// Changes facts, and does what follows from each change of policy.
     func change(_ body: @Sendable (inout SchedulerFacts) -> Void) {
         body(&facts)
-        stopForbidden()
+        stopForbidden(snapshot)
     }
 
     /// Records the route to a destination or hook.
@@ -258,7 +258,7 @@ struct RequestStopTests {
         let answer = await scheduler.requests.finish(request)
         #expect(answer.hold?.kind == .offline)
         // The other interface leads there, so the removal is signalled at once.
-        await scheduler.stopForbidden()
+        await scheduler.change { _ in }
         #expect(await scheduler.facts.requests.closed.isEmpty)
     }
 }

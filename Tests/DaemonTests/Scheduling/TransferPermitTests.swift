@@ -1,4 +1,5 @@
 import Core
+import Destinations
 import Linux
 import Synchronization
 import TestKit
@@ -8,6 +9,19 @@ import Transport
 @testable import Config
 @testable import Daemon
 @testable import Store
+
+extension Scheduler {
+    /// Starts an upload by the present state of policy, after a change that comes in between.
+    fileprivate func start(
+        _ claim: Claim, _ destination: any Destination, after body: @Sendable (inout SchedulerFacts) -> Void
+    ) -> Bool {
+        let snapshot = snapshot
+        let batch = ReservationBatch(
+            snapshot, to: claim.upload.destination, exempting: [], ledger: sendingLimits.ledger)
+        body(&facts)
+        return startTransfer([claim], isBundle: false, destination, batch, by: snapshot)
+    }
+}
 
 @Suite("Permits for requests")
 struct TransferPermitTests {
@@ -180,6 +194,28 @@ struct TransferPermitTests {
             }
         }
         #expect(granted > 100 && refused > 500, "\(granted) granted, \(refused) refused")
+    }
+
+    @Test("a transfer is started by the state of policy that decides, and by no earlier one")
+    func earlierPolicy() async throws {
+        let (scene, claim) = try await scene()
+        let scheduler = scene.scheduler
+        let state = State(scene)
+        await scheduler.change { $0 = state.facts }
+        #expect(
+            await !scheduler.start(claim, scene.remote) {
+                _ = $0.network.record(
+                    .init(reachability: .local, route: .open(.any), since: WallTime(milliseconds: 0)), for: "nas")
+            })
+        #expect(await !scheduler.start(claim, scene.remote) { $0.configurationChanged() })
+        #expect(await scheduler.isIdle && scene.remote.began.isEmpty)
+        // The use of an interface and the end of another transfer change nothing that was decided.
+        let hasStarted = await scheduler.start(claim, scene.remote) { facts in
+            facts.network.recordUse("eth0")
+            facts.destinations.freedSpace("nas")
+        }
+        #expect(hasStarted)
+        try await eventually("the transfer has ended") { await scheduler.isIdle }
     }
 
     @Test("a permit is not current any more after a change of policy")

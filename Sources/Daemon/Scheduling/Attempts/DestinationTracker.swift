@@ -252,6 +252,12 @@ struct DestinationTracker: Sendable, RecordsChanges {
     func capacity(of name: String) -> RemoteCapacity? { entries[name]?.capacity }
     var capacities: [String: RemoteCapacity] { entries.compactMapValues(\.capacity) }
 
+    /// The hold on the next upload there that does not fit.
+    func capacityHold(of name: String) -> Hold? {
+        guard let capacity = capacity(of: name), let next = capacity.waiting else { return nil }
+        return capacity.hold(at: name, missing: next.missing, name: next.name)
+    }
+
     private func isCapacityDue(_ name: String, at now: MonotonicTime) -> Bool {
         (entries[name]?.capacity ?? RemoteCapacity()).isDue(at: now)
     }

@@ -59,6 +59,8 @@ struct BusyMonitor: Sendable, RecordsChanges {
     /// - Returns: The sources to ask, each with the time that it may take.
     mutating func filesChanged(_ unwatched: [FilePath: String], _ log: Log) -> [BusySource: Duration] {
         let (questions, failures) = states.filesChanged(unwatched: unwatched)
+        // An answer about a file whose changes are not reported counts for a while only.
+        if !failures.isEmpty { changes.insert(.policy) }
         for (path, reason) in failures {
             log.notice(
                 "cannot watch a file that `busy` names for changes: Sluice checks it every 30 s while an upload waits",
@@ -110,6 +112,7 @@ struct BusyMonitor: Sendable, RecordsChanges {
         let isNew = change != .none
         // A file whose state is the same changes nothing, and needs no next inspection.
         if isNew || states.hasPolled { changes.insert(.scheduling) }
+        if isNew { changes.insert(.policy) }
         guard let answer, case .another(let before) = change else { return (false, again) }
         report(answer, of: source, after: before?.answer, log)
         return (true, again)

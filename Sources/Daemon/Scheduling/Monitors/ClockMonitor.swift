@@ -8,7 +8,7 @@ struct ClockMonitor: Sendable, RecordsChanges {
     var changes: FactChanges = []
     private var trust = ClockTrust(oldest: oldestClock)
     /// Why the wall clock is not trusted; `nil` when it is, and where no rule depends on the time.
-    private(set) var trouble: Hold?
+    private(set) var trouble: Hold? { didSet { if trouble != oldValue { changes.insert(.policy) } } }
     /// The source of the time zone as it was read last.
     private var zone: FileStatus?
 
@@ -30,6 +30,7 @@ struct ClockMonitor: Sendable, RecordsChanges {
         let isFirst = zone == nil
         zone = source
         ZoneSource.read()
+        changes.insert(.policy)
         if !isFirst { log.notice("time zone reloaded", ["now": LocalTime(now).clock]) }
         return true
     }

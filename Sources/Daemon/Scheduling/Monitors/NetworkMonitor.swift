@@ -15,7 +15,7 @@ struct NetworkMonitor: Sendable, RecordsChanges {
 
     var changes: FactChanges = []
     /// The state of the networks; `nil` while no rule depends on it.
-    private(set) var metering: Metering?
+    private(set) var metering: Metering? { didSet { if metering != oldValue { changes.insert(.policy) } } }
     /// The route to each destination and to each hook that is an address.
     private(set) var routes: [String: Reached] = [:]
     /// The addresses of this machine.
@@ -101,6 +101,7 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     /// - Returns: Whether there was another route before, and whether this is to be logged.
     mutating func record(_ now: Reached, for name: String) -> (isChange: Bool, isNew: Bool, before: Reached?) {
         let before = routes[name]
+        if before?.route != now.route || before?.reachability != now.reachability { changes.insert(.policy) }
         if let before, before.route == now.route {
             routes[name]?.reachability = now.reachability
             return (false, false, before)

@@ -9,7 +9,7 @@ struct PowerMonitor: Sendable, RecordsChanges {
 
     var changes: FactChanges = []
     /// `nil` without a battery, and while no rule depends on power.
-    private(set) var power: Power?
+    private(set) var power: Power? { didSet { if power != oldValue { changes.insert(.policy) } } }
     private(set) var supplies: PowerSupplies
     /// The class of devices whose events are received.
     private let subsystem: String

@@ -9,7 +9,7 @@ struct OverrideSet: Sendable, RecordsChanges {
 
     /// The exceptions as they are stored now.
     mutating func replace(_ records: [OverrideRecord]) {
-        if records != self.records { changes.insert(.scheduling) }
+        if records != self.records { changes.formUnion([.policy, .scheduling]) }
         self.records = records
     }
 

@@ -19,15 +19,20 @@ struct PauseSet: Sendable, RecordsChanges {
 
     /// The pauses as they are stored now.
     mutating func replace(_ records: [PauseRecord]) {
-        if records != self.records { changes.formUnion([.scheduling, .removals, .notices]) }
+        if records != self.records { changes.formUnion([.policy, .scheduling, .removals, .notices]) }
         self.records = records
     }
 
     /// Marks the pauses of these places, which are about to be set: they cut no running transfer.
-    mutating func drain(_ places: [PausedPlace]) { draining.formUnion(places) }
+    mutating func drain(_ places: [PausedPlace]) { setDraining(draining.union(places)) }
 
     /// Unmarks the pauses of these places: they cut running transfers, or are over.
-    mutating func stopDraining(_ places: [PausedPlace]) { draining.subtract(places) }
+    mutating func stopDraining(_ places: [PausedPlace]) { setDraining(draining.subtracting(places)) }
+
+    private mutating func setDraining(_ places: Set<PausedPlace>) {
+        if places != draining { changes.insert(.policy) }
+        draining = places
+    }
 
     /// The same pauses, without those that cut no running transfer.
     var cutting: PauseSet {

@@ -51,10 +51,7 @@ extension PolicySnapshot {
     }
 
     /// The hold on the next upload there that does not fit; smaller uploads are sent.
-    func capacityHold(of destination: String) -> Hold? {
-        guard let capacity = destinations.capacity(of: destination), let next = capacity.waiting else { return nil }
-        return capacity.hold(at: destination, missing: next.missing, name: next.name)
-    }
+    func capacityHold(of destination: String) -> Hold? { destinations.capacityHold(of: destination) }
 
     /// Whether a destination is a folder on a disk of this machine.
     func isFolderHere(_ name: String) -> Bool {

@@ -1,5 +1,5 @@
 /// Counts the changes of what policy depends on, as far as the scheduler is told of them. Snapshots of the same generation
-/// differ at most in their times and in the bytes that were spent.
+/// differ at most in their times, in the work that runs, and in the bytes that were spent.
 struct PolicyGeneration: Hashable, Sendable {
     /// Changes of rules and facts: the configuration, pauses, exceptions, networks, power, the clock, busy sources.
     private(set) var changes = 0

@@ -18,6 +18,7 @@ struct FactChangesTests {
         case destinationHeld, destinationReconsidered, paused, pausesUnchanged, allowed, exceptionsUnchanged
         case uploadsCancelled, closed, closedWithCommand, opened, supplyChanged, answeredFirst, answeredFileAgain
         case routeFirst, clockSet, configurationChanged, configurationTookEffect, stopped
+        case drained, drainedAgain, routeAgain, interfaceUsed
 
         var changes: FactChanges {
             switch self {
@@ -28,8 +29,23 @@ struct FactChangesTests {
             case .paused: [.scheduling, .removals, .notices]
             case .opened: [.removals, .notices]
             case .transferStarted, .capacityAsked, .freedSpaceUnknown, .destinationHeld, .pausesUnchanged,
-                .exceptionsUnchanged, .closed, .answeredFileAgain, .routeFirst, .configurationChanged, .stopped:
+                .exceptionsUnchanged, .closed, .answeredFileAgain, .routeFirst, .routeAgain, .interfaceUsed,
+                .configurationChanged, .stopped, .drained, .drainedAgain:
                 []
+            }
+        }
+
+        /// Whether policy depends on it, so that an earlier decision has to be made again.
+        var isOfPolicy: Bool {
+            switch self {
+            case .paused, .drained, .allowed, .uploadsCancelled, .answeredFirst, .routeFirst, .configurationChanged:
+                true
+            case .transferStarted, .transferEnded, .capacityAsked, .capacityAnswered, .freedSpaceUnknown, .freedSpace,
+                .destinationHeld, .destinationReconsidered, .pausesUnchanged, .drainedAgain, .exceptionsUnchanged,
+                .closed,
+                .closedWithCommand, .opened, .supplyChanged, .answeredFileAgain, .routeAgain, .interfaceUsed, .clockSet,
+                .configurationTookEffect, .stopped:
+                false
             }
         }
     }
@@ -42,9 +58,13 @@ struct FactChangesTests {
     private static let command = PolicyRules(
         busy: BusyRule(.command(["/bin/busy"]), every: .seconds(60), timeout: .seconds(5)))
 
-    @Test("each change of a fact wakes those who wait for it, and no other loop", arguments: Fact.allCases)
+    @Test(
+        "each change of a fact wakes those who wait for it, and no other loop; one that changes policy raises its generation",
+        arguments: Fact.allCases)
     func facts(_ fact: Fact) {
         var facts = SchedulerFacts()
+        // The generation before the last change.
+        var before = facts.generation
         switch fact {
         case .transferStarted, .transferEnded:
             let number = facts.transfers.nextNumber()
@@ -75,6 +95,7 @@ struct FactChangesTests {
         case .uploadsCancelled:
             facts.overrides.replace([Self.exception])
             _ = facts.takeChanges()
+            before = facts.generation
             facts.overrides.end(ofUploads: ["a"])
         case .closed: facts.close("nas")
         case .closedWithCommand:
@@ -90,11 +111,21 @@ struct FactChangesTests {
             _ = facts.busy.answered(.free, by: Self.mark, askedAt: Self.now, at: Self.wall, .silent)
             if fact == .answeredFileAgain {
                 _ = facts.takeChanges()
+                before = facts.generation
                 _ = facts.busy.answered(.free, by: Self.mark, askedAt: Self.now, at: Self.wall, .silent)
             }
-        case .routeFirst:
-            _ = facts.network.record(
-                NetworkMonitor.Reached(reachability: .local, route: .open(.local), since: Self.wall), for: "nas")
+        case .routeFirst, .routeAgain, .interfaceUsed:
+            for _ in 0..<(fact == .routeFirst ? 1 : 2) {
+                before = facts.generation
+                _ = facts.network.record(
+                    NetworkMonitor.Reached(reachability: .local, route: .open(.local), since: Self.wall), for: "nas")
+            }
+            if fact == .interfaceUsed { facts.network.recordUse("eth0") }
+        case .drained: facts.pauses.drain([PausedPlace(scope: .all, name: "")])
+        case .drainedAgain:
+            facts.pauses.drain([PausedPlace(scope: .all, name: "")])
+            before = facts.generation
+            facts.pauses.drain([PausedPlace(scope: .all, name: "")])
         case .clockSet: facts.clockWasSet()
         case .configurationChanged: facts.configurationChanged()
         case .configurationTookEffect: facts.configurationTookEffect()
@@ -102,6 +133,7 @@ struct FactChangesTests {
         }
         #expect(facts.takeChanges() == fact.changes)
         #expect(facts.takeChanges() == [])
+        #expect((facts.generation.changes != before.changes) == fact.isOfPolicy)
     }
 
     @Test(

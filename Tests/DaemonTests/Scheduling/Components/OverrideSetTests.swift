@@ -43,7 +43,7 @@ struct OverrideSetTests {
         overrides.end(ofUploads: ["cam"])
         #expect(overrides.takeChanges() == [])
         overrides.end(ofUploads: ["a"])
-        #expect(overrides.takeChanges() == [.scheduling])
+        #expect(overrides.takeChanges() == [.policy, .scheduling])
         #expect(overrides.records.map(\.name) == ["cam"])
     }
 
