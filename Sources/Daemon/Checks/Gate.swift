@@ -45,16 +45,14 @@ struct GateByHand: Gate {
     func ask<R: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
     ) async -> Result<ChargedAnswer<R>, Held> {
-        let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
-        let inputs = await inputs(network)
-        let remote = survey.remote(name, settings, at: inputs.now)
-        let hardBlockers =
-            network == .policy ? admission.hardBlockers(on: remote, in: inputs) + unknown(at: inputs.now) : []
-        if let hold = hardBlockers.binding { return .failure(Held(hold: hold)) }
-        let exempt: Set<Exemption> = network == .any ? Set(Exemption.allCases) : []
+        let policy = await policy(for: name, network)
+        let unknown = network == .policy ? unknown(at: policy.inputs.now) : []
+        if !unknown.isEmpty, let hold = (policy.blockers(at: name) + unknown).binding {
+            return .failure(Held(hold: hold))
+        }
         let counter = TrafficCounter()
         let permit: TransferPermit
-        switch TransferPermit.byHand(admission, to: remote, exempting: exempt, in: inputs, counter) {
+        switch policy.permit(byHand: network, at: name, counter) {
         case .success(let granted): permit = granted
         case .failure(let held): return .failure(held)
         }
@@ -62,25 +60,26 @@ struct GateByHand: Gate {
         return .success(ChargedAnswer(answer: answer, cost: counter.cost))
     }
 
-    private func inputs(_ network: WebHook.Network) async -> Admission.PolicyInputs {
+    /// The state of policy now. Facts that do not matter for the request are not found out.
+    private func policy(for name: String, _ network: WebHook.Network) async -> PolicySnapshot {
+        if network == .any { return survey.policy(settings, reaching: name) }
         let clocks = SystemClocks()
-        var inputs = Admission.PolicyInputs(
-            now: clocks.wall(), monotonic: clocks.monotonic(), zone: .local, running: 0, everything: nil)
-        inputs.network = survey.metering
-        if network == .any { return inputs }
-        var trust = ClockTrust(oldest: ClockMonitor.oldestClock)
-        inputs.clockTrouble = trust.evaluate(
-            wall: inputs.now, monotonic: inputs.monotonic, isSynchronised: clocks.isSynchronised)
-        let pause = (StateFiles.pauses(in: settings.state) ?? []).first {
-            $0.holdsEverything && $0.until.map { $0 > inputs.now } ?? true
-        }
-        inputs.everything = pause.map { Admission.Pause(since: $0.since, until: $0.until) }
+        var facts = SchedulerFacts()
+        facts.clock.evaluate(clocks, .silent)
+        let now = clocks.wall()
+        facts.pauses.replace(
+            (StateFiles.pauses(in: settings.state) ?? []).filter {
+                $0.holdsEverything && $0.until.map { $0 > now } ?? true
+            })
         // As for the daemon: an unknown supply holds nothing, since there may be no battery at all.
-        inputs.power = (try? await blocking { try PowerSupplies().all() }).flatMap { Power($0, at: inputs.now) }
-        if let busy = settings.policy.rules.busy, let answer = await BusyProbe().check(busy.source, busy.timeout) {
-            inputs.busy[busy.source] = BusyAnswer(answer, since: inputs.now)
+        if let supplies = try? await blocking({ try PowerSupplies().all() }) {
+            facts.power.record(.success(supplies), at: now, .silent)
         }
-        return inputs
+        var answers: [BusySource: BusyAnswer] = [:]
+        if let busy = settings.policy.rules.busy, let answer = await BusyProbe().check(busy.source, busy.timeout) {
+            answers[busy.source] = BusyAnswer(answer, since: now)
+        }
+        return survey.policy(settings, reaching: name, facts).answering(answers)
     }
 
     /// Facts that only a daemon knows.

@@ -8,14 +8,10 @@ internal import Synchronization
 /// reservations made while they are claimed.
 final class ReservationBatch: Sendable {
     let destination: String
-    /// The generation of the policy that it was made with.
-    let generation: PolicyGeneration
+    /// The state of policy that it was made with.
+    private let snapshot: PolicySnapshot
     /// The rules that a person waived for the one upload that is claimed.
     private let exemptions: Set<Exemption>
-    private let admission: Admission
-    private let inputs: Admission.PolicyInputs
-    private let remote: Admission.DestinationState
-    private let origins: [String: Admission.FolderState]
     /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
     private let countsNotes: Bool
     private let ledger: Ledger
@@ -24,19 +20,15 @@ final class ReservationBatch: Sendable {
 
     /// - Parameter exemptions: The rules that a person waived for the one upload that is claimed.
     init(_ snapshot: PolicySnapshot, to destination: String, exempting exemptions: Set<Exemption>, ledger: Ledger) {
-        let folders = snapshot.settings.folders.map { folder in
-            (folder.watch.name, snapshot.folder(folder.watch.name, exempting: exemptions))
-        }
         self.destination = destination
+        self.snapshot = snapshot
         self.exemptions = exemptions
         self.ledger = ledger
-        generation = snapshot.generation
-        admission = snapshot.admission
-        inputs = snapshot.inputs
-        remote = snapshot.destination(destination)
-        origins = Dictionary(folders, uniquingKeysWith: { $1 })
         countsNotes = snapshot.configuration.destinations[destination]?.site.isFolder ?? false
     }
+
+    /// The generation of the policy that it was made with.
+    var generation: PolicyGeneration { snapshot.generation }
 
     /// Whether policy still allows an upload, on the route that it was claimed for.
     ///
@@ -46,19 +38,17 @@ final class ReservationBatch: Sendable {
         let waived = exemptions.isEmpty ? [] : exemptions.intersection(now.exemptions(of: upload.id))
         let folder = now.folder(upload.folder, exempting: waived)
         guard let route = route(for: upload.folder),
-            now.admission.hardBlockers(on: state, from: folder, in: now.inputs, isUnderWay: true).isEmpty,
-            case .open(let present) = now.admission.routeDecision(to: state, from: folder, in: now.inputs)
+            now.hardBlockers(on: state, from: folder, isUnderWay: true).isEmpty,
+            case .open(let present) = now.routeDecision(to: state, from: folder)
         else { return false }
         return route.isSame(as: present)
     }
 
-    func origin(_ folder: String) -> Admission.FolderState { origins[folder] ?? Admission.FolderState(name: folder) }
+    func origin(_ folder: String) -> Admission.FolderState { snapshot.folder(folder, exempting: exemptions) }
 
     /// The way that files of a folder may use; `nil` for none.
     func route(for folder: String) -> Admission.Route? {
-        guard case .open(let route) = admission.routeDecision(to: remote, from: origin(folder), in: inputs) else {
-            return nil
-        }
+        guard case .open(let route) = snapshot.route(to: destination, from: origin(folder)) else { return nil }
         return route
     }
 

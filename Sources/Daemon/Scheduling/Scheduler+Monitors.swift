@@ -72,7 +72,9 @@ extension Scheduler {
         }
         // Before the call: the snapshot reads the state that the call changes.
         let snapshot = snapshot
-        let changed = facts.network.apply(picture, at: context.configuration.sites.keys, snapshot, context.log)
+        let changed = facts.network.apply(
+            picture, at: context.configuration.sites.keys, now: snapshot.inputs.now, context.log
+        ) { snapshot.routeDecision(to: $0, reached: $1) }
         let decided = self.snapshot
         setLimits(decided)
         // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.

@@ -37,18 +37,25 @@ struct TransferPermitTests {
         }
     }
 
+    /// The state of policy without a daemon, with a destination `s3`.
+    private func byHand(
+        _ rules: PolicyRules, _ reachability: Reachability, _ metering: Metering
+    ) throws -> PolicySnapshot {
+        var settings = try ComponentScene.settings(in: FilePath("/s"))
+        settings.destinations = [
+            DestinationSettings(
+                name: "s3", type: "scripted", values: [:], policy: PolicyOverrides(rules: rules), place: "s:1")
+        ]
+        return PolicySnapshot(byHand: settings, ["s3": reachability], metering, clocks: ManualClocks())
+    }
+
     @Test("a request uses the permitted interface, except within this machine")
     func interface() async throws {
         let transport = RecordingTransport()
-        var inputs = Admission.PolicyInputs(
-            now: WallTime(milliseconds: 0), monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil)
-        inputs.network = Metering(links: [NetworkLink(index: 7, name: "wwan7")])
-        let remote = Admission.DestinationState(
-            name: "s3", slots: 1, running: 0, pause: nil, health: DestinationHealth(),
-            rules: PolicyRules(metered: .pause), reachability: .over([NetworkPath(link: 7)]))
-        let permit = try TransferPermit.byHand(
-            Admission(total: 1), to: remote, exempting: [.metered], in: inputs, TrafficCounter()
-        ).get()
+        let policy = try byHand(
+            PolicyRules(metered: .pause), .over([NetworkPath(link: 7)]),
+            Metering(links: [NetworkLink(index: 7, name: "wwan7")]))
+        let permit = try policy.permit(byHand: .any, at: "s3", TrafficCounter()).get()
         for host in ["s3.example", "169.254.169.254", "127.0.0.1.example", "127.0.0.1:8100", "[::1]", "localhost"] {
             _ = try await PermittedTransport(transport).send(Request("GET", "http://\(host)/x"), with: permit)
         }
@@ -56,15 +63,9 @@ struct TransferPermitTests {
     }
 
     @Test("a query by hand gets no permit for a network that policy closes")
-    func closed() {
-        var inputs = Admission.PolicyInputs(
-            now: WallTime(milliseconds: 0), monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil)
-        inputs.network = Metering(links: [])
-        let remote = Admission.DestinationState(
-            name: "s3", slots: 1, running: 0, pause: nil, health: DestinationHealth(),
-            reachability: .offline("the cable is unplugged"))
-        let decision = TransferPermit.byHand(
-            Admission(total: 1), to: remote, exempting: [], in: inputs, TrafficCounter())
+    func closed() throws {
+        let policy = try byHand(PolicyRules(), .offline("the cable is unplugged"), Metering(links: []))
+        let decision = policy.permit(byHand: .any, at: "s3", TrafficCounter())
         guard case .failure(let held) = decision else {
             Issue.record("a permit was given without a route")
             return

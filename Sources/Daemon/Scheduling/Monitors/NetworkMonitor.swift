@@ -4,10 +4,11 @@ internal import Names
 
 /// The networks and the route to each destination, from the last inspection.
 struct NetworkMonitor: Sendable, RecordsChanges {
-    /// The route to a destination, and since when it holds.
+    /// The routes to a destination, the decision of policy about them, and since when it holds.
     struct Reached: Sendable {
         var reachability: Reachability
-        var route: Admission.RouteDecision
+        /// `nil` where none was needed yet.
+        var route: Admission.RouteDecision?
         var since: WallTime
 
         var isUnseen: Bool { if case .unseen = reachability { true } else { false } }
@@ -60,6 +61,12 @@ struct NetworkMonitor: Sendable, RecordsChanges {
         return inspectsAgain
     }
 
+    /// Records the routes that one inspection has found, without a decision.
+    mutating func set(_ reaches: [String: Reachability], at now: WallTime) {
+        routes = reaches.mapValues { Reached(reachability: $0, since: now) }
+        changes.insert(.policy)
+    }
+
     mutating func set(_ metering: Metering?) { self.metering = metering }
 
     /// - Returns: The addresses that the machine has lost.
@@ -70,23 +77,20 @@ struct NetworkMonitor: Sendable, RecordsChanges {
 
     /// Records the route to each of these places, as an inspection has found it.
     ///
+    /// - Parameter decide: The decision of policy about a place that is reached like this.
     /// - Returns: The places that are reached otherwise than before.
     mutating func apply(
-        _ picture: NetworkPicture, at names: some Collection<String>, _ snapshot: PolicySnapshot, _ log: Log
+        _ picture: NetworkPicture, at names: some Collection<String>, now: WallTime, _ log: Log,
+        decide: (_ name: String, Reachability) -> Admission.RouteDecision
     ) -> Set<String> {
         var changed: Set<String> = []
         var isKnown = false
         for name in names {
             let reachability =
                 picture.reaches[name] ?? routes[name]?.reachability ?? .unseen(Admission.notExamined)
-            // With a fixed time, so that the results can be compared.
-            var state = snapshot.destination(name)
-            (state.reachability, state.reachabilitySince) = (reachability, WallTime(milliseconds: 0))
-            let now = Reached(
-                reachability: reachability, route: snapshot.admission.routeDecision(to: state, in: snapshot.inputs),
-                since: snapshot.inputs.now)
-            let (isChange, isNew, before) = record(now, for: name)
-            if isNew { report(name, now, after: before, log) }
+            let reached = Reached(reachability: reachability, route: decide(name, reachability), since: now)
+            let (isChange, isNew, before) = record(reached, for: name)
+            if isNew { report(name, reached, after: before, log) }
             if isChange { changed.insert(name) }
             isKnown = isKnown || isNew && before != nil
         }
@@ -167,6 +171,7 @@ struct NetworkMonitor: Sendable, RecordsChanges {
         case .closed(let holds, _):
             guard let hold = holds.first else { return }
             log.notice("no route available", ["destination": name, "hold": hold.kind.rawValue, "reason": hold.text])
+        case nil: break
         }
     }
 }

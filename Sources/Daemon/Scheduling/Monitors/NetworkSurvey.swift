@@ -57,8 +57,7 @@ package struct NetworkSurvey: Sendable {
                 addresses[host] = try? await HostNames.addresses(of: host)
                 continue
             }
-            let remote = survey.remote(name, settings, at: SystemClocks().wall())
-            if let servers = try? await nameServers(for: remote, settings, report) {
+            if let servers = try? await nameServers(for: name, survey.policy(settings), report) {
                 if servers.interfaces.isEmpty, !servers.hasLocal, !servers.forbidden.isEmpty {
                     survey.unreachableNameServers[name] = servers.forbidden
                 }
@@ -110,21 +109,13 @@ package struct NetworkSurvey: Sendable {
 
     /// The permitted DNS servers for a destination.
     private static func nameServers(
-        for remote: Admission.DestinationState, _ settings: Settings, _ report: NetworkReport
+        for name: String, _ policy: PolicySnapshot, _ report: NetworkReport
     ) async throws -> NameServers {
-        let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
-        return try await blocking {
+        try await blocking {
             var inspection = try NetworkInspection(
                 metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
-            var inputs = Admission.PolicyInputs(
-                now: SystemClocks().wall(), monotonic: SystemClocks().monotonic(), running: 0, everything: nil)
-            inputs.network = inspection.metering
-            return try inspection.nameServers { paths in
-                var remote = remote
-                remote.reachability = .over(paths)
-                if case .open = admission.routeDecision(to: remote, in: inputs) { return true }
-                return false
-            }
+            let metering = inspection.metering
+            return try inspection.nameServers { policy.allowsNameQueries(name, metering, $0) }
         }
     }
 
@@ -171,30 +162,34 @@ package struct NetworkSurvey: Sendable {
         return first
     }
 
-    /// A destination, or a hook's account, as far as it can be seen without a daemon.
-    func remote(_ name: String, _ settings: Settings, at now: WallTime) -> Admission.DestinationState {
-        let rules = settings.destinations.first { $0.name == name }?.policy.rules ?? PolicyRules()
-        return Admission.DestinationState(
-            name: name, slots: 1, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
-            reachability: reaches[name] ?? .unseen(troubles.last ?? "the state of the networks was not read"),
-            reachabilitySince: now)
+    /// The state of policy, as far as it can be seen without a daemon.
+    ///
+    /// - Parameters:
+    ///   - account: A hook that has to be reached besides the destinations.
+    ///   - facts: Facts besides those about networks.
+    func policy(
+        _ settings: Settings, reaching account: String? = nil, _ facts: SchedulerFacts = SchedulerFacts()
+    ) -> PolicySnapshot {
+        let unseen = Reachability.unseen(troubles.last ?? "the state of the networks was not read")
+        var reaches = reaches
+        for name in settings.destinations.map(\.name) + [account].compactMap({ $0 }) where reaches[name] == nil {
+            reaches[name] = unseen
+        }
+        return PolicySnapshot(byHand: settings, reaches, metering, facts, clocks: SystemClocks())
     }
 
     private mutating func judge(_ metering: Metering, _ sites: [String: DestinationSite], _ settings: Settings) {
         var metering = metering
-        let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
-        var inputs = Admission.PolicyInputs(
-            now: SystemClocks().wall(), monotonic: SystemClocks().monotonic(), running: 0, everything: nil)
-        inputs.network = metering
+        let policy = policy(settings)
         var carries: [Int32: [String]] = [:]
         for destination in settings.destinations {
             guard let reachability = reaches[destination.name], let site = sites[destination.name] else { continue }
             withoutEffect += destination.policy.rules.withoutEffect(at: site, reachability).map {
                 (destination.name, $0)
             }
-            let remote = remote(destination.name, settings, at: inputs.now)
-            if let choice = admission.choice(to: remote, in: inputs) { choices.append((destination.name, choice)) }
-            switch admission.routeDecision(to: remote, in: inputs) {
+            let state = policy.destination(destination.name)
+            if let choice = policy.choice(to: state, from: nil) { choices.append((destination.name, choice)) }
+            switch policy.routeDecision(to: state, from: nil) {
             case .closed(let found, _): if let hold = found.first { holds.append((destination.name, hold)) }
             case .open(let route):
                 guard case .over(let paths) = reachability else { continue }

@@ -20,12 +20,12 @@ extension PolicySnapshot {
             ]
         }
         let folder = upload.map { self.folder(folder, of: $0) } ?? self.folder(folder)
-        return admission.holds(for: self.destination(destination), from: folder, in: inputs)
+        return holds(for: self.destination(destination), from: folder)
     }
 
     /// The obstacle for all uploads to a destination; `nil` when there is none.
     func hold(of destination: String) -> Hold? {
-        guard var hold = admission.holds(for: self.destination(destination), in: inputs).first else {
+        guard var hold = holds(for: self.destination(destination), from: nil).first else {
             return capacityHold(of: destination)
         }
         if hold.kind.isOfDestination, let until = hold.until, until <= inputs.now {
@@ -37,7 +37,7 @@ extension PolicySnapshot {
     }
 
     /// The obstacle for all uploads from a folder; `nil` when there is none.
-    func hold(ofFolder name: String) -> Hold? { admission.hardBlockers(on: folder(name), in: inputs).first }
+    func hold(ofFolder name: String) -> Hold? { hardBlockers(on: folder(name)).first }
 
     /// The hold on notices to an address; `nil` when there is none.
     func hold(ofHook name: String, _ network: WebHook.Network) -> Hold? {
@@ -47,7 +47,7 @@ extension PolicySnapshot {
     /// Whether any upload may be sent to a destination. An upload that waits for space there leaves it open for smaller
     /// ones.
     func isOpen(_ destination: String) -> Bool {
-        admission.holds(for: self.destination(destination), in: inputs).isEmpty
+        holds(for: self.destination(destination), from: nil).isEmpty
     }
 
     /// The hold on the next upload there that does not fit; smaller uploads are sent.

@@ -10,7 +10,7 @@ struct PolicySnapshot: Sendable {
     let generation: PolicyGeneration
     let configuration: RuntimeConfiguration
     let admission: Admission
-    var inputs: Admission.PolicyInputs
+    private(set) var inputs: Admission.PolicyInputs
     private(set) var pauses: PauseSet
     let overrides: OverrideSet
     let destinations: DestinationTracker
@@ -143,7 +143,7 @@ struct PolicySnapshot: Sendable {
         for one in classes where configuration.destinations[one.destination] != nil {
             let state = states[one.destination] ?? destination(one.destination)
             states[one.destination] = state
-            let blockers = admission.hardBlockers(on: state, from: folder(one.folder), in: inputs)
+            let blockers = hardBlockers(on: state, from: folder(one.folder), isUnderWay: false)
             if blockers.allSatisfy(\.sparesBegun) {
                 open[one.destination, default: OpenFolders()].all.insert(one.folder)
                 if !blockers.isEmpty { open[one.destination]?.begunOnly.insert(one.folder) }
@@ -160,7 +160,7 @@ struct PolicySnapshot: Sendable {
         let state = destination(name)
         return classes.contains { one in
             one.destination == name
-                && admission.hardBlockers(on: state, from: folder(one.folder), in: inputs).isEmpty
+                && hardBlockers(on: state, from: folder(one.folder), isUnderWay: false).isEmpty
         }
     }
 
@@ -171,35 +171,13 @@ struct PolicySnapshot: Sendable {
         return false
     }
 
-    /// When a rule of the configuration changes its decision next, by the time alone.
-    ///
-    /// - Parameter began: A change since then counts too.
-    func nextChange(since began: WallTime?) -> WallTime? {
-        var then = self
-        if let began { then.inputs.now = min(inputs.now, began) }
-        return admission.nextChange(
-            settings.destinations.map { then.destination($0.name) },
-            settings.folders.map { then.folder($0.watch.name) }, in: then.inputs)
-    }
-
     /// The holds that forbid every byte to a destination or hook.
-    func blockers(at name: String) -> [Hold] { admission.hardBlockers(on: destination(name), in: inputs) }
+    func blockers(at name: String) -> [Hold] { hardBlockers(on: destination(name), from: nil, isUnderWay: false) }
 
     /// The holds that forbid every byte of a running transfer.
     func blockers(on transfer: RunningTransfers.Transfer) -> [Hold] {
         let destination = destination(transfer.destination)
-        return folders(of: transfer).flatMap {
-            admission.hardBlockers(on: destination, from: $0, in: inputs, isUnderWay: true)
-        }
-    }
-
-    func verdict(for destination: String, from folder: Admission.FolderState? = nil) -> Admission.Verdict {
-        admission.verdict(for: self.destination(destination), from: folder, in: inputs)
-    }
-
-    /// How many more uploads may go to a destination, by its slots and its health alone.
-    func slots(at destination: String) -> Admission.Verdict {
-        admission.room(at: self.destination(destination), in: inputs)
+        return folders(of: transfer).flatMap { hardBlockers(on: destination, from: $0, isUnderWay: true) }
     }
 
     /// The uploads that may be claimed together for a destination. A probe of a destination is one file.
@@ -214,7 +192,7 @@ struct PolicySnapshot: Sendable {
 
     /// The route for files of a folder, or for requests that belong to no folder.
     func route(to destination: String, from folder: Admission.FolderState?) -> Admission.RouteDecision {
-        admission.routeDecision(to: self.destination(destination), from: folder, in: inputs)
+        routeDecision(to: self.destination(destination), from: folder)
     }
 
     /// Whether bytes of an upload would count as metered, or cannot be sent at all.
@@ -231,13 +209,11 @@ struct PolicySnapshot: Sendable {
         let folders = Set(transfer.folders.values)
         let folder = folders.count == 1 ? self.folders(of: transfer).first : nil
         guard let same = reached(destination, over: transfer.route),
-            case .open(let route) = admission.routeDecision(to: same, from: folder, in: inputs),
+            case .open(let route) = routeDecision(to: same, from: folder),
             route.isSame(as: transfer.route)
         else { return false }
         if !route.countsAsMetered { return true }
-        guard case .open(let best) = admission.routeDecision(to: destination, from: folder, in: inputs) else {
-            return true
-        }
+        guard case .open(let best) = routeDecision(to: destination, from: folder) else { return true }
         return best.countsAsMetered
     }
 
@@ -257,11 +233,19 @@ struct PolicySnapshot: Sendable {
 
     /// Whether DNS queries for a destination are permitted over one of these routes.
     @Sendable func allowsNameQueries(_ name: String, _ metering: Metering, _ paths: [NetworkPath]) -> Bool {
-        var (state, inputs) = (destination(name), inputs)
-        inputs.network = metering
+        var (snapshot, state) = (self, destination(name))
+        snapshot.inputs.network = metering
         state.reachability = .over(paths)
-        if case .open = admission.routeDecision(to: state, in: inputs) { return true }
+        if case .open = snapshot.routeDecision(to: state, from: nil) { return true }
         return false
+    }
+
+    /// The decision about the route to a destination or hook that is reached like this. Its hold begins at no time, so
+    /// that two decisions can be compared.
+    func routeDecision(to name: String, reached reachability: Reachability) -> Admission.RouteDecision {
+        var state = destination(name)
+        (state.reachability, state.reachabilitySince) = (reachability, WallTime(milliseconds: 0))
+        return routeDecision(to: state, from: nil)
     }
 
     /// Busy sources that are the only thing blocking at least one upload.
@@ -286,6 +270,62 @@ struct PolicySnapshot: Sendable {
             wanted.formUnion([settings.policy.rules, destination(name).rules].compactMap { $0.busy?.source })
         }
         return wanted
+    }
+}
+
+// MARK: Questions to Admission
+
+/// These functions are the only ones that ask it.
+extension PolicySnapshot {
+    /// The holds that forbid every byte.
+    ///
+    /// - Parameter isUnderWay: For work that has begun and has reserved its bytes.
+    func hardBlockers(
+        on destination: Admission.DestinationState, from folder: Admission.FolderState?, isUnderWay: Bool
+    ) -> [Hold] {
+        admission.hardBlockers(on: destination, from: folder, in: inputs, isUnderWay: isUnderWay)
+    }
+
+    /// The holds on all uploads from a folder.
+    func hardBlockers(on folder: Admission.FolderState) -> [Hold] { admission.hardBlockers(on: folder, in: inputs) }
+
+    /// The holds on all uploads to a destination, also those by its health.
+    func holds(for destination: Admission.DestinationState, from folder: Admission.FolderState?) -> [Hold] {
+        admission.holds(for: destination, from: folder, in: inputs)
+    }
+
+    func verdict(for destination: String, from folder: Admission.FolderState? = nil) -> Admission.Verdict {
+        admission.verdict(for: self.destination(destination), from: folder, in: inputs)
+    }
+
+    /// How many more uploads may go to a destination, by its slots and its health alone.
+    func slots(at destination: String) -> Admission.Verdict {
+        admission.room(at: self.destination(destination), in: inputs)
+    }
+
+    func routeDecision(
+        to destination: Admission.DestinationState, from folder: Admission.FolderState?
+    ) -> Admission.RouteDecision {
+        admission.routeDecision(to: destination, from: folder, in: inputs)
+    }
+
+    /// The route, with the reason for it; `nil` where nothing leaves this machine, or where the networks could not be
+    /// inspected.
+    func choice(
+        to destination: Admission.DestinationState, from folder: Admission.FolderState?
+    ) -> Admission.RouteChoice? {
+        admission.choice(to: destination, from: folder, in: inputs)
+    }
+
+    /// When a rule of the configuration changes its decision next, by the time alone.
+    ///
+    /// - Parameter began: A change since then counts too.
+    func nextChange(since began: WallTime?) -> WallTime? {
+        var then = self
+        if let began { then.inputs.now = min(inputs.now, began) }
+        return admission.nextChange(
+            settings.destinations.map { then.destination($0.name) },
+            settings.folders.map { then.folder($0.watch.name) }, in: then.inputs)
     }
 }
 

@@ -64,8 +64,7 @@ extension PolicySnapshot {
     ) -> [Hold] {
         if purpose.network == .any { return [] }
         // A request begins no file.
-        return admission.hardBlockers(on: destination, from: origin, in: inputs, isUnderWay: isUnderWay)
-            .filter { !$0.sparesBegun }
+        return hardBlockers(on: destination, from: origin, isUnderWay: isUnderWay).filter { !$0.sparesBegun }
     }
 
     private func routeDecision(
@@ -75,6 +74,6 @@ extension PolicySnapshot {
         if purpose.network == .any {
             origin = Admission.FolderState(name: destination.name, exempt: Set(Exemption.allCases))
         }
-        return admission.routeDecision(to: destination, from: origin, in: inputs)
+        return routeDecision(to: destination, from: origin)
     }
 }

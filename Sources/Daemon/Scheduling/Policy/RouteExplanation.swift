@@ -9,14 +9,14 @@ extension PolicySnapshot {
     /// The route that an upload uses or would use; `nil` where nothing leaves this machine, or where the networks could
     /// not be inspected.
     func routeChoice(of id: String, to destination: String, from folder: String) -> Admission.RouteChoice? {
-        admission.choice(to: self.destination(destination), from: self.folder(folder, of: id), in: inputs)
+        choice(to: self.destination(destination), from: self.folder(folder, of: id))
     }
 
     /// The same for a destination and all folders, with every other route and the reason why it is not used. Queries
     /// the kernel.
     func explainedRoute(to name: String, at site: DestinationSite?) async -> Admission.RouteChoice? {
         let state = destination(name)
-        guard var choice = admission.choice(to: state, in: inputs) else { return nil }
+        guard var choice = self.choice(to: state, from: nil) else { return nil }
         guard case .server(let host, let port)? = site else { return choice }
         var paths: [NetworkPath]?
         if case .over(let known) = state.reachability { paths = known }

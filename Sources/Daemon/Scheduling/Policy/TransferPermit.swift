@@ -31,9 +31,8 @@ struct TransferPermit: RequestPermit {
     private let onAddressLost: (@Sendable () -> Void)?
 
     fileprivate init(
-        _ origin: Origin, interface: String?, throttles: [Throttle] = [],
-        nameServers: (@Sendable () -> NameServers?)? = nil, account: QuotaAccount? = nil,
-        accounts: [String: QuotaAccount] = [:], onAddressLost: (@Sendable () -> Void)? = nil
+        _ origin: Origin, interface: String?, throttles: [Throttle], nameServers: (@Sendable () -> NameServers?)?,
+        account: QuotaAccount?, accounts: [String: QuotaAccount], onAddressLost: (@Sendable () -> Void)?
     ) {
         self.origin = origin
         self.interface = interface
@@ -42,6 +41,15 @@ struct TransferPermit: RequestPermit {
         self.account = account
         self.accounts = accounts
         self.onAddressLost = onAddressLost
+    }
+
+    /// A permit of a person: no limit, no ledger.
+    ///
+    /// - Parameter interface: The only interface to use; `nil` where any may be used.
+    fileprivate init(byPerson counter: TrafficCounter?, interface: String?) {
+        self.init(
+            .person(counter), interface: interface, throttles: [], nameServers: nil, account: nil, accounts: [:],
+            onAddressLost: nil)
     }
 
     /// Whether it was granted by the policy of this generation. If not, policy has to decide again before a transfer
@@ -165,7 +173,8 @@ extension PolicySnapshot {
                 account: QuotaAccount(
                     SpendingAccount(destination: account, folder: nil, network: route.ledger),
                     QuotaState.Class(account, from: nil, isMetered: route.countsAsMetered), step: nil,
-                    isExempt: isExempt, isFree: route.ledger == .local, in: ledger))
+                    isExempt: isExempt, isFree: route.ledger == .local, in: ledger),
+                accounts: [:], onAddressLost: nil)
             return (permit, route)
         }
     }
@@ -173,27 +182,27 @@ extension PolicySnapshot {
 
 // MARK: Decisions without a daemon
 
-extension TransferPermit {
+extension PolicySnapshot {
     /// Decides about a query of a person who has seen what it may cost.
     ///
-    /// - Parameter counter: Counts its bytes.
-    static func byHand(
-        _ admission: Admission, to remote: Admission.DestinationState, exempting exemptions: Set<Exemption>,
-        in inputs: Admission.PolicyInputs, _ counter: TrafficCounter
+    /// - Parameters:
+    ///   - network: Whether `policy` applies to it.
+    ///   - account: The destination or hook.
+    ///   - counter: Counts its bytes.
+    func permit(
+        byHand network: WebHook.Network, at account: String, _ counter: TrafficCounter
     ) -> Result<TransferPermit, Held> {
-        let folder = Admission.FolderState(name: remote.name, exempt: exemptions)
-        switch admission.routeDecision(to: remote, from: folder, in: inputs) {
-        case .open(let route): return .success(TransferPermit(.person(counter), interface: route.interface))
-        case .closed(let holds, _):
-            if let hold = holds.binding { return .failure(Held(hold: hold)) }
-            return .success(TransferPermit(.person(counter), interface: nil))
+        route(for: .command(network), at: account).map { route in
+            TransferPermit(byPerson: counter, interface: route.interface)
         }
     }
+}
 
+extension TransferPermit {
     /// For the questions of `sluice rebuild`, which a person starts, and which may use any interface.
     ///
     /// - Returns: `nil` where the person wants no destination asked.
     static func forRebuild(_ options: RebuildOptions) -> TransferPermit? {
-        options.isOffline ? nil : TransferPermit(.person(nil), interface: nil)
+        options.isOffline ? nil : TransferPermit(byPerson: nil, interface: nil)
     }
 }

@@ -149,7 +149,9 @@ struct FactChangesTests {
             picture.reaches = ["nas": reachability]
             let snapshot = PolicySnapshot(
                 scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, facts: facts)
-            _ = facts.network.apply(picture, at: ["nas"], snapshot, .silent)
+            _ = facts.network.apply(picture, at: ["nas"], now: scene.clocks.wall(), .silent) {
+                snapshot.routeDecision(to: $0, reached: $1)
+            }
             #expect(facts.takeChanges() == changes)
         }
     }
