@@ -19,7 +19,7 @@ actor Hooks {
     private let scheduler: Scheduler
     private let sender: HookSender
     private let events: EventCache
-    /// Encodes an event for sending.
+    /// The queue of each hook.
     private(set) var lines: [String: HookQueue] = [:]
     /// The last event that was read, and the last one recorded in the store.
     private var (seen, noted): (Int64, Int64) = (0, 0)
