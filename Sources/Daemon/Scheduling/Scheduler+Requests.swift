@@ -1,7 +1,6 @@
 internal import Config
 internal import Core
 internal import Linux
-internal import Store
 
 // Requests besides transfers, and questions about what waits.
 

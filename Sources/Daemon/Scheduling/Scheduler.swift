@@ -28,6 +28,8 @@ actor Scheduler {
         var count = 0
         /// How many evaluations of policy for a class there were.
         var evaluations = 0
+        /// How many snapshots of policy were made.
+        var snapshots = 0
         /// When the last cycle began, by both clocks.
         var began = MonotonicTime(nanoseconds: 0)
         var beganWall: WallTime?
@@ -81,7 +83,8 @@ actor Scheduler {
 
     /// What policy depends on, as it is known now.
     var snapshot: PolicySnapshot {
-        PolicySnapshot(
+        cycles.snapshots += 1
+        return PolicySnapshot(
             context.configuration.value, clocks: context.clocks, quotas: sendingLimits.ledger.book, facts: facts)
     }
 

@@ -7,11 +7,12 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-/// The number of policy evaluations.
+/// The number of policy evaluations, and of the snapshots that they need.
 @Suite("Policy evaluations", .timeLimit(.minutes(Patience.minutes(2))))
 struct EvaluationTests {
     @Test(
-        "fifty waiting classes cost fifty evaluations a cycle, however many uploads they have; empty classes cost none")
+        "fifty waiting classes cost fifty evaluations and one snapshot a cycle, however many uploads they have; empty classes cost none"
+    )
     func classes() async throws {
         let clocks = try Times.clocks(12)
         let scene = try await DaemonScene(clocks: clocks) { settings in
@@ -31,26 +32,29 @@ struct EvaluationTests {
         for round in 0..<4 {
             for number in 0..<50 { ids.append(try await scene.add("\(round).mp4", in: "f\(number)")) }
             try await scene.reach(.queued, ids)
-            #expect(try await questions(scene) == 50)
+            let (evaluations, snapshots) = try await questions(scene)
+            #expect(evaluations == 50)
+            // One for the decisions of the cycle, and one for the deadline after it.
+            #expect(snapshots == 2)
         }
         #expect(scene.remote.began.isEmpty)
         // The upload that waits for the earliest change is evaluated then, and not before.
         scene.goOn(clocks, to: try Times.local(22))
         try await scene.reach(.completed, ids)
-        #expect(try await questions(scene) == 0)
+        #expect(try await questions(scene).evaluations == 0)
         try await scene.stop()
     }
 
-    /// Returns the number of evaluations in one scheduler cycle.
-    private func questions(_ scene: DaemonScene) async throws -> Int {
+    /// Returns the numbers of evaluations and snapshots in one scheduler cycle.
+    private func questions(_ scene: DaemonScene) async throws -> (evaluations: Int, snapshots: Int) {
         let (scheduler, signal) = (scene.daemon.scheduler, scene.daemon.signals.scheduling)
         try await eventually("the scheduler waits") { signal.isWaiting }
-        let before = await scheduler.cycles.evaluations
-        let looks = await scheduler.cycles.count
+        let before = await scheduler.cycles
         signal.signal()
         try await eventually("the scheduler has run another cycle") {
-            await scheduler.cycles.count > looks && signal.isWaiting
+            await scheduler.cycles.count > before.count && signal.isWaiting
         }
-        return (await scheduler.cycles.evaluations - before) / (await scheduler.cycles.count - looks)
+        let (after, count) = (await scheduler.cycles, await scheduler.cycles.count - before.count)
+        return ((after.evaluations - before.evaluations) / count, (after.snapshots - before.snapshots) / count)
     }
 }
