@@ -88,11 +88,12 @@ struct OnceRun: Sendable {
             case .completed, .cancelled, .removed: break
             }
         }
+        var builder = await views.builder()
         for states in [[UploadState.failed], [.staging, .queued, .uploading]] where view.uploads.count < OnceView.most {
             var filter = UploadFilter()
             filter.states = states
             filter.limit = OnceView.most - view.uploads.count
-            view.uploads += await views.views(try await context.store.rows(filter)[...])
+            view.uploads += await views.views(try await context.store.rows(filter)[...], &builder)
         }
         let states = watcher.states()
         view.young = states.reduce(0) { $0 + $1.young.files }

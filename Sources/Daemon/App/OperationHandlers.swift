@@ -46,11 +46,9 @@ struct OperationHandlers: Sendable {
         let scheduler = loops.scheduler
         let finder = UploadFinder(store: context.store)
         let gate = scheduler.requests
-        let ineffectiveRules = IneffectiveRules(
-            context: context, scheduler: scheduler, sites: { context.configuration.sites })
         self.reloader = reloader
         uploads = UploadQueries(
-            context: context, finder: finder, views: views, scheduler: scheduler, sources: sources,
+            context: context, finder: finder, views: views, sources: sources,
             mediaReading: mediaReading, troubles: alerts.troubles, stagingHolds: stagingHolds)
         why = WhyExplainer(
             context: context, finder: finder, views: views, scheduler: scheduler, watcher: loops.watcher,
@@ -59,8 +57,7 @@ struct OperationHandlers: Sendable {
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher,
             grouping: loops.grouping, media: loops.media, retention: loops.retention, hooks: loops.hooks,
             live: live, making: making, bandwidth: bandwidth, ledger: ledger,
-            alerts: alerts,
-            ineffectiveRules: ineffectiveRules)
+            alerts: alerts)
         metrics = MetricsCollector(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher, hooks: loops.hooks,
             ledger: ledger, counters: counters, troubles: alerts.troubles,
@@ -87,7 +84,7 @@ struct OperationHandlers: Sendable {
             watchChanges: loops.watchChanges, stager: loops.stager, releaser: loops.releaser)
         checks = CheckCommands(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher, hooks: loops.hooks,
-            gate: gate, ineffectiveRules: ineffectiveRules)
+            gate: gate)
         remotes = RemoteInspector(
             context: context, lifecycle: lifecycle, gate: gate,
             onRefusal: { if $0?.mayConcernSecret == true { secrets.renew(of: $1) } })

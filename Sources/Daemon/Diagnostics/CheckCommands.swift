@@ -14,7 +14,6 @@ struct CheckCommands: Sendable {
     let watcher: Watcher
     let hooks: Hooks
     let gate: RequestRunner
-    let ineffectiveRules: IneffectiveRules
     /// Whether a check is under way.
     let isChecking = AtomicFlag()
 
@@ -32,16 +31,17 @@ struct CheckCommands: Sendable {
         let destinations = DestinationChecks(setup)
         // The route of each destination is known, so no name is resolved again.
         var survey = await NetworkSurvey.make(setup.settings, [:])
-        survey.note(await scheduler.snapshot.interfaces)
-        survey.choices = await scheduler.snapshot.explainedRoutes(context.configuration.sites)
-        survey.withoutEffect = await ineffectiveRules.all()
+        let backlog = try await context.store.read { try $0.backlog.classes() }
+        let now = await scheduler.snapshot
+        survey.note(now.interfaces)
+        survey.choices = await now.explainedRoutes(context.configuration.sites)
+        survey.withoutEffect = now.ineffectiveRules
         // A question to a disk that does not answer never returns, and each check would add another one.
         let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
-        let waiting = await scheduler.snapshot.neverGoing(try await context.store.read { try $0.backlog.classes() })
         return CheckReport(
             await Checks.local(setup.settings, request, survey, silent: silent)
                 + PieceChecks.findings(setup.settings, destinations, request)
-                + PieceChecks.findings(waiting, request)
+                + PieceChecks.findings(now.neverGoing(backlog), request)
                 + (await destinations.findings(
                     gate, .policy, request)))
     }

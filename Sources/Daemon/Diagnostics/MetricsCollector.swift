@@ -23,7 +23,8 @@ struct MetricsCollector: Sendable {
 
     func metrics() async throws -> MetricsView {
         var view = MetricsView()
-        let setup = context.configuration.value
+        let now = await scheduler.shown()
+        let setup = now.configuration
         let destinations = setup.settings.destinations.map(\.name)
         // Counters start at 0, so that the first increase is seen as well.
         for name in destinations {
@@ -43,24 +44,21 @@ struct MetricsCollector: Sendable {
             view.set(.lastSuccess, [sum.destination], sum.lastAt)
         }
         view.set(.overflows, [], watcher.overflows())
-        for (name, line) in await hooks.lines {
-            view.set(.hookWaiting, [name], line.waiting.count)
-            if let oldest = line.oldest { view.set(.hookOldest, [name], oldest) }
-            guard !line.waiting.isEmpty, let hold = await hooks.hold(of: line.hook) else { continue }
-            view.set(.hookHeld, [name, hold.kind.rawValue], line.waiting.count)
-        }
-        try await enterQueue(&view, destinations)
-        await enterDestinations(&view, destinations)
+        for (queue, hold) in await hooks.queues(now) { view.enter(queue, hold) }
+        try await enterQueue(&view, destinations, now)
+        view.enterDestinations(now)
         enterFolders(&view)
         await enterRoom(&view, setup)
         try await enterQuotas(&view)
-        view.set(.paused, [], await scheduler.facts.pauses.pause(.all, "") != nil)
+        view.set(.paused, [], now.pauses.pause(.all, "") != nil)
         view.set(.troubles, [], troubles.all.count + reportTroubles.all.count)
         enterProcess(&view, setup)
         return view
     }
 
-    private func enterQueue(_ view: inout MetricsView, _ destinations: [String]) async throws {
+    private func enterQueue(
+        _ view: inout MetricsView, _ destinations: [String], _ now: PolicySnapshot
+    ) async throws {
         let states: [UploadState] = [.staging, .queued, .uploading, .failed]
         for name in destinations {
             for state in states {
@@ -77,37 +75,7 @@ struct MetricsCollector: Sendable {
         for (name, time) in try await context.store.read({ try $0.lists.oldestOngoing() }) {
             view.set(.oldest, [name], time)
         }
-        for (one, count) in try await context.store.read({ try $0.lists.waitingClasses() }) {
-            guard let hold = await scheduler.shown().holds(folder: one.folder, destination: one.destination).binding
-            else {
-                continue
-            }
-            view.add(.held, [one.destination, hold.kind.rawValue], Int64(count))
-        }
-    }
-
-    private func enterDestinations(_ view: inout MetricsView, _ destinations: [String]) async {
-        for name in destinations {
-            view.set(.destinationOpen, [name], await scheduler.shown().isOpen(name))
-            if let space = await scheduler.facts.destinations.capacities[name]?.space, space.unit == .bytes,
-                let left = space.left
-            {
-                view.set(.remoteFree, [name], left)
-            }
-            // Without an interface, either the cost was not determined, or no network is involved.
-            guard case .open(let route)? = await scheduler.facts.network.routes[name]?.route,
-                let interface = route.interface
-            else {
-                continue
-            }
-            let cost =
-                switch route.cost {
-                case .metered: 1
-                case .unmetered: 0
-                case .unknown: -1
-                }
-            view.set(.metered, [name, interface], cost)
-        }
+        view.enter(now.held(try await context.store.read { try $0.lists.waitingClasses() }))
     }
 
     private func enterFolders(_ view: inout MetricsView) {
@@ -172,5 +140,42 @@ struct MetricsCollector: Sendable {
         if let resident = usage.resident { view.set(.resident, [], resident) }
         if let open = usage.openFiles { view.set(.openFiles, [], open) }
         view.set(.mostFiles, [], Int64(clamping: usage.openFileLimit))
+    }
+}
+
+extension MetricsView {
+    /// The notices that wait for a hook, and the hold on them.
+    mutating func enter(_ queue: HookQueue, _ hold: Hold?) {
+        let name = queue.hook.name
+        set(.hookWaiting, [name], queue.waiting.count)
+        if let oldest = queue.oldest { set(.hookOldest, [name], oldest) }
+        guard !queue.waiting.isEmpty, let hold else { return }
+        set(.hookHeld, [name, hold.kind.rawValue], queue.waiting.count)
+    }
+
+    /// The uploads that wait, by destination and hold.
+    mutating func enter(_ held: [(upload: UploadClass, count: Int, hold: Hold)]) {
+        for (one, count, hold) in held { add(.held, [one.destination, hold.kind.rawValue], Int64(count)) }
+    }
+
+    /// Whether each destination is open, its free space, and the cost of its route.
+    mutating func enterDestinations(_ now: PolicySnapshot) {
+        for name in now.settings.destinations.map(\.name) {
+            set(.destinationOpen, [name], now.isOpen(name))
+            if let space = now.destinations.capacity(of: name)?.space, space.unit == .bytes, let left = space.left {
+                set(.remoteFree, [name], left)
+            }
+            // Without an interface, either the cost was not determined, or no network is involved.
+            guard case .open(let route)? = now.network.routes[name]?.route, let interface = route.interface else {
+                continue
+            }
+            let cost =
+                switch route.cost {
+                case .metered: 1
+                case .unmetered: 0
+                case .unknown: -1
+                }
+            set(.metered, [name, interface], cost)
+        }
     }
 }

@@ -111,23 +111,26 @@ actor EventCache {
     }
 
     private nonisolated func load(after seq: Int64) async throws -> [SharedEvent] {
+        let records = try await context.store.read { try $0.events.list(after: seq, limit: 200) }
         var events: [SharedEvent] = []
-        for event in try await context.store.read({ try $0.events.list(after: seq, limit: 200) }) {
-            events.append(SharedEvent(await view(of: event)))
-        }
+        var builder = await views.builder()
+        for event in records { events.append(SharedEvent(await view(of: event, &builder))) }
         return events
     }
+
+    /// For the views of events that are read together.
+    nonisolated func builder() async -> UploadViewBuilder { await views.builder() }
 
     /// An event counts as new for this long: the present holds of its upload held it at that time too.
     private static let freshness: Duration = .seconds(10)
 
-    nonisolated func view(of event: EventRecord) async -> EventView {
+    nonisolated func view(of event: EventRecord, _ builder: inout UploadViewBuilder) async -> EventView {
         var op: UploadView?
         let age = Duration.milliseconds(context.clocks.wall().milliseconds - event.at.milliseconds)
         let isNew = (.zero - Self.freshness...Self.freshness).contains(age)
         // Without its upload, the event is still useful.
         if let id = event.upload, let row = try? await context.store.read({ try $0.uploads.row(id) }) {
-            op = isNew ? await views.view(row) : await views.viewWithoutHolds(row)
+            op = isNew ? await views.view(row, &builder) : views.viewWithoutHolds(row, &builder)
         }
         return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)
     }
@@ -138,23 +141,21 @@ actor EventCache {
         if let progress, now.since(progress.made) < Self.progressFreshness { return progress.views }
         // Set before the wait: other callers use the earlier views.
         progress = (now, progress?.views ?? [])
-        var events: [EventView] = []
+        var rows: [UploadRow] = []
         for id in live.ids {
             guard let run = live[id], run.phase != .opening,
                 let row = try await context.store.read({ try $0.uploads.row(id) })
             else { continue }
-            events.append(
-                EventView(
-                    seq: 0, ts: context.clocks.wall().description, type: .progress, op: await views.view(row)))
+            rows.append(row)
         }
         for asset in making.assets {
             for upload in try await context.store.read({ try $0.uploads.of(asset) }) where upload.state == .staging {
                 guard let row = try await context.store.read({ try $0.uploads.row(upload.id) }) else { continue }
-                events.append(
-                    EventView(
-                        seq: 0, ts: context.clocks.wall().description, type: .progress, op: await views.view(row)))
+                rows.append(row)
             }
         }
+        let time = context.clocks.wall().description
+        let events = await views.views(rows[...]).map { EventView(seq: 0, ts: time, type: .progress, op: $0) }
         progress = (now, events)
         return events
     }

@@ -155,12 +155,13 @@ actor Hooks {
     {
         var new: [String: [HookQueue.Waiting]] = [:]
         var rows: [(NoticeRecord, String)] = []
+        var builder = await self.events.builder()
         for event in events {
             let hooks = lines.values.map(\.hook).filter {
                 $0.on.contains(event.type) && (marks[$0.name] ?? .max) < event.seq
             }
             if hooks.isEmpty { continue }
-            let view = await self.events.view(of: event)
+            let view = await self.events.view(of: event, &builder)
             let folder = view.op?.folder ?? event.detail[.folder]
             let wanting = hooks.filter {
                 $0.matches(folder: folder, destination: view.op?.destination ?? event.detail[.destination])
@@ -359,26 +360,22 @@ actor Hooks {
 
     // MARK: For views
 
-    func views() async -> [HookView] {
-        var views: [HookView] = []
-        for hook in context.settings.hooks {
-            let hold = await hold(of: hook)
-            if let line = lines[hook.name] { views.append(HookView(line, hold)) }
-        }
-        return views
+    /// The queue of each configured hook, and the hold on it.
+    func queues(_ now: PolicySnapshot) -> [(queue: HookQueue, hold: Hold?)] {
+        context.settings.hooks.compactMap { hook in lines[hook.name].map { ($0, hold(on: $0, now)) } }
     }
 
     /// The reason why notices to a hook wait: the present policy, else the last failure, else that there is no free
     /// slot.
-    func hold(of hook: Hook) async -> Hold? {
-        guard let line = lines[hook.name] else { return nil }
-        if case .web(let web) = hook.target, !line.waiting.isEmpty, tasks[hook.name] == nil,
-            let hold = await scheduler.shown().hold(ofHook: hook.name, web.network)
+    private func hold(on line: HookQueue, _ now: PolicySnapshot) -> Hold? {
+        let name = line.hook.name
+        if case .web(let web) = line.hook.target, !line.waiting.isEmpty, tasks[name] == nil,
+            let hold = now.hold(ofHook: name, web.network)
         {
             return hold
         }
         if let trouble = line.trouble { return trouble }
-        guard let crowdedSince, tasks[hook.name] == nil, !line.waiting.isEmpty else { return nil }
+        guard let crowdedSince, tasks[name] == nil, !line.waiting.isEmpty else { return nil }
         return Hold(
             .busy, since: crowdedSince,
             text: "waits for its turn: the limit of hooks and programs that run at the same time is reached")

@@ -21,7 +21,6 @@ struct StatusCollector: Sendable {
     let bandwidth: BandwidthLimiter
     let ledger: Ledger
     let alerts: StatusAlerts
-    let ineffectiveRules: IneffectiveRules
     private let totals = ProgressTotals()
 
     /// The obstacles that the status shows.
@@ -33,6 +32,8 @@ struct StatusCollector: Sendable {
 
     func status() async throws -> StatusView {
         let tallies = try await context.store.read { try $0.lists.tallies() }
+        let now = await scheduler.shown()
+        let parts = StatusParts(now: now)
         let counts = Counts(tallies)
         let ongoing = tallies.filter { !$0.state.isTerminal }
         let live = self.live.ids.compactMap { self.live[$0] }
@@ -58,7 +59,7 @@ struct StatusCollector: Sendable {
                     scope: $0.scope.rawValue, name: $0.name.isEmpty ? nil : $0.name, since: $0.since.description,
                     until: $0.until?.description)
             },
-            folders: try await folderViews(), destinations: try await destinationViews(tallies),
+            folders: try await folderViews(parts), destinations: try await destinationViews(parts, tallies),
             staging: StagingView(
                 path: staging.folder.display, used: try await context.store.read { try $0.staging.totalBytes() },
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
@@ -66,36 +67,28 @@ struct StatusCollector: Sendable {
                 running: making.isEmpty ? nil : making.all.map(StagingRunView.init)),
             warnings: alerts.troubles.all.map(\.text) + alerts.reportTroubles.all.map(\.text)
                 + alerts.unsureReleases.all.map(\.text).sorted() + StatusWarnings.ofFolders(watcher.states())
-                + StatusWarnings.ofUnknownDestinations(ongoing, known: Set(context.destinations.keys))
+                + StatusWarnings.ofUnknownDestinations(ongoing, known: Set(now.configuration.destinations.keys))
                 + StatusWarnings.ofUnknownStates(try await context.store.read { try $0.lists.unknownStates() })
                 + StatusWarnings.ofOverdueFiles(files)
-                + (await ineffectiveRules.all().map { "destinations.\($0): \($1)" }),
+                + now.ineffectiveRules.map { "destinations.\($0): \($1)" },
             seq: await context.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
-            limit: bandwidth.rate, exceptions: await scheduler.facts.overrides.records.map { OverrideView($0) },
-            classes: try await classViews(), hooks: await hookViews())
+            limit: bandwidth.rate, exceptions: now.overrides.records.map { OverrideView($0) },
+            classes: try await classViews(parts), hooks: await hookViews(now))
     }
 
-    private func hookViews() async -> [HookView]? {
-        let views = await hooks.views()
+    private func hookViews(_ now: PolicySnapshot) async -> [HookView]? {
+        let views = await hooks.queues(now).map { HookView($0.queue, $0.hold) }
         return views.isEmpty ? nil : views
     }
 
-    private func classViews() async throws -> [ClassView] {
-        var views: [ClassView] = []
-        for (one, count) in try await context.store.read({ try $0.lists.waitingClasses() }) {
-            guard let hold = await scheduler.shown().holds(folder: one.folder, destination: one.destination).binding
-            else {
-                continue
-            }
-            // Uploads that have begun continue nevertheless.
-            let begun = hold.sparesBegun ? try await context.store.read { try $0.backlog.begun(one) } : 0
-            if count == begun { continue }
-            views.append(
-                ClassView(
-                    folder: one.folder, destination: one.destination, waiting: count - begun, hold: HoldView(hold)))
+    private func classViews(_ parts: StatusParts) async throws -> [ClassView] {
+        let held = parts.now.held(try await context.store.read { try $0.lists.waitingClasses() })
+        var begun: [UploadClass: Int] = [:]
+        for one in held where one.hold.sparesBegun {
+            begun[one.upload] = try await context.store.read { try $0.backlog.begun(one.upload) }
         }
-        return views
+        return parts.classes(held, begun: begun)
     }
 
     private static let mostSettling = 20
@@ -111,71 +104,32 @@ struct StatusCollector: Sendable {
         context.clocks.wall().advanced(by: .zero - context.clocks.monotonic().since(file.since))
     }
 
-    private func folderViews() async throws -> [FolderView] {
+    private func folderViews(_ parts: StatusParts) async throws -> [FolderView] {
         var views: [FolderView] = []
         let held = await grouping.waiting(naming: 20)
         for state in watcher.states() {
-            var view = FolderView(state)
-            view.settling += held[state.folder]?.files ?? 0
-            view.gathering = held[state.folder]?.first.map {
-                GatheringView(path: $0.file.path.display, reason: $0.reason)
-            }
-            view.card = await media.view(state.folder)
-            view.hold = await scheduler.snapshot.shown.hold(ofFolder: state.folder).map(HoldView.init)
-            view.limit = bandwidth.rate(ofFolder: state.folder)
-            if let folder = context.configuration.folder(state.folder) {
-                view.retention = try await retention.view(folder)
-            }
-            views.append(view)
+            var retained: RetentionView?
+            if let folder = context.configuration.folder(state.folder) { retained = try await retention.view(folder) }
+            views.append(
+                parts.folder(
+                    state, held: held[state.folder], card: await media.view(state.folder),
+                    limit: bandwidth.rate(ofFolder: state.folder), retention: retained))
         }
         return views
     }
 
-    private func destinationViews(_ tallies: [Tally]) async throws -> [DestinationView] {
+    private func destinationViews(_ parts: StatusParts, _ tallies: [Tally]) async throws -> [DestinationView] {
         let today = Period.day.interval(around: context.clocks.wall(), in: .local).lowerBound
         var views: [DestinationView] = []
-        for destination in context.settings.destinations {
-            let hold = await scheduler.shown().hold(of: destination.name)
-            let room = await scheduler.facts.destinations.capacities[destination.name]
-            let waiting = tallies.filter {
-                $0.destination == destination.name && ($0.state == .queued || $0.state == .staging)
-            }
-            let spentToday =
-                try await context.store.read { try $0.ledger.spent(since: today, destination: destination.name) }
-                + ledger.open.unentered(for: destination.name)
+        for destination in parts.now.settings.destinations {
+            let name = destination.name
+            let spent =
+                try await context.store.read { try $0.ledger.spent(since: today, destination: name) }
+                + ledger.open.unentered(for: name)
             views.append(
-                DestinationView(
-                    name: destination.name, type: destination.type, state: hold?.text ?? "up",
-                    hold: hold.map(HoldView.init), running: await scheduler.running(to: destination.name),
-                    waiting: waiting.reduce(0) { $0 + $1.uploads },
-                    sentToday: spentToday.bytes, receivedToday: spentToday.received,
-                    limit: bandwidth.rate(ofDestination: destination.name),
-                    space: room?.space.map { SpaceView($0, askedAt: room?.queriedAt) }))
+                parts.destination(
+                    destination, tallies, today: spent, limit: bandwidth.rate(ofDestination: name)))
         }
         return views
-    }
-}
-
-extension FolderView {
-    init(_ state: WatchState) {
-        let word =
-            switch state.condition {
-            case .watching: "watching"
-            case .scanning: "scanning"
-            case .absent(let reason): "absent: \(reason)"
-            case .failed(let reason): "failed: \(reason)"
-            }
-        self.init(
-            name: state.folder, path: state.path.display, state: word, settling: state.settling,
-            polled: state.polled, unwatched: state.unwatched)
-    }
-}
-
-extension HookView {
-    init(_ line: HookQueue, _ hold: Hold?) {
-        self.init(
-            name: line.hook.name, target: line.hook.target.shown, waiting: line.waiting.count,
-            oldest: line.oldest?.description, hold: hold.map(HoldView.init), told: line.deliveredCount,
-            givenUp: line.abandonedCount, dropped: line.droppedCount, lastTold: line.lastDelivered?.description)
     }
 }

@@ -9,7 +9,6 @@ struct UploadQueries: Sendable {
     let context: Context
     let finder: UploadFinder
     let views: UploadViews
-    let scheduler: Scheduler
     let sources: SourceFolders
     let mediaReading: MediaReading
     let troubles: Alerts
@@ -64,8 +63,10 @@ struct UploadQueries: Sendable {
         // The destination may still have bytes of the last attempt, unless it has refused the file with them.
         let isInVain = row.upload.state.isTerminal ? row.upload.ending == .failed : waste.beginsAnew
         let wasted = waste.total + (isInVain ? waste.unsettled : 0)
+        var builder = await views.builder()
         return UploadDetail(
-            upload: await views.view(row), attempts: attempts, media: media, wasted: wasted > 0 ? wasted : nil)
+            upload: await views.view(row, &builder), attempts: attempts, media: media,
+            wasted: wasted > 0 ? wasted : nil)
     }
 
     /// The facts of an asset's recording; read now where `ffprobe` was not asked yet and the bytes still exist.
@@ -92,7 +93,8 @@ struct UploadQueries: Sendable {
     ) {
         var filter = filter
         filter.limit = Self.turn
-        let parts = try await parts(of: state, filter)
+        var builder = await views.builder()
+        let parts = try await parts(of: state, filter, builder.now)
         var after = filter.after
         var found: [UploadView] = []
         while true {
@@ -103,7 +105,8 @@ struct UploadQueries: Sendable {
             }
             // Each part returned up to the limit: uploads older than the last of these are left for the next turn.
             let newest = rows.values.sorted { $0.upload.id > $1.upload.id }.prefix(filter.limit)
-            for view in await views.views(newest) where state == .paused ? view.isPaused : view.state == state {
+            for view in await views.views(newest, &builder) where state == .paused ? view.isPaused : view.state == state
+            {
                 if found.count == limit { return (found, found.last?.id) }
                 found.append(view)
             }
@@ -112,12 +115,14 @@ struct UploadQueries: Sendable {
         }
     }
 
-    private func parts(of state: ShownState, _ filter: UploadFilter) async throws -> [UploadFilter] {
+    private func parts(
+        of state: ShownState, _ filter: UploadFilter, _ now: PolicySnapshot
+    ) async throws -> [UploadFilter] {
         var search = ShownStateSearch(state: state, filter: filter)
         guard search.dependsOnHolds else { return search.parts }
         for (upload, stored) in try await context.store.read({ try $0.lists.classes() }) where stored == .queued {
-            let holds = await scheduler.shown().holds(folder: upload.folder, destination: upload.destination)
-            search.classHolds.append((upload, holds))
+            search.classHolds.append(
+                (upload, now.holds(folder: upload.folder, destination: upload.destination)))
         }
         search.everythingWaits = troubles["state"] != nil
         search.copiesWait = troubles["staging"] != nil || !stagingHolds.all.isEmpty

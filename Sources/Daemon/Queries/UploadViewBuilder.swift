@@ -4,15 +4,24 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Maps the records of an upload to the view for people and programs. It makes no query: all that it needs are its
-/// properties and the facts of the upload.
+/// Maps the records of uploads to their views for people and programs, as of one moment. It makes no query: all that it
+/// needs are its properties and the facts of each upload.
 struct UploadViewBuilder {
-    /// When entries leave their lists.
-    var lists: ListRetention
-    var wall: WallTime
-    var monotonic: MonotonicTime
-    /// How long the daemon has run: ``Store/currentRunTime``.
-    var ran: Int64
+    /// What policy decides at that moment.
+    let now: PolicySnapshot
+    /// How long the daemon has run by then: ``Store/currentRunTime``.
+    let ran: Int64
+    /// The uploads with exemptions of their own.
+    private let exempt: Set<String>
+    /// The holds on all uploads of a class, for each class that was asked for.
+    private var classHolds: [UploadClass: [Hold]] = [:]
+
+    init(_ now: PolicySnapshot, ran: Int64) {
+        (self.now, self.ran) = (now, ran)
+        exempt = Set(now.exemptUploads.map(\.id))
+    }
+
+    private var wall: WallTime { now.inputs.now }
 
     /// Facts about an upload that its records do not contain.
     struct Facts {
@@ -36,6 +45,45 @@ struct UploadViewBuilder {
         var ofState: Hold?
         /// How long it waits between attempts.
         var retry = Backoff()
+    }
+
+    /// What policy decides about an upload.
+    mutating func facts(of row: UploadRow) -> Facts {
+        let upload = row.upload
+        var facts = Facts()
+        facts.ofClass = holds(onClassOf: upload)
+        guard upload.state == .queued else { return facts }
+        facts.never = now.neverHold(of: upload, size: row.asset.stagedSize)
+        facts.own = [capacityHold(row)].compactMap(\.self)
+        return facts
+    }
+
+    /// The holds on all uploads from its folder to its destination, without those that it is exempt from.
+    private mutating func holds(onClassOf upload: UploadRecord) -> [Hold] {
+        if exempt.contains(upload.id) {
+            return now.holds(folder: upload.folder, destination: upload.destination, upload: upload.id)
+        }
+        if let known = classHolds[upload.uploadClass] { return known }
+        let holds = now.holds(folder: upload.folder, destination: upload.destination)
+        classHolds[upload.uploadClass] = holds
+        return holds
+    }
+
+    /// The hold of an upload that its destination has no space for. An upload that has begun there is not held for it.
+    private func capacityHold(_ row: UploadRow) -> Hold? {
+        let upload = row.upload
+        if upload.isBegun { return nil }
+        return now.destinations.capacity(of: upload.destination)?.hold(
+            at: upload.destination, missing: upload.missing, name: row.asset.path.name.display)
+    }
+
+    /// The hold of an upload while another one with the same content is being sent.
+    static func hold(while other: UploadRecord, sends asset: AssetRecord) -> Hold {
+        Hold(
+            .busy, since: other.startedAt ?? other.createdAt,
+            text:
+                "\(asset.identity.relative.display) of folder \(other.folder) has the same content and is being uploaded to "
+                + "\(other.destination) as \(other.id): this one is skipped when that upload is complete")
     }
 
     func view(_ row: UploadRow, _ facts: Facts) -> UploadView {
@@ -96,6 +144,7 @@ struct UploadViewBuilder {
 
     /// When it leaves its list; `nil` also when that time is over and something else keeps it there.
     private func expiry(_ upload: UploadRecord) -> WallTime? {
+        let lists = now.settings.lists
         let time: Duration? =
             switch upload.state {
             case .staging, .queued, .uploading: nil
@@ -178,8 +227,9 @@ struct UploadViewBuilder {
 
     /// By the clock alone: a quota may block it for good.
     private func nextAttempt(_ upload: UploadRecord) -> WallTime? {
-        guard upload.state == .queued, let until = upload.backoffUntil, until > monotonic else { return nil }
-        return wall.advanced(by: until.since(monotonic))
+        guard upload.state == .queued, let until = upload.backoffUntil, until > now.inputs.monotonic
+        else { return nil }
+        return wall.advanced(by: until.since(now.inputs.monotonic))
     }
 
     private func progress(_ row: UploadRow, _ live: LiveUploads.Run?) -> ProgressView {

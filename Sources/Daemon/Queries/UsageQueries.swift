@@ -15,17 +15,17 @@ struct UsageQueries: Sendable {
     /// Uses known values only: no destination is queried.
     func allowances(of destination: String?) async throws -> [AllowanceView] {
         try context.configuration.names.require(folder: nil, destination: destination)
+        let snapshot = await scheduler.snapshot
         let now = context.clocks.wall()
         var views: [AllowanceView] = []
-        for name in context.settings.destinations.map(\.name) where destination ?? name == name {
+        for name in snapshot.settings.destinations.map(\.name) where destination ?? name == name {
             var query = UsageQuery()
             query.destination = name
-            let room = await scheduler.facts.destinations.capacities[name]
             views.append(
                 AllowanceView(
-                    destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.queriedAt) },
+                    destination: name, space: snapshot.space(at: name),
                     // No quota counts copies within this machine.
-                    quotas: await scheduler.snapshot.isFolderHere(name) ? [] : try await quotas(query, now)))
+                    quotas: snapshot.isFolderHere(name) ? [] : try await quotas(query, now)))
         }
         return views
     }

@@ -5,14 +5,6 @@ internal import Linux
 internal import Store
 internal import Watch
 
-extension RouteView {
-    /// - Returns: `nil` where no way may be used.
-    init?(_ choice: Admission.RouteChoice?) {
-        guard let choice, choice.interface != nil || choice.reason == Admission.kernelsChoice else { return nil }
-        self.init(interface: choice.interface, address: choice.source?.description, text: choice.reason)
-    }
-}
-
 /// Explains why uploads and files are sent or not.
 struct WhyExplainer: Sendable {
     let context: Context
@@ -27,9 +19,17 @@ struct WhyExplainer: Sendable {
     func why(_ reference: String) async throws -> WhyView {
         let rows = try await finder.candidates(reference)
         if !rows.isEmpty {
-            var answers: [WhyAnswer] = []
-            for view in await views.views(rows[...]) { answers.append(await answer(view)) }
-            return WhyView(answers: answers)
+            var builder = await views.builder()
+            let shown = await views.views(rows[...], &builder)
+            let answers = WhyAnswers(now: builder.now)
+            return WhyView(
+                answers: shown.map { view in
+                    // Its file settles again.
+                    let file =
+                        view.state == .settling
+                        ? watcher.settlingFiles().first { $0.path.display == view.path } : nil
+                    return answers.answer(view, settling: file.map(hold))
+                })
         }
         guard let path = finder.paths(reference).first, path.isAbsolute else {
             throw Refusal(.notFound, "no upload has the id `\(reference)`; for a file, give its path")
@@ -38,71 +38,13 @@ struct WhyExplainer: Sendable {
         return WhyView(answers: folders.isEmpty ? try await answers(path) : folders)
     }
 
-    // MARK: Uploads
-
-    private func answer(_ view: UploadView) async -> WhyAnswer {
-        var holds = view.holds
-        // Its file settles again.
-        if view.state == .settling, let file = watcher.settlingFiles().first(where: { $0.path.display == view.path }) {
-            holds.append(HoldView(hold(file)))
-        }
-        return WhyAnswer(
-            id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
-            text: await sentence(view), holds: holds,
-            exceptions: await exceptions(id: view.id, folder: view.folder),
-            way: view.list == "ongoing"
-                ? RouteView(await scheduler.snapshot.routeChoice(of: view.id, to: view.destination, from: view.folder))
-                : nil)
-    }
-
-    private func sentence(_ view: UploadView) async -> String {
-        if view.state.stored == nil {
-            return
-                "only a newer version of Sluice knows the state `\(view.state.rawValue)`: the upload stays as it is until that version runs"
-        }
-        if let text = view.explanation { return text }
-        if view.state == .queued { return await scheduler.snapshot.turn(of: view.destination, folder: view.folder) }
-        let done = Int(view.progress.fraction * 100)
-        let limit = await scheduler.snapshot.slowest(of: view.id, to: view.destination, from: view.folder)
-        return "it is being sent now: \(view.state), \(done) %"
-            + (limit.map { "; \($0.what) limits it to \(shownBytes($0.rate))/s" } ?? "")
-    }
-
-    // MARK: Watched folders
-
     private func folderAnswers(_ isMeant: (WatchState) -> Bool) async -> [WhyAnswer] {
-        var answers: [WhyAnswer] = []
-        for state in watcher.states().filter(isMeant) {
-            guard let folder = context.configuration.folder(state.folder) else { continue }
-            let condition =
-                switch state.condition {
-                case .watching: "it is watched"
-                case .scanning: "it is being scanned"
-                case .absent(let reason): "it is absent: \(reason)"
-                case .failed(let reason): "it cannot be watched: \(reason)"
-                }
-            let files = state.settling == 0 ? "" : "; \(state.settling) of its files are settling"
-            var holds: [Hold] = []
-            for destination in folder.uploadTo {
-                let more = await scheduler.shown().holds(folder: state.folder, destination: destination)
-                holds += more.filter { !holds.contains($0) }
-            }
-            answers.append(
-                WhyAnswer(
-                    folder: state.folder, path: state.path.display, state: .folder,
-                    text:
-                        "it is the folder \(state.folder), whose files go to \(folder.uploadTo.joined(separator: ", ")): "
-                        + condition + files,
-                    holds: holds.map(HoldView.init), exceptions: await exceptions(id: "", folder: state.folder)))
+        let folders = watcher.states().filter(isMeant)
+        if folders.isEmpty { return [] }
+        let answers = WhyAnswers(now: await scheduler.shown())
+        return folders.compactMap { state in
+            context.configuration.folder(state.folder).map { answers.answer(state, uploadTo: $0.uploadTo) }
         }
-        return answers
-    }
-
-    /// The exceptions for an upload and for its folder.
-    private func exceptions(id: String, folder: String?) async -> [OverrideView] {
-        await scheduler.facts.overrides.records.filter { exception in
-            exception.scope == .upload && exception.name == id || exception.scope == .folder && exception.name == folder
-        }.map { OverrideView($0) }
     }
 
     // MARK: Files without uploads
@@ -203,35 +145,5 @@ extension [WatchState] {
     func absence(of folder: String) -> String? {
         guard case .absent(let reason)? = first(where: { $0.folder == folder })?.condition else { return nil }
         return "its folder \(folder) is absent: \(reason)"
-    }
-}
-
-extension UploadView {
-    /// One sentence about its state; `nil` where that takes facts that the view does not contain: its place in the
-    /// queue, or its speed limit.
-    var explanation: String? {
-        switch state {
-        case .completed:
-            guard let remote else { return "it was uploaded" }
-            return "it was uploaded to \(remote.url ?? remote.id ?? destination)"
-                + (remote.verifiedBy.map { ", verified by \($0)" } ?? "")
-                // Only with a reason: a source may simply be configured to be kept.
-                + (["kept: ", "pending: "].contains { sourceState.hasPrefix($0) }
-                    ? "; its source is \(sourceState)" : "")
-        case .failed:
-            return "it was refused: \(error?.message ?? "the reason is unknown"); `sluice retry \(id)` tries again"
-        case .cancelled where error?.code == Failure.Code.skipped.rawValue:
-            return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks the program again"
-        case .cancelled where error?.code == Failure.Code.sourceChanged.rawValue:
-            return error?.message ?? "its source changed while it was uploaded in place"
-        case .cancelled: return "it was cancelled by command; `sluice retry \(id)` queues it again"
-        case .expired:
-            return "\(error?.message ?? "it waited for too long"); `sluice retry \(id)` queues it again"
-        case .settling: return "it changed after it was found, and waits until it settles again"
-        case .staging:
-            return staging == nil ? "it waits for its turn to be copied" : "it is being copied into staging"
-        case .waiting: return holds.first?.text ?? "it waits"
-        default: return nil
-        }
     }
 }

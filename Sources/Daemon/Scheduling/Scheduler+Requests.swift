@@ -87,5 +87,4 @@ extension Scheduler {
 
     var isIdle: Bool { facts.isIdle }
     func isRunning(_ id: String) -> Bool { facts.transfers.carrying(id) != nil }
-    func running(to destination: String) -> Int { facts.transfers.count(to: destination) }
 }

@@ -110,7 +110,7 @@ struct CommandTests {
 struct QueryTests {
     private static func queries(_ scene: ComponentScene) -> UploadQueries {
         UploadQueries(
-            context: scene.context, finder: scene.finder, views: scene.views, scheduler: scene.scheduler,
+            context: scene.context, finder: scene.finder, views: scene.views,
             sources: scene.parts.sources, mediaReading: scene.parts.mediaReading, troubles: scene.parts.troubles,
             stagingHolds: scene.parts.stagingHolds)
     }

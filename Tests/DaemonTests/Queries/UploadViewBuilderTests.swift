@@ -4,15 +4,17 @@ import Store
 import TestKit
 import Testing
 
+@testable import Config
 @testable import Daemon
 
 @Suite("Views of uploads")
 struct UploadViewBuilderTests {
     private static let now = WallTime(milliseconds: 1_795_161_600_000)
 
-    private static func builder(_ clocks: ManualClocks = ManualClocks(), ran: Int64 = 0) -> UploadViewBuilder {
-        UploadViewBuilder(
-            lists: ListRetention(), wall: clocks.wall(), monotonic: clocks.monotonic(), ran: ran)
+    private static func builder(
+        _ clocks: ManualClocks = ManualClocks(), ran: Int64 = 0
+    ) throws -> UploadViewBuilder {
+        UploadViewBuilder(try PolicySnapshot.given(clocks), ran: ran)
     }
 
     private static func row(_ state: UploadState) async throws -> UploadRow {
@@ -33,13 +35,13 @@ struct UploadViewBuilderTests {
     @Test("a queued upload is shown as waiting exactly while it has a hold")
     func waiting() async throws {
         let row = try await Self.row(.queued)
-        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).state == .queued)
+        #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).state == .queued)
         var facts = UploadViewBuilder.Facts()
         facts.ofClass = [Self.hold(.schedule)]
-        let view = Self.builder().view(row, facts)
+        let view = try Self.builder().view(row, facts)
         #expect(view.state == .waiting)
         #expect(view.holds.map(\.kind) == ["schedule"])
-        #expect(Self.builder().viewWithoutHolds(row, facts).state == .queued)
+        #expect(try Self.builder().viewWithoutHolds(row, facts).state == .queued)
     }
 
     @Test("a hold on a class holds an upload only since the upload was created")
@@ -48,7 +50,7 @@ struct UploadViewBuilderTests {
         row.upload.createdAt = Self.now
         var facts = UploadViewBuilder.Facts()
         facts.ofClass = [Self.hold(.schedule)]
-        #expect(Self.builder().view(row, facts).holds.map(\.since) == [Self.now.description])
+        #expect(try Self.builder().view(row, facts).holds.map(\.since) == [Self.now.description])
     }
 
     @Test("a started upload is not held by a hold that spares started uploads")
@@ -57,7 +59,7 @@ struct UploadViewBuilderTests {
         row.upload.isBegun = true
         var facts = UploadViewBuilder.Facts()
         facts.ofClass = [Self.hold(.quota, sparesBegun: true), Self.hold(.power)]
-        #expect(Self.builder().view(row, facts).holds.map(\.kind) == ["power"])
+        #expect(try Self.builder().view(row, facts).holds.map(\.kind) == ["power"])
     }
 
     @Test("a manual pause comes first, and an unwritable state last")
@@ -70,7 +72,7 @@ struct UploadViewBuilderTests {
         facts.own = [Self.hold(.busy)]
         facts.ofCopy = Self.hold(.absent)
         facts.ofState = Self.hold(.disk)
-        let view = Self.builder().view(row, facts)
+        let view = try Self.builder().view(row, facts)
         #expect(view.holds.map(\.kind) == ["operator", "quota", "schedule", "busy", "absent", "disk"])
         #expect(view.isPaused)
     }
@@ -87,7 +89,7 @@ struct UploadViewBuilderTests {
         var row = try await Self.row(.queued)
         row.failure = failure
         row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
-        let view = Self.builder(clocks).view(row, UploadViewBuilder.Facts())
+        let view = try Self.builder(clocks).view(row, UploadViewBuilder.Facts())
         #expect(view.holds.map(\.kind) == [kind])
         #expect(view.nextAttemptAt == clocks.wall().advanced(by: .seconds(60)).description)
         // The rule is named only where it decides.
@@ -102,7 +104,7 @@ struct UploadViewBuilderTests {
         var row = try await Self.row(.queued)
         row.failure = Self.failure(.protocol, code)
         row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
-        let hold = Self.builder(clocks).view(row, UploadViewBuilder.Facts()).holds.first
+        let hold = try Self.builder(clocks).view(row, UploadViewBuilder.Facts()).holds.first
         #expect(hold?.kind == "backoff" && hold?.text.contains("the next attempt") == false)
     }
 
@@ -113,8 +115,8 @@ struct UploadViewBuilderTests {
         row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
         var facts = UploadViewBuilder.Facts()
         facts.never = Self.hold(.quota)
-        #expect(Self.builder(clocks).view(row, facts).nextAttemptAt == nil)
-        #expect(Self.builder(clocks).viewWithoutHolds(row, facts).nextAttemptAt == nil)
+        #expect(try Self.builder(clocks).view(row, facts).nextAttemptAt == nil)
+        #expect(try Self.builder(clocks).viewWithoutHolds(row, facts).nextAttemptAt == nil)
     }
 
     @Test("the trouble of a destination is shown instead of the wait of one upload")
@@ -125,7 +127,7 @@ struct UploadViewBuilderTests {
         row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
         var facts = UploadViewBuilder.Facts()
         facts.ofClass = [Self.hold(.destination)]
-        #expect(Self.builder(clocks).view(row, facts).holds.map(\.kind) == ["destination"])
+        #expect(try Self.builder(clocks).view(row, facts).holds.map(\.kind) == ["destination"])
     }
 
     @Test("an upload that waits longer than its destination is held shows both, each with its time")
@@ -139,7 +141,7 @@ struct UploadViewBuilderTests {
         for (held, kinds) in [(10, ["destination", "backoff"]), (59, ["destination"]), (90, ["destination"])] {
             hold.until = clocks.wall().advanced(by: .seconds(held))
             facts.ofClass = [hold]
-            let view = Self.builder(clocks).view(row, facts)
+            let view = try Self.builder(clocks).view(row, facts)
             #expect(view.holds.map(\.kind) == kinds)
             #expect(view.nextAttemptAt == clocks.wall().advanced(by: .seconds(60)).description)
             #expect(kinds.count == 1 || view.holds.last?.until == view.nextAttemptAt)
@@ -150,7 +152,7 @@ struct UploadViewBuilderTests {
     func fraction(_ state: UploadState) async throws {
         var row = try await Self.row(state)
         row.upload.acked = row.asset.stagedSize
-        let progress = Self.builder().view(row, UploadViewBuilder.Facts()).progress
+        let progress = try Self.builder().view(row, UploadViewBuilder.Facts()).progress
         #expect((progress.fraction == 1) == (state == .completed))
         #expect(progress.sent == progress.total)
     }
@@ -159,20 +161,20 @@ struct UploadViewBuilderTests {
     func doubtedBytes() async throws {
         var row = try await Self.row(.queued)
         (row.upload.acked, row.upload.sent) = (10, 70)
-        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).progress.sent == 70)
+        #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).progress.sent == 70)
         row.upload.failingSince = 1
-        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).progress.sent == 10)
+        #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).progress.sent == 10)
     }
 
     @Test("a running upload shows no failure that it may overcome, and a waiting one does")
     func failureShown() async throws {
         var row = try await Self.row(.uploading)
         row.failure = Self.failure(.transient)
-        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).error == nil)
+        #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).error == nil)
         row.upload.state = .queued
-        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).error?.code == "http_503")
+        #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).error?.code == "http_503")
         row.upload.state = .completed
-        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).error == nil)
+        #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).error == nil)
     }
 
     @Test("an upload that pauses after its running parts is held by the pause alone")
@@ -182,9 +184,9 @@ struct UploadViewBuilderTests {
         var facts = UploadViewBuilder.Facts()
         facts.shouldPause = true
         facts.ofClass = [Self.hold(.schedule), Self.hold(.global)]
-        #expect(Self.builder().view(row, facts).holds.map(\.kind) == ["operator", "global"])
+        #expect(try Self.builder().view(row, facts).holds.map(\.kind) == ["operator", "global"])
         facts.shouldPause = false
-        #expect(Self.builder().view(row, facts).holds.isEmpty)
+        #expect(try Self.builder().view(row, facts).holds.isEmpty)
     }
 
     @Test("an entry leaves its list when the time of the list is over")
@@ -193,12 +195,12 @@ struct UploadViewBuilderTests {
         var row = try await Self.row(.completed)
         (row.upload.finishedAt, row.upload.ranAt) = (clocks.wall(), 0)
         let end = clocks.wall().advanced(by: .seconds(7 * 86_400))
-        #expect(Self.builder(clocks).view(row, UploadViewBuilder.Facts()).expiresAt == end.description)
+        #expect(try Self.builder(clocks).view(row, UploadViewBuilder.Facts()).expiresAt == end.description)
         // The daemon has run for longer than that.
-        let later = Self.builder(clocks, ran: 8 * 86_400_000)
+        let later = try Self.builder(clocks, ran: 8 * 86_400_000)
         #expect(later.view(row, UploadViewBuilder.Facts()).expiresAt == nil)
         row.upload.state = .queued
-        #expect(Self.builder(clocks).view(row, UploadViewBuilder.Facts()).expiresAt == nil)
+        #expect(try Self.builder(clocks).view(row, UploadViewBuilder.Facts()).expiresAt == nil)
     }
 
     @Test("states of a newer program are shown unchanged")
@@ -207,7 +209,7 @@ struct UploadViewBuilderTests {
         row.upload.unknown.state = "floating"
         row.asset.unknown.action = "shred"
         row.asset.unknown.sourceState = "melted"
-        let view = Self.builder().view(row, UploadViewBuilder.Facts())
+        let view = try Self.builder().view(row, UploadViewBuilder.Facts())
         #expect([view.state.rawValue, view.sourceAction, view.sourceState] == ["floating", "shred", "melted"])
         // Whether it is under way is not known, so its state explains nothing.
         #expect(view.explanation == nil)
@@ -217,14 +219,95 @@ struct UploadViewBuilderTests {
     func explanation() async throws {
         var row = try await Self.row(.failed)
         row.failure = Self.failure(.permanent)
-        let text = try #require(Self.builder().view(row, UploadViewBuilder.Facts()).explanation)
+        let text = try #require(try Self.builder().view(row, UploadViewBuilder.Facts()).explanation)
         #expect(text.contains("it failed"))
         #expect(text.contains("sluice retry \(row.upload.id)"))
         row.upload.state = .queued
         row.failure = nil
-        #expect(Self.builder().view(row, UploadViewBuilder.Facts()).explanation == nil)
+        #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).explanation == nil)
         var facts = UploadViewBuilder.Facts()
         facts.ofClass = [Self.hold(.schedule)]
-        #expect(Self.builder().view(row, facts).explanation == "schedule")
+        #expect(try Self.builder().view(row, facts).explanation == "schedule")
+    }
+
+    // MARK: What policy decides
+
+    private static func closedWindows(_ settings: inout Settings) {
+        settings.policy.rules.windows = [Window(days: [], from: 0, to: 60)]
+    }
+
+    @Test("policy holds all uploads of a class, except for those with an exemption of their own")
+    func exempt() async throws {
+        let (clocks, row) = (ManualClocks(), try await Self.row(.queued))
+        var others = row
+        others.upload.id = "other"
+        let now = try PolicySnapshot.given(clocks, Self.closedWindows) { facts in
+            facts.overrides.replace([
+                OverrideRecord(
+                    scope: .upload, name: row.upload.id, kind: .exemption(.window), since: clocks.wall(),
+                    until: clocks.wall().advanced(by: .seconds(60)), who: "root")
+            ])
+        }
+        var builder = UploadViewBuilder(now, ran: 0)
+        for _ in 1...2 {
+            #expect(builder.facts(of: row).ofClass.isEmpty)
+            #expect(builder.facts(of: others).ofClass.map(\.kind) == [.schedule])
+        }
+        others.upload.folder = "door"
+        others.upload.destination = "gone"
+        #expect(builder.facts(of: others).ofClass.map(\.kind) == [.destination])
+    }
+
+    @Test("an upload whose next piece never fits into its quota is held for that while it is queued")
+    func neverSent() async throws {
+        var row = try await Self.row(.queued)
+        row.upload.isBegun = true
+        let now = try PolicySnapshot.given { settings in
+            settings.policy.rules.quotas = [Quota(period: .day, bytes: 100_000)]
+        } facts: { facts in
+            _ = facts.network.record(
+                NetworkMonitor.Reached(
+                    reachability: .any, route: .open(.any), since: WallTime(milliseconds: 0)), for: "nas")
+            facts.quotaWaits.begin()
+            facts.quotaWaits.ended(
+                row.upload.id,
+                lacking: QuotaWait(kind: QuotaState.Class("nas", from: "cam", isMetered: false), bytes: 1 << 20))
+        }
+        var builder = UploadViewBuilder(now, ran: 0)
+        #expect(builder.facts(of: row).never?.kind == .quota)
+        var other = row
+        other.upload.id = "other"
+        #expect(builder.facts(of: other).never == nil)
+        row.upload.state = .completed
+        #expect(builder.facts(of: row).never == nil)
+    }
+
+    @Test("the lack of space at a destination holds an upload that has not begun there")
+    func space() async throws {
+        let clocks = ManualClocks()
+        let now = try PolicySnapshot.given(clocks) { _ in
+        } facts: { facts in
+            facts.destinations.capacityAnswered(
+                "nas", RemoteSpace(free: 10), underWay: [], now: clocks.wall(), monotonic: clocks.monotonic(),
+                lasting: .seconds(60))
+            facts.destinations.setCapacityWait(
+                "nas", RemoteCapacity.Waiting(id: "a", name: "a.mp4", missing: 100, since: clocks.wall()))
+        }
+        var builder = UploadViewBuilder(now, ran: 0)
+        var row = try await Self.row(.queued)
+        #expect(builder.facts(of: row).own.map(\.kind) == [.quota])
+        row.upload.isBegun = true
+        #expect(builder.facts(of: row).own.isEmpty)
+        row.upload.isBegun = false
+        row.upload.state = .staging
+        #expect(builder.facts(of: row).own.isEmpty)
+    }
+
+    @Test("an upload that waits for another one with the same content names it")
+    func duplicate() async throws {
+        let row = try await Self.row(.uploading)
+        let hold = UploadViewBuilder.hold(while: row.upload, sends: row.asset)
+        #expect(hold.kind == .busy && hold.since == row.upload.createdAt)
+        #expect(hold.text.contains("a.mp4 of folder cam") && hold.text.contains(row.upload.id))
     }
 }

@@ -1,0 +1,41 @@
+internal import API
+internal import Config
+internal import Core
+internal import Destinations
+internal import Store
+
+// What a snapshot says for people, where several queries need it.
+
+extension PolicySnapshot {
+    /// The classes of waiting uploads that are held, each with its binding hold.
+    func held(
+        _ waiting: [(upload: UploadClass, count: Int)]
+    ) -> [(upload: UploadClass, count: Int, hold: Hold)] {
+        waiting.compactMap { one, count in
+            holds(folder: one.folder, destination: one.destination).binding.map { (one, count, $0) }
+        }
+    }
+
+    /// The known space at a destination; `nil` if it has not been queried, or reported none.
+    func space(at destination: String) -> SpaceView? {
+        guard let capacity = destinations.capacity(of: destination), let space = capacity.space else { return nil }
+        return SpaceView(space, askedAt: capacity.queriedAt)
+    }
+
+    /// The exceptions for an upload and for its folder.
+    func exceptions(id: String?, folder: String?) -> [OverrideView] {
+        overrides.records.filter { exception in
+            exception.scope == .upload && exception.name == id || exception.scope == .folder && exception.name == folder
+        }.map { OverrideView($0) }
+    }
+
+    /// Rules of the configuration without an effect, which a person may rely on.
+    var ineffectiveRules: [(destination: String, words: String)] {
+        settings.destinations.flatMap { destination -> [(destination: String, words: String)] in
+            guard let site = configuration.destinations[destination.name]?.site,
+                let reachability = network.routes[destination.name]?.reachability
+            else { return [] }
+            return destination.policy.rules.withoutEffect(at: site, reachability).map { (destination.name, $0) }
+        }
+    }
+}

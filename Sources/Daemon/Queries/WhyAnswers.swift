@@ -1,0 +1,95 @@
+internal import API
+internal import Config
+internal import Core
+internal import Watch
+
+/// Explains uploads and watched folders, as of one moment. It makes no query.
+struct WhyAnswers {
+    /// What policy decides at that moment.
+    let now: PolicySnapshot
+
+    /// - Parameter settling: The hold of an upload whose file settles again.
+    func answer(_ view: UploadView, settling: Hold?) -> WhyAnswer {
+        WhyAnswer(
+            id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
+            text: sentence(view), holds: view.holds + [settling].compactMap { $0.map(HoldView.init) },
+            exceptions: now.exceptions(id: view.id, folder: view.folder),
+            way: view.list == "ongoing"
+                ? RouteView(now.routeChoice(of: view.id, to: view.destination, from: view.folder))
+                : nil)
+    }
+
+    private func sentence(_ view: UploadView) -> String {
+        if view.state.stored == nil {
+            return
+                "only a newer version of Sluice knows the state `\(view.state.rawValue)`: the upload stays as it is until that version runs"
+        }
+        if let text = view.explanation { return text }
+        if view.state == .queued { return now.turn(of: view.destination, folder: view.folder) }
+        let done = Int(view.progress.fraction * 100)
+        let limit = now.slowest(of: view.id, to: view.destination, from: view.folder)
+        return "it is being sent now: \(view.state), \(done) %"
+            + (limit.map { "; \($0.what) limits it to \(shownBytes($0.rate))/s" } ?? "")
+    }
+
+    /// - Parameter destinations: Where the files of the folder go.
+    func answer(_ state: WatchState, uploadTo destinations: [String]) -> WhyAnswer {
+        let condition =
+            switch state.condition {
+            case .watching: "it is watched"
+            case .scanning: "it is being scanned"
+            case .absent(let reason): "it is absent: \(reason)"
+            case .failed(let reason): "it cannot be watched: \(reason)"
+            }
+        let files = state.settling == 0 ? "" : "; \(state.settling) of its files are settling"
+        var holds: [Hold] = []
+        for destination in destinations {
+            let more = now.holds(folder: state.folder, destination: destination)
+            holds += more.filter { !holds.contains($0) }
+        }
+        return WhyAnswer(
+            folder: state.folder, path: state.path.display, state: .folder,
+            text:
+                "it is the folder \(state.folder), whose files go to \(destinations.joined(separator: ", ")): "
+                + condition + files,
+            holds: holds.map(HoldView.init), exceptions: now.exceptions(id: nil, folder: state.folder))
+    }
+}
+
+extension RouteView {
+    /// - Returns: `nil` where no way may be used.
+    init?(_ choice: Admission.RouteChoice?) {
+        guard let choice, choice.interface != nil || choice.reason == Admission.kernelsChoice else { return nil }
+        self.init(interface: choice.interface, address: choice.source?.description, text: choice.reason)
+    }
+}
+
+extension UploadView {
+    /// One sentence about its state; `nil` where that takes facts that the view does not contain: its place in the
+    /// queue, or its speed limit.
+    var explanation: String? {
+        switch state {
+        case .completed:
+            guard let remote else { return "it was uploaded" }
+            return "it was uploaded to \(remote.url ?? remote.id ?? destination)"
+                + (remote.verifiedBy.map { ", verified by \($0)" } ?? "")
+                // Only with a reason: a source may simply be configured to be kept.
+                + (["kept: ", "pending: "].contains { sourceState.hasPrefix($0) }
+                    ? "; its source is \(sourceState)" : "")
+        case .failed:
+            return "it was refused: \(error?.message ?? "the reason is unknown"); `sluice retry \(id)` tries again"
+        case .cancelled where error?.code == Failure.Code.skipped.rawValue:
+            return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks the program again"
+        case .cancelled where error?.code == Failure.Code.sourceChanged.rawValue:
+            return error?.message ?? "its source changed while it was uploaded in place"
+        case .cancelled: return "it was cancelled by command; `sluice retry \(id)` queues it again"
+        case .expired:
+            return "\(error?.message ?? "it waited for too long"); `sluice retry \(id)` queues it again"
+        case .settling: return "it changed after it was found, and waits until it settles again"
+        case .staging:
+            return staging == nil ? "it waits for its turn to be copied" : "it is being copied into staging"
+        case .waiting: return holds.first?.text ?? "it waits"
+        default: return nil
+        }
+    }
+}

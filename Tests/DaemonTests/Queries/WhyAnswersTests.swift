@@ -1,0 +1,77 @@
+import API
+import Core
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+@testable import Watch
+
+@Suite("Why, without a daemon")
+struct WhyAnswersTests {
+    private let clocks = ManualClocks()
+
+    private func paused(_ pauses: [PausedPlace]) throws -> PolicySnapshot {
+        try PolicySnapshot.given(clocks) { settings in
+            settings.destinations.append(
+                DestinationSettings(
+                    name: "cloud", type: "scripted", values: [:], policy: PolicyOverrides(), place: "s:2"))
+        } facts: { facts in
+            facts.pauses.replace(
+                pauses.map { PauseRecord(scope: $0.scope, name: $0.name, since: clocks.wall(), until: nil) })
+            facts.overrides.replace([
+                OverrideRecord(
+                    scope: .folder, name: "cam", kind: .exemption(.window), since: clocks.wall(),
+                    until: clocks.wall().advanced(by: .seconds(60)), who: "root")
+            ])
+        }
+    }
+
+    private func view(_ state: UploadState, _ now: PolicySnapshot) async throws -> UploadView {
+        let scene = try await ComponentScene()
+        var row = try await scene.row(try await scene.record("a.mp4"))
+        row.upload.state = state
+        var builder = UploadViewBuilder(now, ran: 0)
+        let facts = builder.facts(of: row)
+        return builder.view(row, facts)
+    }
+
+    @Test("a watched folder names its destinations, its condition, and each hold on its files once")
+    func folder() throws {
+        var state = WatchState(folder: "cam", path: "/given/cam", condition: .absent("no disk"))
+        state.settling = 2
+        let answers = WhyAnswers(
+            now: try paused([PausedPlace(scope: .folder, name: "cam"), PausedPlace(scope: .destination, name: "nas")]))
+        let answer = answers.answer(state, uploadTo: ["nas", "nas"])
+        #expect(answer.state == .folder && answer.folder == "cam")
+        #expect(answer.text.hasSuffix("go to nas, nas: it is absent: no disk; 2 of its files are settling"))
+        #expect(answer.holds.map(\.text) == ["destination nas is paused", "folder cam is paused"])
+        #expect(answer.exceptions?.map(\.name) == ["cam"])
+    }
+
+    @Test("an upload without a hold says when its turn comes, and a held one names its hold")
+    func upload() async throws {
+        let free = try paused([])
+        let next = WhyAnswers(now: free).answer(try await view(.queued, free), settling: nil)
+        #expect(next.text == "it starts when nas has reported its free space" || next.text == "it starts next")
+        #expect(next.holds.isEmpty && next.exceptions?.map(\.name) == ["cam"])
+        let held = try paused([PausedPlace(scope: .all, name: "")])
+        let waits = WhyAnswers(now: held).answer(try await view(.queued, held), settling: nil)
+        #expect(waits.holds.map(\.kind) == ["global"] && waits.text == waits.holds.first?.text)
+    }
+
+    @Test("an upload whose file settles again shows that as its last hold")
+    func settling() async throws {
+        let now = try paused([PausedPlace(scope: .all, name: "")])
+        let hold = Hold(.settling, since: clocks.wall(), text: "it still grows")
+        let answer = WhyAnswers(now: now).answer(try await view(.queued, now), settling: hold)
+        #expect(answer.holds.map(\.kind) == ["global", "settling"])
+    }
+
+    @Test("an ended upload needs no route")
+    func ended() async throws {
+        let now = try paused([])
+        #expect(WhyAnswers(now: now).answer(try await view(.completed, now), settling: nil).way == nil)
+    }
+}
