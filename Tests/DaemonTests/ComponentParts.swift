@@ -19,6 +19,7 @@ struct ComponentParts {
     let stateHealth: StateHealth
     let live: LiveUploads
     let making: LiveStaging
+    let stops = StopRequests()
     let limits: SendingLimits
     let counters = Counters()
     let mediaReading = MediaReading()
@@ -76,7 +77,7 @@ struct ComponentParts {
     func scheduler() -> Scheduler {
         Scheduler(
             attempts: AttemptContext(
-                context: context, live: live, locator: locator, stagingHolds: stagingHolds,
+                context: context, live: live, stops: stops, locator: locator, stagingHolds: stagingHolds,
                 hookSlots: AsyncSemaphore { [signals] in signals.wake(for: .notices) },
                 pendingApprovals: PendingApprovals(),
                 counters: counters,

@@ -22,8 +22,8 @@ struct ComponentScene {
     var finder: UploadFinder { UploadFinder(store: store) }
     var views: UploadViews {
         UploadViews(
-            context: context, scheduler: scheduler, live: parts.live, making: parts.making, troubles: parts.troubles,
-            stagingHolds: parts.stagingHolds)
+            context: context, scheduler: scheduler, live: parts.live, stops: parts.stops, making: parts.making,
+            troubles: parts.troubles, stagingHolds: parts.stagingHolds)
     }
 
     /// - Parameter shape: Further settings, after the folders `cam` and `door` and the destination `nas`.

@@ -90,8 +90,9 @@ package final class Daemon: Sendable {
         let daemon = Daemon(
             context, try await SourceFolders(recordedIn: store, log), addresses, factory, reloading)
         _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
-        await store.onChange { [signals = daemon.signals, live = daemon.scheduler.attempts.live] changes in
-            if changes.contains(.superseded) { live.requestReview() }
+        // Weakly: the scheduler holds the store.
+        await store.onChange { [signals = daemon.signals, weak scheduler = daemon.scheduler] changes in
+            scheduler?.committed(changes)
             signals.wake(for: changes)
         }
         var setup = configuration.value
@@ -120,6 +121,7 @@ package final class Daemon: Sendable {
             signals: signals)
         let locator = SourceLocator(context: context, folders: sources)
         let (live, making) = (LiveUploads(clocks: context.clocks), LiveStaging(clocks: context.clocks))
+        let stops = StopRequests()
         let ledger = Ledger(
             store: context.store, clocks: context.clocks, log: context.log, settings: context.settings,
             counters: counters)
@@ -140,8 +142,8 @@ package final class Daemon: Sendable {
             troubles: alerts.troubles, stagingHolds: stagingHolds, signals: signals, reconsider: reconsider)
         let scheduler = Scheduler(
             attempts: AttemptContext(
-                context: context, live: live, locator: locator, stagingHolds: stagingHolds, hookSlots: hookSlots,
-                pendingApprovals: PendingApprovals(), counters: counters,
+                context: context, live: live, stops: stops, locator: locator, stagingHolds: stagingHolds,
+                hookSlots: hookSlots, pendingApprovals: PendingApprovals(), counters: counters,
                 learned: LearnedFacts(
                     context: context, live: live, stateHealth: stateHealth, transport: transport)),
             sendingLimits: SendingLimits(ledger: ledger, bandwidth: bandwidth), stateHealth: stateHealth,
@@ -166,8 +168,8 @@ package final class Daemon: Sendable {
                 try await releaser.retry($0)
             })
         let views = UploadViews(
-            context: context, scheduler: scheduler, live: live, making: making, troubles: alerts.troubles,
-            stagingHolds: stagingHolds)
+            context: context, scheduler: scheduler, live: live, stops: stops, making: making,
+            troubles: alerts.troubles, stagingHolds: stagingHolds)
         let events = EventCache(context: context, views: views, live: live, making: making)
         let sender = HookSender(
             transport: PermittedTransport(transport), secrets: secrets, clocks: context.clocks)

@@ -9,6 +9,7 @@ struct UploadViews: Sendable {
     let context: Context
     let scheduler: Scheduler
     let live: LiveUploads
+    let stops: StopRequests
     let making: LiveStaging
     let troubles: Alerts
     let stagingHolds: Alerts
@@ -54,7 +55,7 @@ struct UploadViews: Sendable {
         let upload = row.upload
         var facts = builder.facts(of: row)
         facts.run = live[upload.id]
-        facts.shouldPause = live.shouldPause(upload.id)
+        facts.shouldPause = stops.shouldPause(upload.id)
         facts.copy = making[upload.asset]
         facts.ofCopy = stagingHolds["\(upload.asset)"]
         facts.ofStaging = troubles["staging"]

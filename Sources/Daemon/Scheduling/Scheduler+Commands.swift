@@ -114,12 +114,12 @@ extension Scheduler {
     /// Uploads that were to end after their parts, and that no pause holds any more, continue as if there had been no
     /// pause.
     func continueUnpaused() async throws {
-        for id in attempts.live.pausing {
+        for id in attempts.stops.pausing {
             guard let transfer = facts.transfers.carrying(id), let folder = transfer.folders[id],
                 !facts.pauses.holds(folder: folder, destination: transfer.destination)
             else { continue }
             if try await context.store.read({ try $0.uploads.find(id) })?.pausedAt == nil {
-                attempts.live.clearPause(id)
+                attempts.stops.clearPause(id)
             }
         }
     }
@@ -191,7 +191,7 @@ extension Scheduler {
     /// ended their uploads. Stops also transfers of files whose staged copy another attempt has found damaged or
     /// missing.
     func stopSuperseded() async throws {
-        guard attempts.live.consumeReview() else { return }
+        guard takeSuperseded() else { return }
         for id in facts.transfers.all.flatMap(\.folders.keys) {
             guard let row = try await context.store.read({ try $0.uploads.row(id) }), row.upload.state == .uploading,
                 row.asset.state != .staged
@@ -228,7 +228,7 @@ extension Scheduler {
         for transfer in facts.transfers.all {
             let meant = transfer.folders.filter { isMeant($0.key, transfer.destination, $0.value) }
             if meant.isEmpty { continue }
-            attempts.live.pause(afterPart: meant.keys)
+            attempts.stops.pause(afterPart: meant.keys)
             if transfer.folders.keys.allSatisfy({ attempts.live[$0] == nil }) { transfer.task.cancel() }
         }
     }

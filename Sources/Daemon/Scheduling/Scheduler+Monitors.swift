@@ -207,7 +207,7 @@ extension Scheduler {
     }
 
     private func queryBusy(_ questions: [BusySource: Duration]) {
-        if attempts.live.isStopping { return }
+        if attempts.stops.endsAll { return }
         facts.busy.ask(questions, at: context.clocks.monotonic()) { await self.answered($0, by: $1, askedAt: $2) }
     }
 

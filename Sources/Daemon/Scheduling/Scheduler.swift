@@ -4,6 +4,7 @@ internal import Destinations
 internal import Linux
 internal import Names
 internal import Store
+internal import Synchronization
 
 /// The scheduler: decides which uploads are sent next, by asking `Core.Admission`, and runs each attempt to its
 /// verdict.
@@ -15,6 +16,8 @@ actor Scheduler {
     /// The holds that were logged.
     private var holdLog = HoldLog<UploadClass>()
     var cycles = Cycles()
+    /// Whether a commit has ended uploads that may be running, and no cycle has looked for them since.
+    private nonisolated let mayBeSuperseded = Atomic(false)
     /// The values that its attempts use, among them the database, the clocks, the log and the configuration.
     let attempts: AttemptContext
     let sendingLimits: SendingLimits
@@ -77,7 +80,8 @@ actor Scheduler {
     /// - Parameter accounts: The accounts of a transfer, by upload.
     func records(_ accounts: [String: QuotaAccount] = [:]) -> AttemptRecords {
         AttemptRecords(
-            context: context, live: attempts.live, ledger: sendingLimits.ledger, stateHealth: stateHealth,
+            context: context, live: attempts.live, stops: attempts.stops, ledger: sendingLimits.ledger,
+            stateHealth: stateHealth,
             accounts: accounts)
     }
 
@@ -87,6 +91,14 @@ actor Scheduler {
         return PolicySnapshot(
             context.configuration.value, clocks: context.clocks, quotas: sendingLimits.ledger.book, facts: facts)
     }
+
+    /// Called with each commit, before the loop wakes: the next cycle stops the uploads that it has ended.
+    nonisolated func committed(_ changes: ChangeSet) {
+        if changes.contains(.superseded) { mayBeSuperseded.store(true, ordering: .releasing) }
+    }
+
+    /// - Returns: Whether uploads that may be running have ended, according to the stored state; once for each time.
+    func takeSuperseded() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
 
     // MARK: The loop
 
@@ -114,7 +126,7 @@ actor Scheduler {
                 try? await Alarms.shared.sleep(for: .seconds(5))
             }
         }
-        attempts.live.isStopping = true
+        attempts.stops.endAll()
         let tasks = facts.tasks
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
@@ -338,7 +350,7 @@ actor Scheduler {
 
     private func transferEnded(_ number: Int, _ claims: [Claim]) {
         facts.transfers.remove(number)
-        for claim in claims { attempts.live.clearPause(claim.upload.id) }
+        for claim in claims { attempts.stops.clearPause(claim.upload.id) }
     }
 
     nonisolated private func reportDuplicate(_ asset: AssetRecord) {

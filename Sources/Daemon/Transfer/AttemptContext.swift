@@ -6,6 +6,8 @@ internal import Store
 struct AttemptContext: Sendable {
     let context: Context
     let live: LiveUploads
+    /// How the scheduler wants attempts to end.
+    let stops: StopRequests
     let locator: SourceLocator
     /// Reasons why single assets wait for their source, by asset number.
     let stagingHolds: Alerts

@@ -35,7 +35,8 @@ struct BundleAttempt: Sendable {
             try await shared.context.store.write { try $0.failures.beginAttempts(troubled.map(\.id)) }
         }
         let reporter = BundleAttemptReporter(
-            store: shared.context.store, live: shared.live, ids: claims.map(\.upload.id), accounts: permit.accounts)
+            store: shared.context.store, live: shared.live, stops: shared.stops, ids: claims.map(\.upload.id),
+            accounts: permit.accounts)
         var orders: [UploadOrder] = []
         for claim in claims {
             guard let sha256 = claim.asset.sha256 else { continue }
@@ -65,13 +66,16 @@ struct BundleAttempt: Sendable {
 private final class BundleAttemptReporter: BundleReporter {
     private let store: Store
     private let live: LiveUploads
+    private let stops: StopRequests
     private let ids: [String]
     private let accounts: [String: QuotaAccount]
     private let pages = Mutex<[String: Checkpoint]>([:])
 
-    init(store: Store, live: LiveUploads, ids: [String], accounts: [String: QuotaAccount]) {
+    init(
+        store: Store, live: LiveUploads, stops: StopRequests, ids: [String], accounts: [String: QuotaAccount]
+    ) {
         self.accounts = accounts
-        (self.store, self.live) = (store, live)
+        (self.store, self.live, self.stops) = (store, live, stops)
         self.ids = ids
     }
 
@@ -94,5 +98,5 @@ private final class BundleAttemptReporter: BundleReporter {
         if let account = accounts[id], account.countsNotes { account.receive(bytes) }
     }
     func entered(_ phase: UploadPhase) { for id in ids { live.enter(id, phase) } }
-    func shouldPause(_ id: String) -> Bool { live.shouldPause(id) }
+    func shouldPause(_ id: String) -> Bool { stops.shouldPause(id) }
 }

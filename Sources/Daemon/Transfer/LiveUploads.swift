@@ -23,17 +23,7 @@ final class LiveUploads: Sendable {
     private let endPositions = Mutex<[String: Int64]>([:])
     /// By destination; stays when nothing runs any more.
     private let speeds = Mutex<[String: Speed]>([:])
-    /// Uploads that are to end after the parts in flight.
-    private let pauseRequests = Mutex<Set<String>>([])
-    /// Uploads that read an earlier version in place have ended, according to the stored state.
-    private let mayBeSuperseded = Atomic(false)
     private let clocks: any Clocks
-    private let stops = Atomic(false)
-    /// Whether the daemon is stopping: running uploads were allowed until now, and end for no other reason.
-    var isStopping: Bool {
-        get { stops.load(ordering: .acquiring) }
-        set { stops.store(newValue, ordering: .releasing) }
-    }
 
     init(clocks: any Clocks) { self.clocks = clocks }
 
@@ -49,19 +39,6 @@ final class LiveUploads: Sendable {
         let run = runs.withLock { $0.removeValue(forKey: id) }
         if let run { endPositions.withLock { $0[id] = run.sent } }
     }
-
-    /// Lets the parts of these uploads that are in flight arrive, and stops after them.
-    func pause(afterPart ids: some Sequence<String>) { pauseRequests.withLock { $0.formUnion(ids) } }
-    /// The pause was taken back, or has happened.
-    func clearPause(_ id: String) { pauseRequests.withLock { _ = $0.remove(id) } }
-    func shouldPause(_ id: String) -> Bool { pauseRequests.withLock { $0.contains(id) } }
-    /// The uploads for which ``shouldPause(_:)`` is true.
-    var pausing: Set<String> { pauseRequests.withLock { $0 } }
-
-    /// Lets the scheduler stop uploads that a commit has ended.
-    func requestReview() { mayBeSuperseded.store(true, ordering: .releasing) }
-    /// Whether running uploads may have ended, according to the stored state; resets the flag.
-    func consumeReview() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
 
     /// The position of the attempt that has just ended; removes it. 0 if unknown.
     func removeEndPosition(_ id: String) -> Int64 { endPositions.withLock { $0.removeValue(forKey: id) ?? 0 } }

@@ -53,7 +53,7 @@ struct UploadAttempt: Sendable {
         var approved = self
         if let verdict = try await approved.requestApproval() { return verdict }
         // Nothing has been sent yet.
-        if live.shouldPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
+        if shared.stops.shouldPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
         return try await approved.send()
     }
 
@@ -65,8 +65,8 @@ struct UploadAttempt: Sendable {
         defer { live.end(upload.id) }
         let source = SourceVerifier(claim.asset, shared.locator.source(of: claim.asset))
         let reporter = AttemptReporter(
-            context: context, live: live, upload, size: claim.asset.stagedSize, account: permit.accounts[upload.id],
-            source)
+            context: context, live: live, stops: shared.stops, upload, size: claim.asset.stagedSize,
+            account: permit.accounts[upload.id], source)
         let verdict = try await send(source, reporter, since: began)
         await reporter.finishMarking()
         return verdict
@@ -227,6 +227,7 @@ extension AttemptContext {
 final class AttemptReporter: UploadReporter {
     private let context: Context
     private let live: LiveUploads
+    private let stops: StopRequests
     private let id: String
     private let size: Int64
     private let state: Mutex<State>
@@ -252,11 +253,11 @@ final class AttemptReporter: UploadReporter {
     ///   - upload: As it was before this attempt.
     ///   - size: Bytes of the file.
     init(
-        context: Context, live: LiveUploads, _ upload: UploadRecord, size: Int64, account: QuotaAccount?,
-        _ source: SourceVerifier? = nil
+        context: Context, live: LiveUploads, stops: StopRequests, _ upload: UploadRecord, size: Int64,
+        account: QuotaAccount?, _ source: SourceVerifier? = nil
     ) {
         self.source = source
-        (self.context, self.live) = (context, live)
+        (self.context, self.live, self.stops) = (context, live, stops)
         id = upload.id
         self.size = size
         state = Mutex(State(acked: upload.acked, furthest: upload.furthest, markedSent: upload.acked))
@@ -342,7 +343,7 @@ final class AttemptReporter: UploadReporter {
         live.acked(id, acked)
     }
 
-    var mayClearUp: Bool { live.isStopping }
+    var mayClearUp: Bool { stops.endsAll }
     func sending(_ offset: Int64) {
         live.sent(id, offset)
         let isDue = state.withLock { state in
@@ -387,5 +388,5 @@ final class AttemptReporter: UploadReporter {
     func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
     func received(_ bytes: Int64) { if let account, account.countsNotes { account.receive(bytes) } }
     func entered(_ phase: UploadPhase) { live.enter(id, phase) }
-    var shouldPause: Bool { live.shouldPause(id) }
+    var shouldPause: Bool { stops.shouldPause(id) }
 }

@@ -7,6 +7,7 @@ internal import Store
 struct AttemptRecords: Sendable {
     let context: Context
     let live: LiveUploads
+    let stops: StopRequests
     let ledger: Ledger
     let stateHealth: StateHealth
     /// The accounts of the transfer, by upload.
@@ -60,7 +61,7 @@ struct AttemptRecords: Sendable {
     }
 
     private func retryRecording(_ endings: [AttemptEnding]) async {
-        while !live.isStopping && !Task.isCancelled {
+        while !stops.endsAll && !Task.isCancelled {
             do {
                 try await Alarms.shared.sleep(for: .seconds(5))
                 try await context.store.write { try $0.attempts.finish(endings) }
@@ -73,6 +74,6 @@ struct AttemptRecords: Sendable {
             }
         }
         // Only the transfer was stopped: without this its uploads would stay leased until the next start.
-        if !live.isStopping { await Task { await self.retryRecording(endings) }.value }
+        if !stops.endsAll { await Task { await self.retryRecording(endings) }.value }
     }
 }

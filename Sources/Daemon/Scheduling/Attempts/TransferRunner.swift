@@ -27,7 +27,7 @@ struct TransferRunner: Sendable {
         var isHeld = false
         var yielded: [(Claim, UploadAttempt.Verdict)] = []
         for claim in left {
-            if isHeld || Task.isCancelled || attempts.live.shouldPause(claim.upload.id) {
+            if isHeld || Task.isCancelled || attempts.stops.shouldPause(claim.upload.id) {
                 yielded.append((claim, UploadAttempt.Verdict(outcome: .yielded, wasAnswered: false)))
             } else {
                 // An obstacle of the destination that stops one upload stops the rest too.

@@ -186,6 +186,16 @@ struct FactChangesTests {
         }
     }
 
+    @Test("a commit that has ended running uploads is looked into once, and no other commit is")
+    func superseded() async throws {
+        let scheduler = try await ComponentScene().scheduler
+        scheduler.committed([.queued, .due])
+        #expect(await scheduler.takeSuperseded() == false)
+        scheduler.committed([.queued, .superseded])
+        #expect(await scheduler.takeSuperseded() == true)
+        #expect(await scheduler.takeSuperseded() == false)
+    }
+
     /// Expects that `body` wakes exactly these loops.
     private func wakes(
         _ signals: Signals, _ expected: [AsyncSignal], _ body: () async throws -> Void
