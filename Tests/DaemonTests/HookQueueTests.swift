@@ -129,6 +129,40 @@ struct HookQueueTests {
         #expect(worn.hopeless(at: start) == [1])
     }
 
+    @Test("a refused notice is given up, counts once, and delays no other one")
+    func refused() {
+        var line = line(["a", "b"])
+        line.begin(1)
+        line.refused(1, "gone", at: wall)
+        #expect(line.abandonedCount == 1 && line.delivered == [1] && line.failures == 0)
+        #expect(line.trouble?.text == "gone")
+        #expect(line.next(at: start)?.seq == 2)
+        line.forget([1])
+        #expect(line.abandonedCount == 1 && line.delivered.isEmpty && line.waiting.map(\.seq) == [2])
+    }
+
+    @Test("notices that are given up leave the queue and are counted")
+    func abandoned() {
+        var line = line(["a", "b", "c"])
+        line.abandon([1, 2])
+        #expect(line.abandonedCount == 2 && line.waiting.map(\.seq) == [3])
+    }
+
+    @Test("a hold by policy lasts until policy permits the notices, or until other settings come")
+    func held() {
+        var line = line(["a"])
+        let hold = Hold(.schedule, since: wall, text: "closed")
+        line.held(by: hold)
+        #expect(line.hold == hold)
+        line.held(by: nil)
+        #expect(line.hold == nil)
+        line.held(by: hold)
+        var hook = line.hook
+        hook.timeout = .seconds(1)
+        line.apply(hook, at: start)
+        #expect(line.hold == nil)
+    }
+
     @Test("a changed configuration retries all notices at once")
     func taken() {
         var line = line(["a", "b"])

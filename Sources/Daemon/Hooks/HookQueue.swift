@@ -25,7 +25,7 @@ struct HookQueue: Sendable {
     /// The number of events that are read at once.
     static let batch = 200
 
-    var hook: Hook
+    private(set) var hook: Hook
     /// In the order of their numbers.
     private(set) var waiting: [Waiting] = []
     /// The number of the event that is being sent.
@@ -39,12 +39,12 @@ struct HookQueue: Sendable {
     private(set) var trouble: Hold?
     private var code = ""
     /// The hold that keeps all notices from being sent.
-    var hold: Hold?
-    /// Delivered notices that the store still has to remove.
-    var delivered: Set<Int64> = []
-    var lastDelivered: WallTime?
+    private(set) var hold: Hold?
+    /// Notices that were delivered or refused, and that the store still has to remove.
+    private(set) var delivered: Set<Int64> = []
+    private(set) var lastDelivered: WallTime?
     /// Counters since the start.
-    var (deliveredCount, abandonedCount, droppedCount) = (0, 0, 0)
+    private(set) var (deliveredCount, abandonedCount, droppedCount) = (0, 0, 0)
     /// Whether notices are being dropped, and this was logged.
     private(set) var isOverfull = false
 
@@ -110,6 +110,9 @@ struct HookQueue: Sendable {
 
     private func isDue(_ one: Waiting, at now: MonotonicTime) -> Bool { moment(one) <= now }
 
+    /// Policy holds all notices; `nil`: it permits them.
+    mutating func held(by hold: Hold?) { self.hold = hold }
+
     mutating func begin(_ seq: Int64) { running = seq }
 
     /// Ends a try whose result is unknown.
@@ -130,11 +133,19 @@ struct HookQueue: Sendable {
         deliveredCount += 1
     }
 
-    /// Ends a try that was refused for good, which shows that the hook can be reached.
+    /// Ends a try that was refused for good, which shows that the hook can be reached. The notice is given up.
     mutating func refused(_ seq: Int64, _ reason: String, at wall: WallTime) {
         running = nil
         (failures, failed, until) = (0, [], nil)
         trouble = Hold(.backoff, since: wall, text: reason)
+        delivered.insert(seq)
+        abandonedCount += 1
+    }
+
+    /// Gives up notices that the store has removed.
+    mutating func abandon(_ gone: [Int64]) {
+        forget(gone)
+        abandonedCount += gone.count
     }
 
     /// - Returns: The notice after the failure; `nil` when it is gone. And whether the reason differs from the one

@@ -216,13 +216,12 @@ actor Hooks {
             if all.isEmpty { continue }
             let keys = all.map { NoticeRecord.Key(hook: name, seq: $0) }
             try await context.store.write { try $0.notices.remove(keys) }
-            lines[name]?.forget(all)
-            recordAbandoned(all.count, by: name, line.trouble?.text ?? "")
+            lines[name]?.abandon(all)
+            reportAbandoned(all.count, by: name, line.trouble?.text ?? "")
         }
     }
 
-    private func recordAbandoned(_ count: Int, by name: String, _ reason: String) {
-        lines[name]?.abandonedCount += count
+    private func reportAbandoned(_ count: Int, by name: String, _ reason: String) {
         counters.add(.hookNotices, [name, "given_up"], Int64(count))
         context.log.error("notices given up", ["hook": name, "count": "\(count)", "reason": reason])
     }
@@ -242,11 +241,11 @@ actor Hooks {
             lines[name]?.begin(next.seq)
             if let hold = await start(next, line.hook) {
                 lines[name]?.stopped()
-                lines[name]?.hold = hold
+                lines[name]?.held(by: hold)
                 slots.releaseUnused()
                 continue
             }
-            lines[name]?.hold = nil
+            lines[name]?.held(by: nil)
             lastServed = name
             // A reload has removed the hook while policy was evaluated.
             if lines[name] == nil { tasks[name]?.cancel() }
@@ -311,8 +310,7 @@ actor Hooks {
             do { try await removeDelivered() } catch { stateHealth.noteFailure(error) }
         case .refused(let reason):
             lines[name]?.refused(notice.seq, reason, at: wall)
-            lines[name]?.delivered.insert(notice.seq)
-            recordAbandoned(1, by: name, reason)
+            reportAbandoned(1, by: name, reason)
             do { try await removeDelivered() } catch { stateHealth.noteFailure(error) }
         case .retry(let reason, let code, let after):
             counters.add(.hookFailures, [name])

@@ -1,51 +1,145 @@
 internal import Core
+internal import Store
 
-/// Recorded files whose source cannot be copied now, and when each is tried again.
+/// Copies that cannot be made now, and when they are tried again: those of single files whose source cannot be read or
+/// changes, and all of them while the staging folder refuses copies.
+///
+/// A value: the stager passes each event to it, with the time.
 struct CopyDeferrals: Sendable {
-    struct Deferral: Sendable {
-        var until: MonotonicTime
-        var failures: Int
-        let exports: Bool
+    /// A recorded file.
+    struct Source: Sendable {
+        let asset: Int64
         let folder: String
+        let exports: Bool
     }
 
+    /// How long a file waits after a failure.
+    struct Wait: Hashable, Sendable {
+        let duration: Duration
+        /// Failures in a row.
+        let count: Int
+        /// The 1st, 2nd, 4th, 8th … time: a folder with files of another user must not fill the log.
+        var isToLog: Bool { count & (count - 1) == 0 }
+    }
+
+    private struct Deferral {
+        var until: MonotonicTime
+        var failures: Int
+        let source: Source
+    }
+
+    /// The interval between tries of a staging folder that does not work or has no space.
+    static let blockTime: Duration = .seconds(10)
+
     private var entries: [Int64: Deferral] = [:]
+    /// How often in a row a file's source had changed when its copy was made.
+    private var changes: [Int64: Int] = [:]
+    /// Folders whose settings block all of their files.
+    private var blockedFolders: Set<String> = []
+    /// The staging folder refused a copy: none is tried before this.
+    private var blockedUntil: MonotonicTime?
     /// Whether a file may be copied now that was deferred before.
     private var hasNews = false
 
     var isEmpty: Bool { entries.isEmpty }
-    /// When files are tried again.
-    var times: [MonotonicTime] { entries.values.map(\.until) }
 
     /// The files that are not to be tried yet.
     func waiting(at now: MonotonicTime) -> [Int64] { entries.filter { $0.value.until > now }.map(\.key) }
 
     /// The files whose time has come.
     func due(at now: MonotonicTime, exports: Bool) -> [Int64] {
-        entries.filter { $0.value.exports == exports && $0.value.until <= now }.map(\.key)
+        entries.filter { $0.value.source.exports == exports && $0.value.until <= now }.map(\.key)
     }
 
-    func failures(of asset: Int64) -> Int { entries[asset]?.failures ?? 0 }
+    /// Whether the staging folder has refused a copy shortly before.
+    func isBlocked(at now: MonotonicTime) -> Bool { blockedUntil.map { $0 > now } ?? false }
 
-    mutating func set(_ deferral: Deferral, of asset: Int64) { entries[asset] = deferral }
+    /// The files whose source had changed during their last copy.
+    var changing: [Int64] { Array(changes.keys) }
 
-    mutating func remove(_ asset: Int64, at now: MonotonicTime) {
+    /// How long until a file may be copied that cannot be copied now; `nil` while there is none.
+    ///
+    /// - Parameter isTroubled: The staging folder has no space or does not work. Other programs may free space, without
+    ///   notice.
+    func nextDeadline(at now: MonotonicTime, isTroubled: Bool) -> Duration? {
+        let times = entries.values.map(\.until) + [blockedUntil].compactMap(\.self)
+        // Never at once: a due file may lack space.
+        let earliest = times.min().map { max(.seconds(1), $0.since(now)) }
+        return isTroubled ? min(earliest ?? Self.blockTime, Self.blockTime) : earliest
+    }
+
+    // MARK: One file
+
+    /// The source cannot be copied now: it is tried again after a wait that becomes longer each time.
+    mutating func failed(_ source: Source, at now: MonotonicTime, jitter: Double) -> Wait {
+        let failures = (entries[source.asset]?.failures ?? 0) + 1
+        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(afterFailures: failures, jitter: jitter)
+        entries[source.asset] = Deferral(until: now.advanced(by: wait), failures: failures, source: source)
+        return Wait(duration: wait, count: failures)
+    }
+
+    /// The source has changed while it was copied.
+    ///
+    /// - Returns: `nil` for the first times, when its copy is made as soon as it has settled again; then it is copied
+    ///   less and less often.
+    mutating func changed(_ source: Source, at now: MonotonicTime) -> Wait? {
+        end(source.asset, at: now)
+        let count = (changes[source.asset] ?? 0) + 1
+        changes[source.asset] = count
+        guard count >= 3 else { return nil }
+        let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, jitter: 1)
+        entries[source.asset] = Deferral(until: now.advanced(by: wait), failures: 0, source: source)
+        return Wait(duration: wait, count: count)
+    }
+
+    /// Ends the deferral of a file.
+    mutating func end(_ asset: Int64, at now: MonotonicTime) {
         if let entry = entries.removeValue(forKey: asset), entry.until > now { hasNews = true }
     }
+
+    /// Forgets how often the source of a file has changed: it was copied, or never will be.
+    mutating func forgetChanges(of asset: Int64) { changes[asset] = nil }
+
+    // MARK: Many files
 
     /// Files of these folders are tried at once.
     ///
     /// - Parameter folders: `nil` for all.
     mutating func retry(_ folders: Set<String>? = nil, at now: MonotonicTime) {
-        for (id, entry) in entries where entry.until > now && folders?.contains(entry.folder) ?? true {
+        for (id, entry) in entries where entry.until > now && folders?.contains(entry.source.folder) ?? true {
             entries[id]?.until = now
             hasNews = true
         }
+    }
+
+    /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
+    mutating func block(at now: MonotonicTime) { blockedUntil = now.advanced(by: Self.blockTime) }
+
+    /// The staging folder has accepted a copy.
+    mutating func unblock() { blockedUntil = nil }
+
+    /// The settings of a folder block all of its files.
+    mutating func block(folder: String) { blockedFolders.insert(folder) }
+
+    /// The settings changed: everything is tried at once.
+    ///
+    /// - Returns: The folders whose settings blocked their files until now.
+    mutating func settingsChanged(at now: MonotonicTime) -> Set<String> {
+        blockedUntil = nil
+        retry(at: now)
+        defer { blockedFolders = [] }
+        return blockedFolders
     }
 
     /// - Returns: Whether to wake the workers.
     mutating func takeWake() -> Bool {
         defer { hasNews = false }
         return hasNews
+    }
+}
+
+extension CopyDeferrals.Source {
+    init(_ asset: AssetRecord) {
+        self.init(asset: asset.id, folder: asset.folder, exports: asset.stagingMode == .export)
     }
 }

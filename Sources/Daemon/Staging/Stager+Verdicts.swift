@@ -23,7 +23,7 @@ extension Stager {
         } catch let error as StoreError {
             // The assets stay recorded as arrived: they are copied again, but not at once.
             stateHealth.failed(error)
-            blockedUntil = context.clocks.monotonic().advanced(by: Self.blockTime)
+            deferrals.block(at: context.clocks.monotonic())
         } catch {
             // The same applies here.
             context.log.error("cannot record staged copies; will retry", ["reason": "\(error)"])
@@ -55,7 +55,7 @@ extension Stager {
                     }, facts: facts)
             })
         CrashPoint.reached("staged")
-        blockedUntil = nil
+        deferrals.unblock()
         if !isShort { clearTrouble() }
         // The uploads were cancelled during the copy, or the version was replaced: no upload needs these copies.
         let owned = try await context.store.read { try $0.assets.owned(copied.map(\.asset.id)) }
@@ -63,7 +63,7 @@ extension Stager {
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
         for (asset, content) in copied where owned.contains(asset.id) {
             forgetDeferral(asset.id)
-            changes[asset.id] = nil
+            deferrals.forgetChanges(of: asset.id)
             _ = troubles.clear(Self.trouble(of: asset.folder))
             if repeats.contains(asset.id) {
                 context.log.info(
@@ -89,7 +89,6 @@ extension Stager {
             try await blocking { try staging.remove(name) }
             context.log.info("copy stopped: its uploads were cancelled", ["path": asset.path.display])
         case .changed:
-            forgetDeferral(asset.id)
             context.log.info(
                 "file changed while it was copied; it waits until it settles again", ["path": asset.path.display])
             backOff(asset)
@@ -162,7 +161,7 @@ extension Stager {
 
     /// Like ``postpone(_:_:_:isReported:)``, for an error in the folder's settings: reported once for all of its files.
     private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
-        troubled.insert(asset.folder)
+        deferrals.block(folder: asset.folder)
         if troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: context.clocks.wall(), text: reason)) {
             context.log.error("files of a folder wait to be staged", ["folder": asset.folder, "reason": reason])
         }
@@ -171,21 +170,15 @@ extension Stager {
 
     /// A source that has changed during every copy is copied less and less often.
     private func backOff(_ asset: AssetRecord) {
-        let count = (changes[asset.id] ?? 0) + 1
-        changes[asset.id] = count
-        guard count >= 3 else { return }
-        let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, jitter: 1)
-        deferrals.set(
-            CopyDeferrals.Deferral(
-                until: context.clocks.monotonic().advanced(by: wait), failures: 0,
-                exports: asset.stagingMode == .export, folder: asset.folder), of: asset.id)
+        _ = stagingHolds.clear("\(asset.id)")
+        guard let wait = deferrals.changed(CopyDeferrals.Source(asset), at: context.clocks.monotonic()) else { return }
         let now = context.clocks.wall()
         let reason =
-            "it had changed \(count) times in a row while it was copied"
+            "it had changed \(wait.count) times in a row while it was copied"
             + (asset.stagingMode == .export ? "; the command of `export` must not write to its source" : "")
         _ = stagingHolds.set(
-            "\(asset.id)", Hold(.backoff, since: now, until: now.advanced(by: wait), text: reason))
-        if count & (count - 1) == 0 {
+            "\(asset.id)", Hold(.backoff, since: now, until: now.advanced(by: wait.duration), text: reason))
+        if wait.isToLog {
             context.log.warning(
                 "file changes during each copy; will copy it less often",
                 ["path": asset.path.display, "reason": reason])
@@ -204,27 +197,21 @@ extension Stager {
 
     /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
     private func block(_ text: String, changeKey: String? = nil) {
-        wait(text, changeKey: changeKey, until: context.clocks.wall().advanced(by: Self.blockTime))
-        blockedUntil = context.clocks.monotonic().advanced(by: Self.blockTime)
+        wait(text, changeKey: changeKey, until: context.clocks.wall().advanced(by: CopyDeferrals.blockTime))
+        deferrals.block(at: context.clocks.monotonic())
     }
 
     /// One source cannot be copied now: the others continue, and it is tried again.
     private func postpone(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String, isReported: Bool = false) {
-        let failures = deferrals.failures(of: asset.id) + 1
-        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
-            afterFailures: failures, jitter: Random.jitter())
-        deferrals.set(
-            CopyDeferrals.Deferral(
-                until: context.clocks.monotonic().advanced(by: wait), failures: failures,
-                exports: asset.stagingMode == .export, folder: asset.folder), of: asset.id)
+        let wait = deferrals.failed(
+            CopyDeferrals.Source(asset), at: context.clocks.monotonic(), jitter: Random.jitter())
         let now = context.clocks.wall()
         _ = stagingHolds.set(
-            "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: reason))
-        // The 1st, 2nd, 4th, 8th … time: a folder with files of another user must not fill the log.
-        if !isReported, failures & (failures - 1) == 0 {
+            "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait.duration), text: reason))
+        if !isReported, wait.isToLog {
             context.log.warning(
                 "cannot stage a file yet; will retry",
-                ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
+                ["path": asset.path.display, "reason": reason, "failures": "\(wait.count)"])
         }
     }
 
@@ -277,7 +264,7 @@ extension Stager {
             return forgetDeferral(asset.id)
         }
         forgetDeferral(asset.id)
-        changes[asset.id] = nil
+        deferrals.forgetChanges(of: asset.id)
         context.log.warning("file not uploaded", ["path": asset.path.display, "reason": failure.message])
     }
 

@@ -21,7 +21,7 @@ actor Stager {
     /// Requests from `Watch` that a file settles again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     /// The number of files that are being handed over as bytes.
-    var receptions = 0
+    var receptionCount = 0
     /// Ends when the leftovers of a crash are removed, so that no new copy can be mistaken for one.
     let swept = AsyncBroadcast()
     /// Decides which assets are copied next, and reserves their space. Files that are handed over as bytes reserve
@@ -33,12 +33,6 @@ actor Stager {
     /// Turns of the folders, so that a folder with many files does not delay another's. Continues where the last run
     /// stopped; `nil` before that is read.
     private var turns: FolderTurns?
-    /// How often in a row an asset's source had changed when its copy was made.
-    var changes: [Int64: Int] = [:]
-    /// Folders whose settings block all of their files.
-    var troubled: Set<String> = []
-    /// The staging folder refused a copy: it is not tried again before this.
-    var blockedUntil: MonotonicTime?
     var isShort: Bool { admission.isShort }
     private let workers: [Worker]
     let unsettledSignal: AsyncSignal
@@ -58,8 +52,6 @@ actor Stager {
 
     private static let batchFiles = 64
     private static let batchTime: Duration = .milliseconds(50)
-    /// The interval between tries of a staging folder that does not work or has no space.
-    static let blockTime: Duration = .seconds(10)
     /// The largest `staging.concurrency`.
     private static let mostWorkers = 8
 
@@ -120,7 +112,7 @@ actor Stager {
     /// One large asset or several small ones, with reserved space. Empty when there is none or no space.
     private func nextBatch(exports: Bool) async throws -> [CopyJob] {
         let now = context.clocks.monotonic()
-        if let blockedUntil, blockedUntil > now { return [] }
+        if deferrals.isBlocked(at: now) { return [] }
         let waiting = deferrals.waiting(at: now)
         let kept = turns == nil ? try await context.store.read { try $0.turns.of(.copies) } : FolderTurns()
         // Another worker may have read it meanwhile.
@@ -202,7 +194,7 @@ actor Stager {
 
     /// Ends the deferral of an asset.
     func forgetDeferral(_ asset: Int64) {
-        deferrals.remove(asset, at: context.clocks.monotonic())
+        deferrals.end(asset, at: context.clocks.monotonic())
         _ = stagingHolds.clear("\(asset)")
     }
 
@@ -253,15 +245,10 @@ actor Stager {
     }
 
     /// Whether all workers have finished their work.
-    var isAtRest: Bool { admission.isIdle && receptions == 0 && workers.allSatisfy(\.signal.isWaiting) }
+    var isAtRest: Bool { admission.isIdle && receptionCount == 0 && workers.allSatisfy(\.signal.isWaiting) }
 
     func nextDeadline() -> Duration? {
-        let times = deferrals.times + (blockedUntil.map { [$0] } ?? [])
-        // Never at once: a due asset may lack space.
-        var earliest = times.min().map { max(.seconds(1), $0.since(context.clocks.monotonic())) }
-        // Other programs may free space too, without notice.
-        if troubles["staging"] != nil { earliest = min(earliest ?? Self.blockTime, Self.blockTime) }
-        return earliest
+        deferrals.nextDeadline(at: context.clocks.monotonic(), isTroubled: troubles["staging"] != nil)
     }
 
     private func copy(_ batch: [CopyJob]) async {
@@ -300,11 +287,10 @@ actor Stager {
 
     /// The settings changed: a folder that refused a copy is tried again, and so is a command that was missing.
     func reconsiderRoom() {
-        blockedUntil = nil
-        deferrals.retry(at: context.clocks.monotonic())
         // Errors in settings that remain are reported again; those of removed folders are not.
-        for folder in troubled { _ = troubles.clear(Self.trouble(of: folder)) }
-        troubled = []
+        for folder in deferrals.settingsChanged(at: context.clocks.monotonic()) {
+            _ = troubles.clear(Self.trouble(of: folder))
+        }
     }
 
     /// Stops copies that no upload waits for any more, since the uploads were cancelled.
@@ -315,9 +301,9 @@ actor Stager {
                 flag.set()
             }
         }
-        for id in changes.keys {
+        for id in deferrals.changing {
             if let asset = try? await context.store.read({ try $0.assets.find(id) }), asset.state == .dropped {
-                changes[id] = nil
+                deferrals.forgetChanges(of: id)
             }
         }
     }

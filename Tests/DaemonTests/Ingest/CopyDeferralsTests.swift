@@ -7,24 +7,30 @@ import Testing
 struct CopyDeferralsTests {
     private let now = MonotonicTime(nanoseconds: 1_000_000_000)
 
+    private func source(_ asset: Int64, in folder: String = "cam", exports: Bool = false) -> CopyDeferrals.Source {
+        CopyDeferrals.Source(asset: asset, folder: folder, exports: exports)
+    }
+
     private func deferrals() -> CopyDeferrals {
         var deferrals = CopyDeferrals()
         for (asset, folder) in [(Int64(1), "cam"), (2, "door")] {
-            deferrals.set(
-                CopyDeferrals.Deferral(
-                    until: now.advanced(by: .seconds(10)), failures: 1, exports: false, folder: folder), of: asset)
+            let wait = deferrals.failed(source(asset, in: folder), at: now, jitter: 1)
+            #expect(wait.duration == .seconds(10) && wait.count == 1)
         }
         return deferrals
     }
 
     @Test("a deferred file waits until its time, and its failures count on")
     func times() {
-        let deferrals = deferrals()
+        var deferrals = deferrals()
         #expect(Set(deferrals.waiting(at: now)) == [1, 2])
-        #expect(deferrals.waiting(at: now.advanced(by: .seconds(10))).isEmpty)
-        #expect(Set(deferrals.due(at: now.advanced(by: .seconds(10)), exports: false)) == [1, 2])
-        #expect(deferrals.due(at: now.advanced(by: .seconds(10)), exports: true).isEmpty)
-        #expect(deferrals.failures(of: 1) == 1 && deferrals.failures(of: 3) == 0)
+        let later = now.advanced(by: .seconds(10))
+        #expect(deferrals.waiting(at: later).isEmpty)
+        #expect(Set(deferrals.due(at: later, exports: false)) == [1, 2])
+        #expect(deferrals.due(at: later, exports: true).isEmpty)
+        #expect(deferrals.failed(source(1), at: later, jitter: 1).count == 2)
+        #expect(deferrals.failed(source(3), at: later, jitter: 1).count == 1)
+        #expect(Set(deferrals.waiting(at: later)) == [1, 3])
     }
 
     @Test("the files of a folder whose disk is back are tried at once, and wake the workers")
@@ -43,10 +49,69 @@ struct CopyDeferralsTests {
     @Test("a deferral that ends before its time wakes the workers, one that is over does not")
     func ended() {
         var deferrals = deferrals()
-        deferrals.remove(1, at: now)
+        deferrals.end(1, at: now)
         #expect(deferrals.takeWake() == true)
-        deferrals.remove(2, at: now.advanced(by: .seconds(10)))
+        deferrals.end(2, at: now.advanced(by: .seconds(10)))
         #expect(deferrals.takeWake() == false)
         #expect(deferrals.isEmpty)
+    }
+
+    @Test("a source that changes during each copy is copied less and less often, until it was copied")
+    func changes() {
+        var deferrals = CopyDeferrals()
+        #expect(deferrals.changed(source(1), at: now) == nil)
+        #expect(deferrals.changed(source(1), at: now) == nil)
+        #expect(deferrals.isEmpty && deferrals.changing == [1])
+        let waits = (1...3).compactMap { _ in deferrals.changed(source(1), at: now)?.duration }
+        #expect(waits == [.seconds(5), .seconds(10), .seconds(20)])
+        #expect(deferrals.waiting(at: now) == [1])
+        deferrals.forgetChanges(of: 1)
+        #expect(deferrals.changing.isEmpty)
+        #expect(deferrals.changed(source(1), at: now) == nil)
+        // The wait was for an earlier version.
+        #expect(deferrals.isEmpty && deferrals.takeWake() == true)
+    }
+
+    @Test("the 1st, 2nd, 4th and 8th failure are logged")
+    func logged() {
+        var deferrals = CopyDeferrals()
+        let waits = (1...9).map { _ in deferrals.failed(source(1), at: now, jitter: 1) }
+        #expect(waits.filter(\.isToLog).map(\.count) == [1, 2, 4, 8])
+    }
+
+    @Test("a staging folder that refuses copies blocks all for a while, until it accepts one")
+    func blocked() {
+        var deferrals = CopyDeferrals()
+        #expect(deferrals.nextDeadline(at: now, isTroubled: false) == nil)
+        deferrals.block(at: now)
+        #expect(deferrals.isBlocked(at: now.advanced(by: .seconds(9))))
+        #expect(!deferrals.isBlocked(at: now.advanced(by: .seconds(10))))
+        #expect(deferrals.nextDeadline(at: now, isTroubled: false) == .seconds(10))
+        deferrals.unblock()
+        #expect(!deferrals.isBlocked(at: now))
+        #expect(deferrals.nextDeadline(at: now, isTroubled: false) == nil)
+    }
+
+    @Test("the next try comes with the first deferral, never at once, and soon while space is lacking")
+    func deadline() {
+        var deferrals = deferrals()
+        #expect(deferrals.failed(source(1), at: now, jitter: 1).duration == .seconds(20))
+        #expect(deferrals.nextDeadline(at: now.advanced(by: .seconds(4)), isTroubled: false) == .seconds(6))
+        #expect(deferrals.nextDeadline(at: now.advanced(by: .seconds(60)), isTroubled: false) == .seconds(1))
+        deferrals.end(2, at: now)
+        #expect(deferrals.nextDeadline(at: now, isTroubled: false) == .seconds(20))
+        #expect(deferrals.nextDeadline(at: now, isTroubled: true) == .seconds(10))
+        #expect(CopyDeferrals().nextDeadline(at: now, isTroubled: true) == .seconds(10))
+    }
+
+    @Test("new settings end every wait, and name the folders that the former ones blocked, once")
+    func settings() {
+        var deferrals = deferrals()
+        deferrals.block(at: now)
+        deferrals.block(folder: "cam")
+        #expect(deferrals.settingsChanged(at: now) == ["cam"])
+        #expect(deferrals.waiting(at: now).isEmpty && !deferrals.isBlocked(at: now))
+        #expect(deferrals.takeWake() == true)
+        #expect(deferrals.settingsChanged(at: now).isEmpty)
     }
 }
