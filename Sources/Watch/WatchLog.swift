@@ -15,10 +15,7 @@ struct WatchLog {
     /// that is reported once.
     func notice(_ error: SystemError, below root: Root, at now: MonotonicTime, _ text: String) {
         guard error.isOfDisk else { return notice(text) }
-        root.hasFailed = true
-        if root.hasLostDisk { return }
-        root.hasLostDisk = true
-        root.nextCheck = min(root.nextCheck, now.advanced(by: retry))
+        guard root.state.diskFailed(again: now.advanced(by: retry)) else { return }
         notice("the disk of folder \(root.path.display) fails (\(error)); its files wait until it works again")
     }
 }

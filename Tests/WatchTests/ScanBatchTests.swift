@@ -111,14 +111,14 @@ struct ScanBatchTests {
     @Test("a directory whose matches have changed determines again which rule takes its names")
     func claims() throws {
         let listing = Listing()
-        listing.root.matchers = RuleMatcher.all(for: listing.root, among: [listing.root], rules: listing.rules)
+        listing.root.match(among: [listing.root], rules: listing.rules)
         let cursor = try listing.cursor(.first, visit: 1)
         func winner(_ name: String) -> Int? {
             Array(name.utf8).withUnsafeBufferPointer { cursor.contenders.winner(for: $0) }
         }
         #expect(winner("x.a") == 0 && winner("x.b") == 1 && winner("x.c") == nil)
         let others = Array(listing.rules.reversed())
-        listing.root.matchers = RuleMatcher.all(for: listing.root, among: [listing.root], rules: others)
+        listing.root.match(among: [listing.root], rules: others)
         #expect(cursor.refresh(others, treeVersion: 1))
         #expect(winner("x.a") == 0)
         #expect(cursor.refresh(others, treeVersion: 2))

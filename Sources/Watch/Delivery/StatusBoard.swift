@@ -94,7 +94,7 @@ struct StatusBoard {
 
     /// Records finished scans. Must be called when the files that they met are known, or settle.
     mutating func recordFinishedScans(_ roots: WatchRoots) {
-        for root in roots.watched where root.visits == 0 {
+        for root in roots.watched where !root.state.isVisited {
             let id = ObjectIdentifier(root)
             guard let scan = rootScans[id], scan.lastFinished != scan.began else { continue }
             rootScans[id]?.lastFinished = scan.began
@@ -186,11 +186,11 @@ struct StatusBoard {
 
 extension Root {
     fileprivate var shownCondition: WatchState.Condition {
-        switch condition {
+        switch state.condition {
         case .absent(let reason): .absent(reason)
         case .failed(let reason): .failed(reason)
         case .unknown: .scanning
-        case .present: visits > 0 ? .scanning : .watching
+        case .present: state.isVisited ? .scanning : .watching
         }
     }
 }

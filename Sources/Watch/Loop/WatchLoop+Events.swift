@@ -44,7 +44,11 @@ extension WatchLoop {
             tree.endWatch(event.watch)
             // Gone, unmounted or replaced: the next scan decides.
             for directory in directories {
-                if directory.isTop { directory.root.nextCheck = now } else { scanner.enqueue(directory, .event) }
+                if directory.isTop {
+                    directory.root.state.requestCheck(at: now)
+                } else {
+                    scanner.enqueue(directory, .event)
+                }
             }
             return
         }
@@ -54,7 +58,7 @@ extension WatchLoop {
     private func apply(_ event: Inotify.Event, in directory: Directory) {
         if event.name.isEmpty {
             if directory.isTop && !event.kind.isDisjoint(with: [.moveSelf, .deleteSelf, .unmount]) {
-                directory.root.nextCheck = now
+                directory.root.state.requestCheck(at: now)
             }
         } else if event.name == IgnoreRules.fileName {
             // Read when the directory is visited, which also rescans everything below it.
@@ -72,7 +76,9 @@ extension WatchLoop {
 
     /// Checks a folder again if a file that it must contain is gone.
     private func checkRequirements(of root: Root, without name: FilePath) {
-        if root.requirements.contains(where: { $0.file?.components.first == name }) { root.nextCheck = now }
+        if root.requirements.contains(where: { $0.file?.components.first == name }) {
+            root.state.requestCheck(at: now)
+        }
     }
 
     private func applyToDirectory(_ event: Inotify.Event, in parent: Directory) {
@@ -155,13 +161,9 @@ extension WatchLoop {
             if status?.device != root.top.device || status?.inode != root.top.inode
                 || !root.requirements.allSatisfy(\.isFree)
             {
-                root.nextCheck = clocks.monotonic()
+                root.state.requestCheck(at: clocks.monotonic())
             }
-            guard let before = root.mountPoints else { continue }
-            let points = table.points(below: root.real)
-            root.mountPoints = points
-            if points == before || !root.isRecursive { continue }
-            for point in Set(points.keys).union(before.keys) where points[point] != before[point] {
+            for point in root.replaceMountPoints(table.points(below: root.real)) where root.isRecursive {
                 scanner.enqueue(tree.deepestKnown(point, in: root), .event)
             }
         }

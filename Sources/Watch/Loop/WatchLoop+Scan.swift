@@ -17,14 +17,13 @@ extension WatchLoop {
 
     /// Scans absent folders, and those whose time has come, from the top.
     func checkRoots() {
-        for root in roots.watched where root.nextCheck <= now {
+        for root in roots.watched where root.state.nextCheck <= now {
             fileSystems.forget()
             board.markChanged()
-            root.nextCheck = now.advanced(by: pace.reconcile)
+            let reason = root.state.beginScan(next: now.advanced(by: pace.reconcile))
             // Not `now`, which may be earlier than the request.
             board.scanBegan(root, at: clocks.monotonic())
-            root.hasFailed = false
-            scanner.enqueue(root.top, root.isFirstScan ? .first : .reconcile)
+            scanner.enqueue(root.top, reason)
         }
     }
 
@@ -43,7 +42,7 @@ extension WatchLoop {
             }
             // Events from before the listing of a directory are read first: an event that says that the directory is
             // new here makes its files new too.
-            if found.hasSkipped || roots.watched.contains(where: \.isFirstScan) { readEvents() }
+            if found.hasSkipped || roots.watched.contains(where: \.state.isFirstScan) { readEvents() }
             guard let (directory, reason) = scanner.popVisit() else { return }
             if directory.isGone {
                 endVisit(directory)
@@ -75,8 +74,7 @@ extension WatchLoop {
             }
             // Changes between the opening and the watch are reported by neither.
             if watch(directory, stream, status, path) { stream.rewind() }
-            if directory.modified != status.modified { polls.markChanged(directory) }
-            directory.modified = status.modified
+            directory.scanned(modified: status.modified)
             let isIgnoreChanged = readIgnore(directory, stream, path)
             board.clearProblem(of: directory, visit: visit)
             scanner.begin(
@@ -100,8 +98,7 @@ extension WatchLoop {
     private func readIgnore(_ directory: Directory, _ stream: FolderStream, _ path: FilePath) -> Bool {
         let (ignore, trouble) = Ignore.read(in: stream, named: path)
         if let trouble { reportProblem(trouble, of: directory) }
-        defer { directory.ignore = ignore }
-        return ignore != directory.ignore
+        return directory.replaceIgnore(ignore)
     }
 
     /// Sets a watch on an open directory, and makes it polled where a watch does not report everything.
@@ -159,42 +156,33 @@ extension WatchLoop {
         tracker.forgetFiles(of: root)
         found.drop(root)
         deliveries.drop(root)
-        if root.condition != .absent(missing) {
+        if root.state.lost(.absent(missing), again: now.advanced(by: pace.absent)) {
             log.notice(
                 "folder \(root.path.display) is absent: \(missing); checking again every \(words(pace.absent))")
         }
-        root.condition = .absent(missing)
     }
 
     /// Handles the opened top of a tree.
     private func setPresent(_ root: Root, _ stream: FolderStream) {
-        switch root.condition {
-        case .absent, .failed: log.notice("folder \(root.path.display) is available again")
-        case .unknown, .present: break
-        }
-        root.condition = .present
-        if let real = stream.realPath, real != root.real {
-            root.real = real
+        if root.state.found() { log.notice("folder \(root.path.display) is available again") }
+        // The mount points are read before the scan below it: mounts during the scan count as changes.
+        if root.found(at: stream.realPath, mountPoints: { MountTable().points(below: $0) }) {
             roots.updateMatchers()
             tree.invalidatePaths()
-            root.mountPoints = nil
         }
-        // Before the scan below it: mounts during the scan count as changes.
-        if root.mountPoints == nil { root.mountPoints = MountTable().points(below: root.real) }
     }
 
-    /// Drops the directories of an absent root, and checks for it again soon.
+    /// Drops the directories of an absent root.
     private func forgetContent(of root: Root) {
         forget(tree.forgetContent(of: root))
-        root.mountPoints = nil
-        root.nextCheck = min(root.nextCheck, now.advanced(by: pace.absent))
+        root.forgetMountPoints()
     }
 
     private func visitFailed(_ directory: Directory, _ path: FilePath, _ error: SystemError) {
         let root = directory.root
         guard directory.isTop else {
             // The top of the tree is handled by its next scan.
-            if error.isOfAnotherFolder { root.nextCheck = now }
+            if error.isOfAnotherFolder { root.state.requestCheck(at: now) }
             if error.isMissing || error.isLink {
                 forget(tree.remove(directory))
             } else {
@@ -205,10 +193,10 @@ extension WatchLoop {
             return
         }
         forgetContent(of: root)
-        let condition: Root.Condition =
+        let condition: RootState.Condition =
             error.isMissing || error.isOfAnotherFolder
             ? .absent(root.gate.absence(after: error)) : .failed(error.reason)
-        if root.condition != condition {
+        if root.state.lost(condition, again: now.advanced(by: pace.absent)) {
             let every = "checking again every \(words(pace.absent))"
             if case .absent(let reason) = condition {
                 log.notice("folder \(root.path.display) is absent: \(reason); \(every)")
@@ -216,7 +204,6 @@ extension WatchLoop {
                 log.notice("folder \(root.path.display) cannot be watched (\(error)); \(every)")
             }
         }
-        root.condition = condition
     }
 
     // MARK: - Listing
@@ -328,8 +315,7 @@ extension WatchLoop {
     func reportFirstScans() {
         if found.hasSkipped { return }
         var folders: [String] = []
-        for root in roots.watched where root.isFirstScan && root.condition == .present && root.visits == 0 {
-            root.isFirstScan = false
+        for root in roots.watched where root.state.endFirstScan() {
             folders += root.rules.map { roots.name(of: $0) }
         }
         deliveries.addScanned(folders)

@@ -112,7 +112,7 @@ final class WatchLoop {
     }
 
     private var nextDeadline: MonotonicTime? {
-        var times = roots.watched.map(\.nextCheck)
+        var times = roots.watched.map(\.state.nextCheck)
         let others = [
             tree.nextDeadline, polls.nextDeadline,
             // With a full delivery, its end wakes us.
@@ -147,7 +147,7 @@ final class WatchLoop {
     func scanAll(_ folders: Set<String>? = nil) {
         for root in roots.watched
         where folders.map({ names in root.rules.contains { names.contains(roots.name(of: $0)) } }) ?? true {
-            root.nextCheck = now
+            root.state.requestCheck(at: now)
         }
     }
 
@@ -158,7 +158,7 @@ final class WatchLoop {
             noteFile(relative.name, in: directory, .event)
         } else {
             // Not seen yet, or moved: a scan finds it in its current place.
-            root.nextCheck = now
+            root.state.requestCheck(at: now)
         }
     }
 
@@ -240,26 +240,16 @@ final class WatchLoop {
         guard board.beginPublication(at: now) else { return }
         if found.isEmpty { board.recordFinishedScans(roots) }
         let content = board.content(roots, tracker, polls, deliveries, overflows: tree.overflows, at: now) { root in
-            isScanned(root, at: clocks.monotonic()) && found.isEmpty && !deliveries.isBusy
+            root.state.isScanned(at: clocks.monotonic()) && found.isEmpty && !deliveries.isBusy
                 && !tree.isRenaming(in: root)
         }
         mailbox.publish(content)
         if board.replaceStates(content.states) { handlers.onStateChange?() }
     }
 
-    private func isScanned(_ root: Root, at time: MonotonicTime) -> Bool {
-        root.condition == .present && !root.isFirstScan && root.visits == 0 && root.nextCheck > time
-    }
-
     private var isAtRest: Bool {
         guard scanner.isIdle, !tree.isRenaming, found.isEmpty, !deliveries.isBusy else { return false }
-        let areScanned = roots.watched.allSatisfy { root in
-            switch root.condition {
-            case .absent, .failed: true
-            case .unknown: false
-            case .present: isScanned(root, at: now)
-            }
-        }
+        let areScanned = roots.watched.allSatisfy { $0.state.condition.isAway || $0.state.isScanned(at: now) }
         return areScanned && tracker.isAtRest(roots.rules, at: now)
     }
 

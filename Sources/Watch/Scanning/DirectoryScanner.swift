@@ -34,6 +34,8 @@ final class DirectoryScanner {
     /// Directories with events, and all others.
     private var urgent = Queue<Directory>()
     private var ordinary = Queue<Directory>()
+    /// The strongest reason for the visit of each directory in the queues.
+    private var reasons: [ObjectIdentifier: VisitReason] = [:]
     /// The directory that is being listed.
     private(set) var current: DirectoryScan?
     /// The number of the last visit.
@@ -49,22 +51,22 @@ final class DirectoryScanner {
     /// Requests a visit. A directory that waits for one already keeps the stronger reason.
     func enqueue(_ directory: Directory, _ reason: VisitReason) {
         if directory.isGone { return }
-        if let pending = directory.pendingVisit {
-            if reason > pending { directory.pendingVisit = reason }
+        let id = ObjectIdentifier(directory)
+        if let pending = reasons[id] {
+            reasons[id] = max(pending, reason)
             // One more entry, in the faster queue; the first of the two makes the visit.
             if reason == .event && pending != .event { urgent.append(directory) }
             return
         }
-        directory.pendingVisit = reason
-        directory.root.visits += 1
+        reasons[id] = reason
+        directory.root.state.visitQueued()
         if reason == .event { urgent.append(directory) } else { ordinary.append(directory) }
     }
 
     /// Removes and returns the next directory to visit, with the reason. It may be gone.
     func popVisit() -> (Directory, VisitReason)? {
         while let directory = urgent.popFirst() ?? ordinary.popFirst() {
-            guard let reason = directory.pendingVisit else { continue }
-            directory.pendingVisit = nil
+            guard let reason = reasons.removeValue(forKey: ObjectIdentifier(directory)) else { continue }
             return (directory, reason)
         }
         return nil
@@ -80,17 +82,18 @@ final class DirectoryScanner {
     func begin(_ scan: DirectoryScan) { current = scan }
 
     /// Ends a visit, with or without a listing.
-    func endVisit(_ directory: Directory) {
-        let root = directory.root
-        root.visits -= 1
-        if root.visits == 0, !root.hasFailed { root.hasLostDisk = false }
-    }
+    func endVisit(_ directory: Directory) { directory.root.state.visitEnded() }
 
     /// Forgets the visits of a root.
     func drop(_ root: Root) {
         if current?.directory.root === root { current = nil }
-        urgent.removeAll { $0.root === root }
-        ordinary.removeAll { $0.root === root }
+        func isDropped(_ directory: Directory) -> Bool {
+            guard directory.root === root else { return false }
+            reasons[ObjectIdentifier(directory)] = nil
+            return true
+        }
+        urgent.removeAll(where: isDropped)
+        ordinary.removeAll(where: isDropped)
     }
 
     // MARK: - Listing

@@ -165,15 +165,13 @@ package struct FolderSurvey: Sendable {
         for rule in rules where !paths.contains(rule.path) { paths.append(rule.path) }
         let roots = paths.map { path in
             let own = rules.indices.filter { rules[$0].path == path }
-            let root = Root(
-                folders[path], rules: own, of: compiled,
-                nextCheck: MonotonicTime(nanoseconds: 0))
             // If it cannot be opened, it keeps its own path; the scan reports it when it gets there.
-            if let top = try? root.folder.open(), let real = top.realPath { root.real = real }
-            return root
+            let real = (try? folders[path].open())?.realPath
+            return Root(
+                folders[path], rules: own, of: compiled, real: real, nextCheck: MonotonicTime(nanoseconds: 0))
         }
         let root = roots.first { $0.path == path } ?? roots[0]
-        root.matchers = RuleMatcher.all(for: root, among: roots, rules: compiled)
+        root.match(among: roots, rules: compiled)
         return (root, compiled)
     }
 }

@@ -131,7 +131,7 @@ final class SettleTracker {
         }
         let isFull = markers.isFull(limit: max(1, pace.candidates / 4), at: now) { settling.contains($0) }
         if isFull {
-            place.directory.hasUnmarkedFiles = true
+            place.directory.noteUnmarkedFile()
             return false
         }
         markers.add(place, marker: marker.marker(of: place.name))

@@ -65,11 +65,11 @@ struct PollSchedule {
     }
 
     /// Records that something new was seen in a directory: after the current scan, its interval starts short again.
-    func markChanged(_ directory: Directory) { directory.hasChanged = true }
+    func markChanged(_ directory: Directory) { directory.noteChange() }
 
     /// Polls the directory often for a while, since something happens in it.
     mutating func accelerate(_ directory: Directory, at now: MonotonicTime) {
-        directory.hasChanged = true
+        directory.noteChange()
         let id = ObjectIdentifier(directory)
         entries[id]?.interval = pace.poll
         if let next = entries[id]?.next, next > now.advanced(by: pace.poll) { schedule(id, at: now) }
@@ -79,9 +79,9 @@ struct PollSchedule {
     mutating func scanEnded(_ directory: Directory, at now: MonotonicTime) {
         let id = ObjectIdentifier(directory)
         guard let entry = entries[id] else { return }
-        let interval = directory.hasChanged ? pace.poll : min(entry.interval + entry.interval, longestInterval)
+        let interval =
+            directory.takeChange() ? pace.poll : min(entry.interval + entry.interval, longestInterval)
         entries[id]?.interval = interval
-        directory.hasChanged = false
         schedule(id, at: now)
     }
 

@@ -17,46 +17,31 @@ enum VisitReason: Int, Comparable {
 
 /// The top of a tree: one for each distinct path among the rules.
 final class Root {
-    enum Condition: Equatable {
-        /// Not examined yet.
-        case unknown
-        case present
-        case absent(String)
-        case failed(String)
-    }
-
     /// The folder through which everything in the tree is reached.
     let folder: SourceFolder
     var path: FilePath { folder.path }
     let isRecursive: Bool
     /// Indices of the rules that name this path.
-    var rules: [Int]
+    private(set) var rules: [Int]
     private(set) lazy var top = Directory(root: self, parent: nil, name: FilePath(""))
     /// The real path, with every link followed.
-    var real: FilePath
-    var condition = Condition.unknown
-    /// Whether it was reported that its disk fails, instead of for each file on it.
-    var hasLostDisk = false
-    /// Whether its disk has failed since the last full scan began.
-    var hasFailed = false
-    /// Visits that are queued or under way; ``DirectoryScanner`` counts them.
-    var visits = 0
-    /// Whether the first scan has not ended.
-    var isFirstScan = true
-    /// When it is scanned next from the top, or looked for.
-    var nextCheck: MonotonicTime
+    private(set) var real: FilePath
+    /// Whether it is there, how far it is scanned, and when it is examined next.
+    var state: RootState
     /// The rules that may take files here, in the order of the rules.
-    var matchers: [RuleMatcher] = []
+    private(set) var matchers: [RuleMatcher] = []
     /// Checks whether the intended folder exists.
     let gate: FolderGate
     let requirements: [FolderRequirement]
     /// Whether it is polled without events.
     let isPolled: Bool
-    /// Mount points below it, as far as they are known.
-    var mountPoints: [FilePath: UInt64]?
+    /// Mount points below it; `nil` until it is found.
+    private(set) var mountPoints: [FilePath: UInt64]?
 
-    /// - Parameter all: The rules that the indices refer to.
-    init(_ folder: SourceFolder, rules: [Int], of all: [Rule], nextCheck: MonotonicTime) {
+    /// - Parameters:
+    ///   - all: The rules that the indices refer to.
+    ///   - real: The real path, if it is known.
+    init(_ folder: SourceFolder, rules: [Int], of all: [Rule], real: FilePath? = nil, nextCheck: MonotonicTime) {
         self.folder = folder
         let own = rules.map { all[$0].settings }
         isRecursive = own.contains(where: \.recursive)
@@ -64,7 +49,43 @@ final class Root {
         requirements = own.map(\.requirement)
         gate = FolderGate(folder, requirements)
         self.rules = rules
-        self.nextCheck = nextCheck
-        real = folder.path
+        self.real = real ?? folder.path
+        state = RootState(nextCheck: nextCheck)
+    }
+
+    /// Applies the rules that name this path now, in place of the former ones.
+    ///
+    /// - Parameter rules: Their indices.
+    func change(to rules: [Int]) { self.rules = rules }
+
+    /// Determines which rules may take files here.
+    ///
+    /// - Parameter all: All roots, this one among them.
+    func match(among all: [Root], rules: [Rule]) { matchers = RuleMatcher.all(for: self, among: all, rules: rules) }
+
+    /// The folder was found, with this real path; `nil` where that cannot be determined.
+    ///
+    /// - Parameter points: Reads the mount points below a path.
+    /// - Returns: Whether its real path is another one than before.
+    func found(at real: FilePath?, mountPoints points: (FilePath) -> [FilePath: UInt64]) -> Bool {
+        let hasMoved = real.map { $0 != self.real } ?? false
+        if let real, hasMoved {
+            self.real = real
+            mountPoints = nil
+        }
+        if mountPoints == nil { mountPoints = points(self.real) }
+        return hasMoved
+    }
+
+    /// The folder is away, and the mount points below it are not known.
+    func forgetMountPoints() { mountPoints = nil }
+
+    /// Records the present mount points.
+    ///
+    /// - Returns: The paths where another file system is mounted than before; none while those before are not known.
+    func replaceMountPoints(_ points: [FilePath: UInt64]) -> [FilePath] {
+        guard let before = mountPoints else { return [] }
+        mountPoints = points
+        return Set(points.keys).union(before.keys).filter { points[$0] != before[$0] }
     }
 }

@@ -42,7 +42,7 @@ struct WatchRoots {
 
     /// Determines again which rules may take files of each root.
     func updateMatchers() {
-        for root in watched { root.matchers = RuleMatcher.all(for: root, among: watched + others, rules: rules) }
+        for root in watched { root.match(among: watched + others, rules: rules) }
     }
 
     /// Applies other rules. A root with unchanged matches stays as it is. A root with changed matches is scanned as if
@@ -55,14 +55,13 @@ struct WatchRoots {
         rules = new
         watched = fresh.watched.map { root in
             guard let old = before.first(where: { $0.root.isWatched(like: root) })?.root else { return root }
-            old.rules = root.rules
+            old.change(to: root.rules)
             return old
         }
         updateMatchers()
         let kept = Set(watched.map { ObjectIdentifier($0) })
         for (root, old) in before where kept.contains(ObjectIdentifier(root)) && matches(in: root) != old {
-            root.isFirstScan = true
-            root.nextCheck = now
+            root.state.matchesChanged(at: now)
         }
         return Change(
             dropped: before.map(\.root).filter { !kept.contains(ObjectIdentifier($0)) }, oldFolders: oldFolders)
@@ -78,17 +77,13 @@ struct WatchRoots {
     ) -> (watched: [Root], others: [Root]) {
         var paths: [FilePath] = []
         for rule in rules where !paths.contains(rule.settings.path) { paths.append(rule.settings.path) }
+        let mounts = paths.allSatisfy(ours.contains) ? nil : MountTable()
         let roots = paths.map { path in
             Root(
                 folders[path], rules: rules.indices.filter { rules[$0].settings.path == path }, of: rules,
-                nextCheck: now)
+                real: ours.contains(path) ? nil : mounts?.place(of: path).path, nextCheck: now)
         }
-        let others = roots.filter { !ours.contains($0.path) }
-        if !others.isEmpty {
-            let mounts = MountTable()
-            for root in others { root.real = mounts.place(of: root.path).path }
-        }
-        return (roots.filter { ours.contains($0.path) }, others)
+        return (roots.filter { ours.contains($0.path) }, roots.filter { !ours.contains($0.path) })
     }
 }
 

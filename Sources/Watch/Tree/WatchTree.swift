@@ -4,7 +4,7 @@ internal import Linux
 /// A directory of a watched tree. Paths are computed from the chain of parents, so a rename is one assignment.
 ///
 /// Used by the watching thread only, like everything it refers to. ``WatchTree`` writes its place in the tree and its
-/// watch.
+/// watch; what its scans have met is recorded by its own functions.
 final class Directory {
     unowned let root: Root
     /// `nil` at the top, and for directories that left the tree.
@@ -21,22 +21,46 @@ final class Directory {
     fileprivate(set) var isGone = false
     /// Whether its file system may not report changes.
     fileprivate(set) var lacksChangeEvents = false
-    /// A visit that is queued; ``DirectoryScanner`` writes it.
-    var pendingVisit: VisitReason?
-    /// Whether something new was seen in it since its last scan; ``PollSchedule`` writes it.
-    var hasChanged = false
+    /// Whether something new was seen in it since its last poll.
+    private var hasChanged = false
     /// Whether files in it without their markers were not kept as candidates.
-    var hasUnmarkedFiles = false
+    private(set) var hasUnmarkedFiles = false
     /// The rules of the ignore file in it, as of the last scan.
-    var ignore = Ignore.nothing
+    private(set) var ignore = Ignore.nothing
     /// Its own modification time at the last scan.
-    var modified: Int64?
+    private var modified: Int64?
 
     init(root: Root, parent: Directory?, name: FilePath) {
         self.root = root
         self.parent = parent
         self.name = name
     }
+
+    /// Something new was seen in it.
+    func noteChange() { hasChanged = true }
+
+    /// - Returns: Whether something new was seen in it since this was asked last.
+    func takeChange() -> Bool {
+        defer { hasChanged = false }
+        return hasChanged
+    }
+
+    /// A scan has opened it, with this modification time of its own. Another one than before is a change.
+    func scanned(modified: Int64) {
+        if self.modified != modified { noteChange() }
+        self.modified = modified
+    }
+
+    /// A scan has read its ignore file.
+    ///
+    /// - Returns: Whether the rules differ from those before.
+    func replaceIgnore(_ ignore: Ignore) -> Bool {
+        defer { self.ignore = ignore }
+        return self.ignore != ignore
+    }
+
+    /// A file without its marker was not kept as a candidate.
+    func noteUnmarkedFile() { hasUnmarkedFiles = true }
 
     var isTop: Bool { root.top === self }
 

@@ -28,9 +28,9 @@ struct DirectoryScannerTests {
         scanner.enqueue(a, .poll)
         scanner.enqueue(c, .event)
         scanner.enqueue(b, .event)
-        #expect(!scanner.isIdle && trees.root.visits == 3)
+        #expect(!scanner.isIdle && trees.root.state.visits == 3)
         #expect(visits() == ["c event", "b event", "a first"])
-        #expect(scanner.isIdle && trees.root.visits == 0)
+        #expect(scanner.isIdle && trees.root.state.visits == 0)
     }
 
     @Test("removed directories are not queued, and those of a dropped root are dropped")
@@ -45,19 +45,19 @@ struct DirectoryScannerTests {
         scanner.enqueue(other.directory("d"), .poll)
         scanner.drop(trees.root)
         #expect(visits() == ["d poll"])
+        #expect(scanner.isIdle)
     }
 
     @Test("a disk error is reported again after all scans have ended without an error")
     func disk() {
-        trees.root.hasLostDisk = true
-        trees.root.hasFailed = true
+        let later = MonotonicTime.start + .seconds(9)
+        #expect(trees.root.state.diskFailed(again: later) == true)
         scanner.enqueue(trees.root.top, .reconcile)
         _ = visits()
-        #expect(trees.root.hasLostDisk)
-        trees.root.hasFailed = false
-        scanner.enqueue(trees.root.top, .reconcile)
+        #expect(trees.root.state.diskFailed(again: later) == false)
+        scanner.enqueue(trees.root.top, trees.root.state.beginScan(next: later))
         _ = visits()
-        #expect(!trees.root.hasLostDisk)
+        #expect(trees.root.state.diskFailed(again: later) == true)
     }
 
     @Test("a scan lists matching files and directories in pieces, and other names only on request")

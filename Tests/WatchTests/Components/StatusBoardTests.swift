@@ -53,18 +53,18 @@ struct StatusBoardTests {
         let roots = roots()
         let root = roots.watched[0]
         board.addFound(7, in: "cam")
-        root.visits = 1
+        root.state.visitQueued()
         board.scanBegan(root, at: start)
         board.addFound(3, in: "cam")
         board.addNew(in: "cam")
         board.recordFinishedScans(roots)
         #expect(states(roots).map(\.scannedSince) == [nil])
-        root.visits = 0
+        root.state.visitEnded()
         board.recordFinishedScans(roots)
         let state = states(roots)[0]
         #expect(state.scannedSince == start && state.found == 3 && state.fresh == 1)
         // The next scan does not hide the last one while it runs.
-        root.visits = 1
+        root.state.visitQueued()
         board.scanBegan(root, at: start + .seconds(9))
         board.recordFinishedScans(roots)
         #expect(states(roots)[0].scannedSince == start)
@@ -118,8 +118,9 @@ struct WatchRootsTests {
         var roots = roots([rule("a", "/x"), rule("b", "/y"), rule("c", "/z")])
         let before = roots.watched
         for root in before {
-            root.isFirstScan = false
-            root.nextCheck = .start + .seconds(3600)
+            _ = root.state.beginScan(next: .start + .seconds(3600))
+            _ = root.state.found()
+            #expect(root.state.endFirstScan() == true)
         }
         let new = [rule("c", "/z") { $0.include = ["*.mp4"] }, rule("a", "/x")]
         let now = MonotonicTime.start + .seconds(9)
@@ -128,8 +129,8 @@ struct WatchRootsTests {
         #expect(change.dropped.map(\.path) == ["/y"] && change.dropped.first === before[1])
         #expect(roots.watched.map(\.path) == ["/z", "/x"])
         #expect(roots.watched[0] === before[2] && roots.watched[1] === before[0])
-        #expect(roots.watched.map(\.isFirstScan) == [true, false])
-        #expect(roots.watched[0].nextCheck == now && roots.watched[1].nextCheck > now)
+        #expect(roots.watched.map(\.state.isFirstScan) == [true, false])
+        #expect(roots.watched[0].state.nextCheck == now && roots.watched[1].state.nextCheck > now)
     }
 
     @Test("a root that is watched in another way is a new one")
@@ -138,6 +139,6 @@ struct WatchRootsTests {
         let before = roots.watched[0]
         let new = [rule("a", "/x") { $0.watching = .poll }]
         let change = roots.change(to: new, ours: ["/x"], at: .start)
-        #expect(change.dropped.first === before && roots.watched[0] !== before && roots.watched[0].isFirstScan)
+        #expect(change.dropped.first === before && roots.watched[0] !== before && roots.watched[0].state.isFirstScan)
     }
 }

@@ -21,7 +21,7 @@ struct Trees {
         }
         root = Root(
             SourceFolders()[path], rules: Array(rules.indices), of: self.rules, nextCheck: .start)
-        root.matchers = RuleMatcher.all(for: root, among: [root], rules: self.rules)
+        root.match(among: [root], rules: self.rules)
     }
 
     func directory(_ names: FilePath...) -> Directory {
