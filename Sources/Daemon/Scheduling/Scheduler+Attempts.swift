@@ -36,7 +36,7 @@ extension Scheduler {
     ) {
         let (id, name) = (claim.upload.id, claim.upload.destination)
         if state == .completed {
-            cycles.completed += 1
+            cycles.uploadCompleted()
             if let took = verdict.took { attempts.counters.recordDuration(took, to: name) }
             CrashPoint.reached("completed")
         }

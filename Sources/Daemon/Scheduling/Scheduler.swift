@@ -26,32 +26,6 @@ actor Scheduler {
     let networks: Networks
     let callbacks: Callbacks
 
-    /// The scheduler's counters since the start, with times.
-    struct Cycles: Sendable {
-        var count = 0
-        /// How many evaluations of policy for a class there were.
-        var evaluations = 0
-        /// How many snapshots of policy were made.
-        var snapshots = 0
-        /// When the last cycle began, by both clocks.
-        var began = MonotonicTime(nanoseconds: 0)
-        var beganWall: WallTime?
-        /// Uploads that were completed.
-        var completed = 0
-        /// The destination that something was started to last.
-        var lastServed = ""
-        /// Whether claims were given back that others may take the place of, or that no later event would start.
-        private var isToRepeat = false
-
-        mutating func repeatSoon() { isToRepeat = true }
-
-        /// - Returns: Whether another cycle follows at once.
-        mutating func takeRepeat() -> Bool {
-            defer { isToRepeat = false }
-            return isToRepeat
-        }
-    }
-
     /// Calls to other parts of the daemon.
     struct Callbacks: Sendable {
         /// Ends all transfers over an interface, and returns when nothing is sent there any more.
@@ -87,7 +61,7 @@ actor Scheduler {
 
     /// What policy depends on, as it is known now.
     var snapshot: PolicySnapshot {
-        cycles.snapshots += 1
+        cycles.madeSnapshot()
         return PolicySnapshot(
             context.configuration.value, clocks: context.clocks, quotas: sendingLimits.ledger.book, facts: facts)
     }
@@ -134,8 +108,7 @@ actor Scheduler {
 
     /// Starts the uploads that may start.
     private func runCycle() async throws {
-        (cycles.began, cycles.beganWall) = (context.clocks.monotonic(), context.clocks.wall())
-        cycles.count += 1
+        cycles.begin(at: context.clocks.monotonic(), context.clocks.wall())
         try await expirePauses()
         try await expireOverrides()
         refreshClock()
@@ -155,10 +128,7 @@ actor Scheduler {
         try await tryKeysWithOthers()
         try await startRequested()
         try await startExempt(snapshot)
-        // Destinations take turns, so that one with many files does not use all slots: the last one served is tried
-        // last.
-        var open = context.settings.destinations.map(\.name)
-        if let served = open.firstIndex(of: cycles.lastServed) { open = Array(open[(served + 1)...] + open[...served]) }
+        var open = cycles.inTurn(context.settings.destinations.map(\.name))
         open.removeAll { folders[$0] == nil }
         while !open.isEmpty {
             var stillOpen: [String] = []
@@ -192,7 +162,7 @@ actor Scheduler {
     /// The folders whose files may be sent now, by destination. Logs the holds of the others.
     private func openFolders(_ classes: [UploadClass], _ snapshot: PolicySnapshot) -> [String: OpenFolders] {
         let (open, holds) = snapshot.openFolders(classes)
-        cycles.evaluations += holds.count
+        cycles.evaluated(classes: holds.count)
         AttemptLog(log: context.log).report(holdLog.update(holds, at: context.clocks.monotonic()))
         return open
     }
@@ -236,7 +206,7 @@ actor Scheduler {
             }
         }
         facts.destinations.reserveCapacity(name, missing: started.map(\.upload.missing))
-        if !started.isEmpty { cycles.lastServed = name }
+        if !started.isEmpty { cycles.served(name) }
         // After the start: no stop may come between the decision and the start of what it was made for.
         if !late.isEmpty { try await returnClaims(late) }
         try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
