@@ -55,7 +55,10 @@ struct TroubleTests {
         scene.remote.standard = .fail(.refused(after: nil))
         var ids: [String] = []
         for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
-        try await eventually("all uploads have failed") { try await told(scene).count { $0 == .attemptFailed } >= 3 }
+        try await eventually("each upload has failed") {
+            let events = try await scene.daemon.context.store.read { try $0.events.list(after: 0, limit: 1000) }
+            return Set(events.filter { $0.type == .attemptFailed }.compactMap(\.upload)) == Set(ids)
+        }
         scene.remote.letGo()
         try await scene.reach(.completed, ids)
         let events = try await scene.daemon.context.store.read { try $0.events.list(after: 0, limit: 1000) }
