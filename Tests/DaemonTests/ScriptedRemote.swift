@@ -321,11 +321,13 @@ final class ScriptedRemote: Destination {
         }
         try await runQuestion(context)
         if isUnreachable {
-            throw UploadError(
+            var error = UploadError(
                 Failure(
                     .transient, code: .unreachable, message: "no server responds there", at: WallTime(milliseconds: 0),
                     retryable: true),
                 remedy: .holdDestination(after: nil))
+            error.contact = .none
+            throw error
         }
         return space
     }

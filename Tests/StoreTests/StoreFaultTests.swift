@@ -36,7 +36,9 @@ struct StoreFaultTests {
         try await scene.store.write { try $0.releases.finish(asset) }
         _ = try await scene.store.claim("nas", passingOver: [])
         let failure = Failure(.local, code: .copyLost, message: "x", at: scene.clocks.wall(), retryable: true)
-        #expect(try await scene.store.write { try $0.attempts.finish(uploads[0], .copyLost(failure)) } == .staging)
+        #expect(
+            try await scene.store.write { try $0.attempts.finish(uploads[0], .copyLost(failure, .missing)) } == .staging
+        )
         #expect(try await scene.store.read { try $0.staging.waiting(limit: 10, except: []) }.map(\.id) == [asset])
     }
 

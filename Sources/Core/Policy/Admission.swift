@@ -314,7 +314,7 @@ package struct DestinationHealth: Hashable, Sendable {
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
         case .authenticate: return (.auth, credentialRetryWait)
         case .misconfigured: return (.destination, wait)
-        case .retry, .refused, .pending, .restage, .failUpload: return nil
+        case .retry, .refused, .pending, .lackQuota, .restage, .failUpload: return nil
         }
     }
 }

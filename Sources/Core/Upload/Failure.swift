@@ -76,8 +76,11 @@ package enum Remedy: Hashable, Sendable {
     case retry(after: Duration?)
     /// The remote refuses this file, and may accept it another time: only this upload tries again. Uses an attempt.
     case refused(after: Duration?)
-    /// The staged copy differs from its record: stage it again from the source.
-    case restage
+    /// Quotas of this machine leave too little for the next piece: only this upload waits. The remote was not asked, and
+    /// no attempt is used.
+    case lackQuota(after: Duration)
+    /// The staged copy is not as recorded: stage it again from the source.
+    case restage(CopyDefect)
     /// This file is refused: final.
     case failUpload
 
@@ -88,6 +91,27 @@ package enum Remedy: Hashable, Sendable {
         default: false
         }
     }
+
+    /// Whether the copy is staged again.
+    package var restages: Bool { if case .restage = self { true } else { false } }
+}
+
+/// Why a staged copy, or a source that is uploaded in place, cannot be sent.
+package enum CopyDefect: Hashable, Sendable {
+    case missing
+    case unreadable
+    /// It has other content than was recorded: bytes of it that were sent may be wrong.
+    case changed
+}
+
+/// How far a request got that the remote did not answer.
+package enum RemoteContact: Hashable, Sendable {
+    /// No connection to its host could be made.
+    case none
+    /// Its host does not speak the protocol of its address, or shows no certificate that is trusted.
+    case unusable
+    /// It may have received the request.
+    case made
 }
 
 /// An error of an upload step, with its remedy.
@@ -96,6 +120,9 @@ package struct UploadError: Error, Sendable, CustomStringConvertible {
     package var remedy: Remedy
     /// An intermediary may have answered in place of the remote, so the answer says nothing about the file.
     package var isOfPath = false
+    package var contact = RemoteContact.made
+    /// Whether a repetition would find out no more.
+    package var isConclusive = false
 
     package init(_ failure: Failure, remedy: Remedy) {
         self.failure = failure

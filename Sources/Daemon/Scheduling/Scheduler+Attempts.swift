@@ -40,7 +40,7 @@ extension Scheduler {
             if let took = verdict.took { attempts.counters.recordDuration(took, to: name) }
             CrashPoint.reached("completed")
         }
-        facts.quotaWaits.ended(id, lacking: verdict.isShortOfQuota ? account?.quotaWait : nil)
+        facts.quotaWaits.ended(id, lacking: verdict.lacksQuota ? account?.quotaWait : nil)
         if let failure = verdict.failure { attempts.counters.add(failure, at: name) }
         AttemptLog(log: context.log).report(
             verdict, of: claim, state, sent: account?.total ?? 0,
@@ -114,11 +114,6 @@ extension Scheduler {
 extension UploadAttempt.Verdict {
     /// Whether the upload waits, and is tried again.
     var isHeld: Bool { if case .held = outcome { true } else { false } }
-
-    /// Whether the attempt ended because its quotas leave too little for the next piece.
-    fileprivate var isShortOfQuota: Bool {
-        if case .held(let failure, _, _, _) = outcome { failure.code == .shortOfQuota } else { false }
-    }
 }
 
 extension QuotaAccount {

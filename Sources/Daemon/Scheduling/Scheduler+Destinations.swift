@@ -82,7 +82,7 @@ extension Scheduler {
                 lasting: DestinationHealth.backoffWhenFull(retry).first)
             // A destination that could not be connected to would refuse an upload too, after the same timeout once
             // more.
-            if let error = answer.error, error.failure.code == .unreachable,
+            if let error = answer.error, error.contact == .none,
                 facts.destinations.hold(
                     name,
                     DestinationTracker.Fault(

@@ -77,7 +77,7 @@ actor RemoteRemovals {
         case .failure(let error):
             if error.remedy.mayConcernSecret { secrets.renew(of: deletion.destination) }
             // More questions would not find out more.
-            if error.failure.code == .removalUnknown {
+            if error.isConclusive {
                 try await end(deletion, "unknown", error.failure.message)
                 return
             }

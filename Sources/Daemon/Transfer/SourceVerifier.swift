@@ -61,7 +61,7 @@ extension UploadAttempt {
                 }
                 switch error?.remedy {
                 // It looks the same and has other content: a program wrote to it, or its disk failed.
-                case .restage? where error?.failure.code == .stagedChanged:
+                case .restage(.changed)?:
                     return changed(reporter, isFinished: false)
                 case .restage?: return unreadable(error?.failure.message ?? "", reporter)
                 default:

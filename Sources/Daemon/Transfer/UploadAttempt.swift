@@ -4,7 +4,6 @@ internal import Destinations
 internal import Linux
 internal import Staging
 internal import Store
-internal import Synchronization
 internal import Transport
 
 /// One attempt of one upload, from the claim to its verdict. Contains nothing about single dialects.
@@ -23,6 +22,8 @@ struct UploadAttempt: Sendable {
         var failure: Failure?
         /// Whether the destination is up: it accepted bytes, or refused this one file for its own sake.
         var wasAnswered: Bool
+        /// Whether its quotas leave too little for the next piece.
+        var lacksQuota = false
         /// The duration of a verified upload.
         var took: Duration?
 
@@ -135,20 +136,21 @@ struct UploadAttempt: Sendable {
         guard let found = try await blocking({ try staging.size(of: name) }) else { return copyLost() }
         if found == size { return nil }
         return copyLost(
-            .stagedChanged, "the staged copy \(staging.path(name).display) has \(found) bytes, and \(size) were staged")
+            .changed, .stagedChanged,
+            "the staged copy \(staging.path(name).display) has \(found) bytes, and \(size) were staged")
     }
 
     func copyLost() -> Verdict {
         copyLost(
-            .copyLost,
+            .missing, .copyLost,
             claim.asset.stagingMode == .inPlace
                 ? "\(claim.asset.path.display), which is uploaded in place, is missing"
                 : "the staged copy \(context.staging.path(claim.asset.stagedName).display) is missing")
     }
 
-    private func copyLost(_ code: Failure.Code, _ message: String) -> Verdict {
+    private func copyLost(_ defect: CopyDefect, _ code: Failure.Code, _ message: String) -> Verdict {
         let failure = Failure(.local, code: code, message: message, at: context.clocks.wall(), retryable: true)
-        return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false)
+        return Verdict(outcome: .copyLost(failure, defect), failure: failure, wasAnswered: false)
     }
 
     private func judge(_ error: UploadError, _ reporter: AttemptReporter) -> Verdict {
@@ -166,18 +168,17 @@ struct UploadAttempt: Sendable {
             verdict.outcome = .refused(failure)
             // The destination answered with a refusal of this one file.
             verdict.wasAnswered = true
-        case .restage:
-            verdict.outcome = .copyLost(failure)
+        case .restage(let defect):
+            verdict.outcome = .copyLost(failure, defect)
         case .refused(let after):
             let used = (reporter.hasAdvanced ? 0 : claim.upload.attempt) + 1
             verdict.refuse(failure, attempt: used, retry, after: after, now: context.clocks.monotonic())
-        case .pending(let after):
-            return Verdict(
-                outcome: .held(
-                    failure, until: context.clocks.monotonic().advanced(by: after), knowing: reporter.known,
-                    isFault: false),
-                // If a quota refused, the destination was not contacted.
-                wasAnswered: failure.code != .shortOfQuota || reporter.wasAnswered)
+        case .pending(let after): return tooEarly(failure, after, reporter, wasAnswered: true)
+        case .lackQuota(let after):
+            // The destination was not contacted for the piece that the quota refused.
+            var verdict = tooEarly(failure, after, reporter, wasAnswered: reporter.wasAnswered)
+            verdict.lacksQuota = true
+            return verdict
         case .retry, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The scheduler fills in the time of the next attempt: it knows the number of failures, and the
             // destination.
@@ -186,11 +187,20 @@ struct UploadAttempt: Sendable {
         return verdict
     }
 
+    /// Nothing has failed, and the upload continues after a wait.
+    private func tooEarly(
+        _ failure: Failure, _ after: Duration, _ reporter: AttemptReporter, wasAnswered: Bool
+    ) -> Verdict {
+        Verdict(
+            outcome: .held(
+                failure, until: context.clocks.monotonic().advanced(by: after), knowing: reporter.known,
+                isFault: false), wasAnswered: wasAnswered)
+    }
+
     /// Whether an answer concerns only values that a person gave for this upload, and not its destination.
     private func isOnItsOwn(_ error: UploadError) -> Bool {
         // Its address has the scheme, host and port of the destination: a certificate or a portal concerns both.
-        guard !claim.upload.headers.isEmpty || claim.upload.url != nil, !error.isOfPath,
-            ![.tls, .noTLS, .onlyTLS].contains(error.failure.code)
+        guard !claim.upload.headers.isEmpty || claim.upload.url != nil, !error.isOfPath, error.contact == .made
         else { return false }
         return switch error.remedy {
         case .authenticate, .misconfigured: true
@@ -221,172 +231,4 @@ extension AttemptContext {
             name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
             checkpoint: claim.checkpoint, url: upload.url, removesSource: asset.action.removesSource)
     }
-}
-
-/// Stores the notes of a working destination durably, and updates the live figures.
-final class AttemptReporter: UploadReporter {
-    private let context: Context
-    private let live: LiveUploads
-    private let stops: StopRequests
-    private let id: String
-    private let size: Int64
-    private let state: Mutex<State>
-    /// The latest write of the sent position, queued after those before it.
-    private let marking = Mutex<Task<Void, Never>?>(nil)
-    /// The account that its bytes are charged to.
-    private let account: QuotaAccount?
-    /// Set for a source that is uploaded in place.
-    private let source: SourceVerifier?
-
-    private struct State {
-        var acked: Int64
-        /// The most bytes that the remote had acknowledged before this attempt, in this generation.
-        let furthest: Int64
-        var hasAdvanced = false
-        var wasAnswered = false
-        var known: [Companion]?
-        /// The sent position that was recorded last.
-        var markedSent: Int64
-    }
-
-    /// - Parameters:
-    ///   - upload: As it was before this attempt.
-    ///   - size: Bytes of the file.
-    init(
-        context: Context, live: LiveUploads, stops: StopRequests, _ upload: UploadRecord, size: Int64,
-        account: QuotaAccount?, _ source: SourceVerifier? = nil
-    ) {
-        self.source = source
-        (self.context, self.live, self.stops) = (context, live, stops)
-        id = upload.id
-        self.size = size
-        state = Mutex(State(acked: upload.acked, furthest: upload.furthest, markedSent: upload.acked))
-        self.account = account
-    }
-
-    var wasAnswered: Bool { state.withLock { $0.wasAnswered } }
-    /// Whether the remote has acknowledged more bytes than ever before: attempts count from the first again.
-    var hasAdvanced: Bool { state.withLock { $0.hasAdvanced } }
-    /// The files that travel with it, as of its latest question.
-    var known: [Companion]? { state.withLock { $0.known } }
-
-    func record(_ checkpoint: Checkpoint) async throws {
-        CrashPoint.reached("opening")
-        try await source?.requireUnchanged()
-        try await context.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id) }
-        account?.note(isBegun: !checkpoint.fields.isEmpty)
-        CrashPoint.reached("opened")
-    }
-
-    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
-        note(acked: offset)
-        try await requireStored(acked: offset)
-        try await context.store.writeHeld { try $0.checkpoints.record(checkpoint, for: id, acked: offset) }
-        CrashPoint.reached("accepted")
-    }
-
-    /// When the remote has all bytes, the verdict on the source follows the verification: the upload of a removed
-    /// source is not given up then, since the object at the remote may be all there is.
-    private func requireStored(acked: Int64) async throws {
-        guard let source, acked < source.size else { return }
-        try await source.requireUnchanged()
-    }
-
-    func parts() async throws -> [AcknowledgedPart] { try await context.store.read { try $0.parts.of(id) } }
-    func companions() async throws -> [Companion] {
-        let found = try await context.store.read { try $0.uploads.companions(of: id) }
-        state.withLock { $0.known = found }
-        return found
-    }
-
-    func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
-        note(acked: acked)
-        try await requireStored(acked: acked)
-        try await context.store.writeHeld { try $0.parts.record(parts, lost: lost, of: id, acked: acked) }
-        CrashPoint.reached("accepted")
-    }
-
-    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
-        let sent = live[id]?.sent ?? 0
-        note(acked: 0)
-        try await source?.requireUnchanged()
-        // A mark that is written later would count for the new beginning.
-        await finishMarking()
-        // The bytes sent for the abandoned object were sent in vain.
-        try await context.store.write { try $0.progress.recordSent(sent, of: id) }
-        try await context.store.writeHeld { try $0.checkpoints.renew(checkpoint, for: id, leaving: old) }
-        live.beginAgain(id)
-    }
-
-    func recordName(_ remoteID: String, at url: String?) async throws {
-        try await source?.requireUnchanged()
-        try await context.store.recordRemoteName(remoteID, at: url, for: id)
-    }
-
-    func isOfAnother(_ remoteID: String) async throws -> Bool {
-        try await context.store.read { try $0.remoteObjects.isOfAnother(remoteID, than: id) }
-    }
-
-    func credential(_ renewal: CredentialRenewal) async throws {
-        try await source?.requireUnchanged()
-        try await context.store.writeHeld { try $0.attempts.record(renewal, of: id) }
-    }
-
-    private func note(acked: Int64) {
-        // Only for more than before: a server that reports an upload's position, but accepts no byte, is not up.
-        state.withLock { state in
-            if acked > state.acked { state.wasAnswered = true }
-            if acked > state.furthest { state.hasAdvanced = true }
-            state.acked = acked
-            state.markedSent = acked
-        }
-        live.acked(id, acked)
-    }
-
-    var mayClearUp: Bool { stops.endsAll }
-    func sending(_ offset: Int64) {
-        live.sent(id, offset)
-        let isDue = state.withLock { state in
-            guard offset - state.markedSent >= markingStep || offset == size && offset > state.markedSent else {
-                return false
-            }
-            state.markedSent = offset
-            return true
-        }
-        // Recorded, so that a crash does not lose the count of bytes that were sent without an acknowledgement.
-        if isDue, size >= Self.leastMarked {
-            marking.withLock { last in
-                last = Task { [last] in
-                    await last?.value
-                    await self.mark(sent: offset)
-                }
-            }
-        }
-    }
-
-    /// Smaller files are not marked: a crash may lose the count.
-    private static let leastMarked: Int64 = 1_000_000
-    private var markingStep: Int64 { max(size / 8, Self.leastMarked) }
-
-    /// Returns when the latest position is on disk, or cannot be written.
-    func finishMarking() async { await marking.withLock { $0 }?.value }
-
-    private func mark(sent offset: Int64) async {
-        do { try await context.store.write { try $0.progress.recordSent(offset, of: id) } } catch {
-            context.log.debug("cannot record the bytes that were sent", ["id": id, "reason": "\(error)"])
-        }
-    }
-
-    func wasted(_ bytes: Int64) async throws {
-        guard bytes > 0 else { return }
-        live.withdraw(id, bytes)
-        state.withLock { $0.markedSent = max($0.acked, $0.markedSent - bytes) }
-        await finishMarking()
-        try await context.store.write { try $0.progress.recordWaste(bytes, of: id) }
-    }
-
-    func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
-    func received(_ bytes: Int64) { if let account, account.countsNotes { account.receive(bytes) } }
-    func entered(_ phase: UploadPhase) { live.enter(id, phase) }
-    var shouldPause: Bool { stops.shouldPause(id) }
 }

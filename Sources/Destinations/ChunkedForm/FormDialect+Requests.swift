@@ -171,7 +171,8 @@ extension FormDialect {
         if names.isEmpty { return [:] }
         let (path, known) = (piece.order.file.place, blockDigests)
         do { return try await blocking { try known.digests(names, of: path, part.range) } } catch {
-            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
+            throw UploadError(
+                failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage(.unreadable))
         }
     }
 

@@ -70,7 +70,7 @@ struct FormDialect: PartsDialect {
         guard let plan = PartPlan(size: order.file.size, partSize: settings.blockSize, rule: settings.rule) else {
             throw UploadError(
                 failure(.local, .stagedChanged, "a file of \(order.file.size) bytes", retryable: true),
-                remedy: .restage)
+                remedy: .restage(.changed))
         }
         try checkHeaders(order, plan)
         return plan
@@ -361,7 +361,7 @@ extension Remedy {
         switch self {
         case .holdDestination, .rateLimit, .noRoom, .authenticate: true
         case .retry(let after): after != nil
-        case .refused, .misconfigured, .pending, .restage, .failUpload: false
+        case .refused, .misconfigured, .pending, .lackQuota, .restage, .failUpload: false
         }
     }
 }

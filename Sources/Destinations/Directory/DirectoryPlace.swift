@@ -96,7 +96,7 @@ final class DirectoryPlace: WholePlace {
     func openStaged(_ file: StagedFile) throws -> Descriptor {
         do { return try Descriptor.open(file.place) } catch {
             throw UploadError(
-                target.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
+                target.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage(.unreadable))
         }
     }
 
@@ -165,7 +165,7 @@ final class DirectoryPlace: WholePlace {
         let got: Int
         do { got = try staged.read(into: block, at: offset, named: source.place.shown) } catch {
             throw UploadError(
-                target.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
+                target.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage(.unreadable))
         }
         guard got == block.count else {
             throw source.changed("ends after \(offset + Int64(got)) bytes, and \(source.size) were staged", failure)

@@ -85,7 +85,7 @@ enum FinalAnswer {
         // 421: the request reached the wrong server.
         case .retry: status != 421
         case .misconfigured: isKnownPlace
-        case .rateLimit, .authenticate, .pending, .restage: false
+        case .rateLimit, .authenticate, .pending, .lackQuota, .restage: false
         }
     }
 

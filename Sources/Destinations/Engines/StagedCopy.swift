@@ -13,7 +13,7 @@ extension StagedFile {
         let place = place
         let status: FileStatus
         do { status = try await blocking { try FileStatus(at: place) } } catch let error as SystemError {
-            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage)
+            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage(.unreadable))
         }
         guard status.isRegular, status.size == size else {
             throw changed("has \(status.size) bytes, and \(size) were staged", failure)
@@ -37,12 +37,12 @@ extension StagedFile {
         case .success(sha256): return
         case .success: throw changed("no longer has the content that was staged", failure)
         case .failure(let error):
-            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage)
+            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage(.unreadable))
         }
     }
 
     /// The error for a copy that differs from its record.
     func changed(_ how: String, _ failure: MakeFailure) -> UploadError {
-        UploadError(failure(.local, .stagedChanged, "\(place.display) \(how)", true), remedy: .restage)
+        UploadError(failure(.local, .stagedChanged, "\(place.display) \(how)", true), remedy: .restage(.changed))
     }
 }

@@ -208,11 +208,13 @@ struct AuthorizedClient: Sendable {
     private func mistaken(
         _ speech: Greeting.WireProtocol, _ request: Request, http: Int? = nil, detail: String? = nil
     ) -> UploadError {
-        UploadError(
+        var error = UploadError(
             failure(
                 .config, speech.code,
                 "\(request.method) to \(host(request.url)): \(speech.mistake(detail))", http: http, retryable: true),
             remedy: .misconfigured)
+        error.contact = .unusable
+        return error
     }
 
     private func problem(_ error: TransportError, _ request: Request) -> UploadError {
@@ -225,22 +227,26 @@ struct AuthorizedClient: Sendable {
                 "; connections to it use the proxy \($0), as `\(WebAddress(request.url).scheme ?? "http")_proxy` of the environment "
                     + "says, and that cannot be reached"
             }
-            return UploadError(
+            var error = UploadError(
                 failure(.transient, .unreachable, what + (through ?? ""), retryable: true),
                 remedy: .holdDestination(after: nil))
+            error.contact = .none
+            return error
         case .tls:
             let hint =
                 error.isOfHandshake
                 ? "; the server closed the connection before it showed a certificate: it may have no TLS, or none for this name or version"
                 : "; a certificate that is not trusted means a wrong address, a missing ca_file, or a portal in between"
-            return UploadError(
-                failure(.config, .tls, what + hint, retryable: true), remedy: .misconfigured)
+            var error = UploadError(failure(.config, .tls, what + hint, retryable: true), remedy: .misconfigured)
+            error.contact = .unusable
+            return error
         case .proxy:
             return UploadError(
                 failure(.config, .proxyRefused, what, retryable: true), remedy: .holdDestination(after: nil))
         case .notTLS: return mistaken(.plain, request, detail: error.detail)
         case .sourceFile:
-            return UploadError(failure(.local, .stagedUnreadable, error.detail, retryable: true), remedy: .restage)
+            return UploadError(
+                failure(.local, .stagedUnreadable, error.detail, retryable: true), remedy: .restage(.unreadable))
         case .other:
             return UploadError(failure(.config, .requestImpossible, what, retryable: true), remedy: .misconfigured)
         case .stalled, .timedOut, .reset, .tooLarge, .cancelled:

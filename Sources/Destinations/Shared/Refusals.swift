@@ -38,7 +38,7 @@ extension AuthorizedClient {
         case .misconfigured: kind = .config
         case .failUpload: kind = .permanent
         case .restage: kind = .local
-        case .noRoom: kind = .quota
+        case .noRoom, .lackQuota: kind = .quota
         case .holdDestination, .rateLimit, .retry, .refused, .pending: kind = .transient
         }
         var error = UploadError(
@@ -88,7 +88,7 @@ extension UploadError {
             case .authenticate: right.map { "check \($0)" }
             case .misconfigured: "check the address"
             case .holdDestination: "uploads wait until it answers"
-            case .noRoom, .rateLimit, .retry, .refused, .pending, .restage, .failUpload: nil
+            case .noRoom, .rateLimit, .retry, .refused, .pending, .lackQuota, .restage, .failUpload: nil
             }
         guard let advice else { return failure.message }
         // A server's message may be a whole sentence.

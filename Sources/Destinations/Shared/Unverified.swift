@@ -38,8 +38,9 @@ extension UploadError {
     var lacksAnswer: Bool {
         switch remedy {
         // Where the remote cannot be reached, no other upload can be sent either.
-        case .holdDestination, .retry: failure.code != .unreachable
-        case .refused, .noRoom, .rateLimit, .pending, .authenticate, .misconfigured, .failUpload, .restage: false
+        case .holdDestination, .retry: contact != .none
+        case .refused, .noRoom, .rateLimit, .pending, .lackQuota, .authenticate, .misconfigured, .failUpload, .restage:
+            false
         }
     }
 }

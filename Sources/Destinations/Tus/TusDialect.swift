@@ -321,7 +321,8 @@ struct TusDialect: OffsetDialect {
             let digest = try await blocking { try digestOfPiece(algorithm, path, range) }
             return "\(algorithm.rawValue) \(base64(digest))"
         } catch {
-            throw UploadError(failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
+            throw UploadError(
+                failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage(.unreadable))
         }
     }
 

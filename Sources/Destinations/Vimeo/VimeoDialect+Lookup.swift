@@ -96,11 +96,13 @@ extension VimeoDialect {
     }
 
     func unknown(_ what: String, _ words: String) -> UploadError {
-        UploadError(
+        var error = UploadError(
             failure(
                 .protocol, .removalUnknown,
                 "\(what), and it is not known whether it became a video: \(words); check the account",
                 retryable: false), remedy: .failUpload)
+        error.isConclusive = true
+        return error
     }
 
     // MARK: Whether a flow is supported

@@ -318,10 +318,10 @@ package enum AttemptOutcome: Sendable, Hashable {
     case retry(Failure, until: MonotonicTime)
     /// - Parameter usesAttempt: Whether it is the last of the permitted refusals.
     case refused(Failure, usesAttempt: Bool = false)
-    /// The staged copy differs from the record.
+    /// The staged copy is not as recorded.
     ///
     /// - Parameter until: When the upload may be sent again at the earliest; `nil` for as soon as it is staged again.
-    case copyLost(Failure, until: MonotonicTime? = nil)
+    case copyLost(Failure, CopyDefect, until: MonotonicTime? = nil)
     /// The source that was uploaded in place is another version now: it comes back as a new file.
     ///
     /// - Parameter isFinished: Whether the destination holds everything that was sent.

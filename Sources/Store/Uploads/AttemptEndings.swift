@@ -122,10 +122,10 @@ extension AttemptEndings where Access == Writing {
             }
             try tx.transitions.move(upload, by: .refused)
             try tx.history.record(upload, .failed, code: failure.code)
-        case .copyLost(let failure, let until):
+        case .copyLost(let failure, let defect, let until):
             try tx.failures.record(failure, upload)
             try tx.failures.recordTrouble(failure, of: upload)
-            try tx.copyLosses.record(upload, isDamage: failure.code == .stagedChanged, keeping: ending.lasting)
+            try tx.copyLosses.record(upload, isDamage: defect == .changed, keeping: ending.lasting)
             if let until { try tx.waits.set([id: until]) }
         case .sourceChanged(let failure, let isFinished):
             try tx.transitions.sourceChanged(upload, failure)

@@ -202,7 +202,7 @@ struct FailingTests {
 
     @Test(
         "over an unmetered network a wasted file is sent again, each time later by a second for each wasted MB",
-        arguments: [Remedy.retry(after: nil), .restage])
+        arguments: [Remedy.retry(after: nil), .restage(.unreadable)])
     func wastes(_ remedy: Remedy) async throws {
         let clocks = ManualClocks()
         let scene = try await scene(Backoff(first: .milliseconds(100), ceiling: .seconds(10)), clocks: clocks)

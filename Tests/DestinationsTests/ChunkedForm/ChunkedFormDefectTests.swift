@@ -182,7 +182,7 @@ struct ChunkedFormDefectTests {
         let scene = try FormScene("breakpoint")
         let parcel = try Parcel(2 * Self.block)
         try parcel.restage(parcel.content + [1])
-        #expect(try await parcel.failure(to: scene).remedy == .restage)
+        #expect(try await parcel.failure(to: scene).remedy == .restage(.changed))
         #expect(scene.server.requests.isEmpty)
     }
 
@@ -208,7 +208,7 @@ struct ChunkedFormDefectTests {
             return false
         }
         let error = try await parcel.failure(to: scene, logbook)
-        #expect(error.remedy == .restage)
+        #expect(error.remedy == .restage(.changed))
         #expect(scene.server.requests == ["open", "block 1"])
         #expect(try scene.objects.isEmpty)
     }
@@ -222,7 +222,7 @@ struct ChunkedFormDefectTests {
             if pages.accepted == FormScene.block { try? parcel.restage(size.map { Array(parcel.content.prefix($0)) }) }
             return false
         }
-        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage)
+        #expect(try await parcel.failure(to: scene, logbook).remedy.restages)
         #expect(scene.server.requests == ["open", "block 1"])
     }
 

@@ -242,7 +242,7 @@ struct DirectoryTests {
         try parcel.restage(noise(10, seed: 7))
         let error = try await parcel.failure(to: end)
         #expect(error.failure.code == .stagedChanged)
-        #expect(error.remedy == .restage)
+        #expect(error.remedy == .restage(.changed))
         // There may be no source from which to make another copy.
         #expect(try end.remains.isEmpty)
     }

@@ -82,7 +82,7 @@ struct PartDigestTests {
         let parcel = try Parcel(4 * Int(FormScene.block))
         try Self.rot(parcel.order.file.path, at: place)
         let error = try await parcel.failure(to: scene)
-        #expect(error.remedy == .restage && error.failure.code == .stagedChanged, "\(error)")
+        #expect(error.remedy == .restage(.changed) && error.failure.code == .stagedChanged, "\(error)")
         #expect(!scene.server.requests.contains("block 4"))
         try await scene.close()
     }
@@ -94,7 +94,7 @@ struct PartDigestTests {
         let logbook = Logbook()
         try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Int(FormScene.block))
         try Self.rot(parcel.order.file.path, at: 500)
-        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage)
+        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage(.changed))
         #expect(!scene.server.requests.contains("block 4"))
         // The server keeps the blocks: no request removes them there.
         let kept = PartsCheckpoint(scene.destination.lasting(of: try #require(logbook.last)))
@@ -113,7 +113,7 @@ struct PartDigestTests {
             return
         }
         try Self.rot(parcel.order.file.path, at: 3500)
-        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage)
+        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage(.changed))
         #expect(scene.server.requests.filter { $0 == "block 4" }.count == 1)
         try await scene.close()
     }
@@ -140,7 +140,7 @@ struct PartDigestTests {
         let error = await #expect(throws: UploadError.self) {
             _ = try await watched.upload(parcel.order, reporter: Logbook())
         }
-        #expect(error?.remedy == .restage, "\(String(describing: error))")
+        #expect(error?.remedy == .restage(.changed), "\(String(describing: error))")
         #expect(blocks.next() == 5, "the first block is sent twice, and the last one never")
         #expect(!scene.server.requests.contains("block 4"))
         try await scene.close()

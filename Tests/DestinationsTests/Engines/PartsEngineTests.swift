@@ -72,7 +72,7 @@ struct PartsEngineTests {
             let error = await #expect(throws: UploadError.self) {
                 try await send(parcel, to: remote, logbook, parallel: parallel)
             }
-            return error?.failure.code == .shortOfQuota && error?.remedy == .pending(after: .seconds(9))
+            return error?.failure.code == .shortOfQuota && error?.remedy == .lackQuota(after: .seconds(9))
         }
         #expect(await isShort(99))
         #expect(remote.begun == 0)

@@ -81,6 +81,6 @@ struct SentDigestTests {
         let digest = try digest()
         try Files.removeIfPresent(temporary.path.appending("staged"))
         let error = await #expect(throws: UploadError.self) { try await digest.begin(at: 10, failure) }
-        #expect(error?.remedy == .restage)
+        #expect(error?.remedy == .restage(.unreadable))
     }
 }

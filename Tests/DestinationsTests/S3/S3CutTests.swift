@@ -71,7 +71,7 @@ struct S3CutTests {
         content[3_000_000] ^= 1
         try parcel.restage(content)
         let error = try await parcel.failure(to: scene, logbook)
-        #expect(error.failure.code == .stagedChanged && error.remedy == .restage, "\(error)")
+        #expect(error.failure.code == .stagedChanged && error.remedy == .restage(.changed), "\(error)")
         #expect(scene.emulator.requests.filter { $0 == "part 1" }.count == 1)
     }
 

@@ -128,7 +128,7 @@ struct ReplyFuzzTests {
             try round.expect(
                 wait ?? .seconds(1) >= .seconds(1) && wait ?? .seconds(1) <= .seconds(7 * 86_400),
                 "waits \(wait as Any)")
-        case .pending(let wait):
+        case .pending(let wait), .lackQuota(let wait):
             throw round.flaw("waits \(wait) for a server that has nothing to do: \(message)")
         case .retry(let wait), .refused(let wait), .holdDestination(let wait), .rateLimit(let wait):
             try round.expect(

@@ -70,8 +70,21 @@ struct SchemeTests {
         for _ in 0..<2 {
             let error = try await Parcel(size).failure(to: scene)
             #expect(error.failure.code == .onlyTLS && error.remedy == .misconfigured, "\(error)")
+            #expect(error.contact == .unusable)
         }
         #expect(server.seen.filter { $0 == "GET /" }.count <= 1)
+    }
+
+    @Test("an error says whether its host could be connected to, and whether it speaks the protocol of its address")
+    func contact() async throws {
+        let server = try FakeServer { $0.reply(503) }
+        let port = try #require(server.url.split(separator: ":").last)
+        func contact(_ url: String) async throws -> RemoteContact {
+            try await Parcel(900).failure(to: try S3Scene(["endpoint": .text(url)])).contact
+        }
+        #expect(try await contact(server.url) == .made)
+        #expect(try await contact("https://127.0.0.1:\(port)") == .unusable)
+        #expect(try await contact("http://127.0.0.1:1") == .none)
     }
 
     @Test("uploads that look up objects side by side at an S3 server with TLS all report it")

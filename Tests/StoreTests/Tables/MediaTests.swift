@@ -34,7 +34,7 @@ struct KeptMediaTests {
         let asset = try await staged(scene, facts)
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
         let failure = Failure(.transient, code: .noReply, message: "x", at: scene.clocks.wall(), retryable: true)
-        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure)) }
+        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure, .missing)) }
         try await scene.store.write {
             try $0.staging.record([StagedCopy(asset: asset, sha256: [1])], facts: [asset: later])
         }

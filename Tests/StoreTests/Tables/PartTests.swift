@@ -86,7 +86,7 @@ struct PartTests {
         case .copiedAgain:
             let claim = try #require(try await scene.store.claim("nas", passingOver: []))
             let failure = Failure(.local, code: .noReply, message: "x", at: WallTime(milliseconds: 1), retryable: true)
-            try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure)) }
+            try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure, .missing)) }
             #expect(try await scene.store.read { try $0.assets.find(asset) }?.state == .arrived)
         }
         if loss == .cancelled { try await scene.store.write { try $0.releases.finish([(asset, .kept)]) } }

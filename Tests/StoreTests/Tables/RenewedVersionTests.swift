@@ -14,7 +14,7 @@ struct RenewedVersionTests {
             try $0.checkpoints.record(Checkpoint(["url": "u/1"]), for: claim.upload.id, acked: 50)
         }
         let failure = Failure(.local, code: .copyLost, message: "x", at: scene.clocks.wall(), retryable: true)
-        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure)) }
+        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .copyLost(failure, .missing)) }
         try await scene.store.write { try $0.staging.unsettle(asset) }
         #expect(
             try await scene.store.write { try $0.arrivals.record([Scene.arrival(Scene.file("a", size: 200))]) } == [

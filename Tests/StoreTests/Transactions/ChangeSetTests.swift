@@ -102,7 +102,7 @@ struct ChangeSetTests {
             try await store.write { try $0.transitions.pause(staged.uploads, step == .paused) }
         case .completed: _ = try await end(.verified(Self.remote))
         case .failed: _ = try await end(.refused(Self.failure))
-        case .copyLost: _ = try await end(.copyLost(Self.failure))
+        case .copyLost: _ = try await end(.copyLost(Self.failure, .missing))
         case .skipped: _ = try await end(.skipped(Self.failure))
         case .sourceChanged: _ = try await end(.sourceChanged(Self.failure, isFinished: false))
         case .cancelled:

@@ -64,7 +64,7 @@ struct DamagedCopyTests {
         try await pair.begin(pair.other, acked: 500)
         try await pair.end(pair.other, .yielded, sent: 600)
         try await pair.begin(pair.finder, acked: 900)
-        try await pair.end(pair.finder, .copyLost(Self.failure(.stagedChanged)), sent: 950)
+        try await pair.end(pair.finder, .copyLost(Self.failure(.stagedChanged), .changed), sent: 950)
         for id in [pair.finder, pair.other] { try await pair.expectForgotten(id) }
         let removals = try await pair.store.read { try $0.remoteDeletions.all() }
         #expect(Set(removals.compactMap { $0.checkpoint.fields["url"] }) == ["nas", "cloud"])
@@ -85,7 +85,7 @@ struct DamagedCopyTests {
         let pair = try await Pair()
         try await pair.begin(pair.other, acked: 500)
         try await pair.begin(pair.finder, acked: 900)
-        try await pair.end(pair.finder, .copyLost(Self.failure(.stagedChanged)), sent: 900)
+        try await pair.end(pair.finder, .copyLost(Self.failure(.stagedChanged), .changed), sent: 900)
         #expect(try await pair.upload(pair.other).state == .uploading)
         #expect(try await !pair.isWaitingForCopy())
         let failure = AttemptOutcome.held(Self.failure(.connectionLost), until: MonotonicTime(nanoseconds: 0))
@@ -101,7 +101,7 @@ struct DamagedCopyTests {
         try await pair.begin(pair.other, acked: 500)
         try await pair.begin(pair.finder, acked: 900)
         for id in [pair.finder, pair.other] {
-            try await pair.end(id, .copyLost(Self.failure(.stagedChanged)), sent: 900)
+            try await pair.end(id, .copyLost(Self.failure(.stagedChanged), .changed), sent: 900)
         }
         for id in [pair.finder, pair.other] { try await pair.expectForgotten(id) }
         #expect(try await pair.store.read { try $0.remoteDeletions.all() }.count == 2)
@@ -110,7 +110,7 @@ struct DamagedCopyTests {
         try await pair.begin(pair.other, acked: 100)
         try await pair.end(pair.other, .yielded, sent: 100)
         try await pair.begin(pair.finder, acked: 900)
-        try await pair.end(pair.finder, .copyLost(Self.failure(.stagedChanged)), sent: 900)
+        try await pair.end(pair.finder, .copyLost(Self.failure(.stagedChanged), .changed), sent: 900)
         for id in [pair.finder, pair.other] { try await pair.expectForgotten(id, generation: 3) }
     }
 
@@ -140,7 +140,7 @@ struct DamagedCopyTests {
                 try await store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: id, acked: 50) }
             }
             try await store.write {
-                try $0.attempts.finish(uploads[0], .copyLost(Self.failure(.stagedChanged)))
+                try $0.attempts.finish(uploads[0], .copyLost(Self.failure(.stagedChanged), .changed))
             }
         }
     }
@@ -151,7 +151,7 @@ struct DamagedCopyTests {
         try await pair.begin(pair.other, acked: 500)
         try await pair.end(pair.other, .refused(Self.failure(.init(rawValue: "http_403"))), sent: 500)
         try await pair.begin(pair.finder, acked: 900)
-        try await pair.end(pair.finder, .copyLost(Self.failure(.stagedChanged)), sent: 900)
+        try await pair.end(pair.finder, .copyLost(Self.failure(.stagedChanged), .changed), sent: 900)
         #expect(try await pair.upload(pair.other).generation == 1)
         try await pair.store.write { try $0.staging.record([StagedCopy(asset: pair.asset, sha256: noise(32))]) }
         _ = try await pair.store.write { try $0.transitions.retry(pair.other, fromCopy: true) }
@@ -165,7 +165,7 @@ struct DamagedCopyTests {
         try await pair.begin(pair.other, acked: 500)
         if !isRunning { try await pair.end(pair.other, .yielded, sent: 500) }
         try await pair.begin(pair.finder, acked: 900)
-        try await pair.end(pair.finder, .copyLost(Self.failure(.copyLost)), sent: 900)
+        try await pair.end(pair.finder, .copyLost(Self.failure(.copyLost), .missing), sent: 900)
         if isRunning { try await pair.end(pair.other, .yielded, sent: 500) }
         for (id, acked) in [(pair.finder, 900), (pair.other, 500)] as [(String, Int64)] {
             let upload = try await pair.upload(id)

@@ -130,7 +130,7 @@ extension Remedy {
     var mayConcernSecret: Bool {
         switch self {
         case .authenticate, .misconfigured, .refused, .failUpload: true
-        case .holdDestination, .noRoom, .rateLimit, .retry, .pending, .restage: false
+        case .holdDestination, .noRoom, .rateLimit, .retry, .pending, .lackQuota, .restage: false
         }
     }
 }

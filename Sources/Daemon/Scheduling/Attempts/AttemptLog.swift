@@ -147,9 +147,8 @@ struct AttemptLog {
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
                     "reason": failure.message,
                 ])
-        case .copyLost(let failure, _):
-            // `copy_lost`: it is not there. Otherwise its content is another, or cannot be read.
-            let isMissing = failure.code == .copyLost
+        case .copyLost(let failure, let defect, _):
+            let isMissing = defect == .missing
             let what =
                 claim.asset.stagingMode == .inPlace
                 ? "source \(isMissing ? "missing" : "changed"); will look for it again"
@@ -164,7 +163,7 @@ struct AttemptLog {
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
                     "reason": failure.message,
                 ])
-        case .held(let failure, _, _, _) where failure.code == .shortOfQuota:
+        case .held(let failure, _, _, _) where verdict.lacksQuota:
             if !isFirstShortOfQuota { break }
             log.notice(
                 "upload waits for quota",

@@ -39,7 +39,7 @@ enum WasteRules {
             failure.message += reason
             verdict.outcome = .retry(failure, until: latest)
         // A disk that damages each copy must not cost a transfer after the other.
-        case .copyLost(let failure, nil): verdict.outcome = .copyLost(failure, until: latest)
+        case .copyLost(let failure, let defect, nil): verdict.outcome = .copyLost(failure, defect, until: latest)
         default: break
         }
     }

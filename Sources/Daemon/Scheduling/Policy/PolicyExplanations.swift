@@ -194,7 +194,7 @@ extension DestinationTracker.Fault {
             if keys.isEmpty { return "it is tried again \(again)" }
             let named = keys.map { "`\($0)`" }.joined(separator: ", ")
             return "\(named) of destinations.\(name) \(keys.count == 1 ? "is" : "are") read again \(again)"
-        case .retry, .refused, .pending, .restage, .failUpload: return nil
+        case .retry, .refused, .pending, .lackQuota, .restage, .failUpload: return nil
         }
     }
 }

@@ -43,7 +43,7 @@ final class SentDigest: BodyCheck {
         }
         if !read.isEmpty {
             do { try await blocking { [self] in try add(read) } } catch let error as SystemError {
-                throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage)
+                throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage(.unreadable))
             }
         }
         state.withLock { $0.begin() }

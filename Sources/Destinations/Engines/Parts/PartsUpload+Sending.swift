@@ -71,7 +71,7 @@ extension PartsUpload {
     private func short(_ shortage: Shortage) -> UploadError {
         UploadError(
             dialect.failure(.quota, .shortOfQuota, shortage.text, retryable: true),
-            remedy: .pending(after: shortage.after))
+            remedy: .lackQuota(after: shortage.after))
     }
 
     /// Sends no request to the remote where a quota leaves less than the next part needs.

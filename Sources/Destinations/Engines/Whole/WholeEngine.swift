@@ -86,7 +86,7 @@ final class WholeUpload {
         guard var name = try await freeName() else { return try await alreadyHeld() }
         try await begin()
         reporter.entered(.uploading)
-        do { try await sendMissing() } catch let error as UploadError where error.remedy == .restage {
+        do { try await sendMissing() } catch let error as UploadError where error.remedy.restages {
             await removeDamaged()
             throw error
         }

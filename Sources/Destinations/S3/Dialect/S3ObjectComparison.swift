@@ -173,7 +173,8 @@ struct S3ObjectComparison: Sendable {
 
     private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
         do { return try await blocking(body) } catch {
-            throw UploadError(api.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
+            throw UploadError(
+                api.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage(.unreadable))
         }
     }
 

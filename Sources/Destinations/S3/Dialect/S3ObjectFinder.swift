@@ -57,10 +57,12 @@ struct S3ObjectFinder: Sendable {
             case .hidden, .ended: if let isWhole = try await settings.assignedObject?.isWhole() { return isWhole }
             }
         } catch let error as UploadError where error.remedy == .authenticate { words = error.failure.message }
-        throw UploadError(
+        var error = UploadError(
             api.failure(
                 .protocol, .removalUnknown,
                 "it was given up at its end, and whether the object is there could not be found out: \(words); look at \(api.address(of: key))",
                 retryable: false), remedy: .failUpload)
+        error.isConclusive = true
+        throw error
     }
 }

@@ -85,7 +85,7 @@ struct S3PartDigests: Sendable {
                 for (kind, digest) in read { found[kind] = digest }
             } catch {
                 throw UploadError(
-                    api.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage)
+                    api.failure(.local, .stagedUnreadable, "\(error)", retryable: true), remedy: .restage(.unreadable))
             }
         }
         var proof = S3PartProof(kind: checksum, md5: found[.md5], sha256: found[.sha256], isOfStaging: missing.isEmpty)

@@ -253,7 +253,7 @@ struct S3PresignTests {
         try parcel.restage(other)
         let logbook = Logbook()
         let error = try await parcel.failure(to: scene, logbook)
-        #expect(error.remedy == .restage)
+        #expect(error.remedy == .restage(.changed))
         logbook.giveUp(by: scene.destination)
         for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
         #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
