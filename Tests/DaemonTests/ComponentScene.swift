@@ -38,6 +38,7 @@ struct ComponentScene {
                 settings: settings, staging: staging, destinations: ["nas": remote], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: UploadSort(settings)), clocks: clocks,
             log: .silent)
+        await parts.store.onChange { [signals = parts.signals] in signals.wake(for: $0) }
         scheduler = parts.scheduler()
         lifecycle = Lifecycle(startedAt: clocks.wall())
         if isReady { lifecycle.finishStart() }

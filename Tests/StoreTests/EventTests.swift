@@ -49,8 +49,8 @@ struct EventTests {
     func newer() async throws {
         let scene = try await Scene()
         try await scene.store.write { tx in
-            try tx.connection.run(
-                "INSERT INTO event (at, type, upload, detail) VALUES (1, 'teleported', NULL, '{\"to\":\"mars\"}')", [])
+            try tx.events.append(.added)
+            try tx.connection.run("UPDATE event SET type = 'teleported', detail = '{\"to\":\"mars\"}'", [])
             try tx.events.append(.added, of: "01A")
         }
         let stored = try await scene.store.read { try $0.events.list(after: 0, limit: 100) }

@@ -33,8 +33,6 @@ package final class Daemon: Sendable {
     private let reports: ReportWriter
     private let once: OnceRun
     private let firstWatch: FirstWatch
-    /// Signalled when the watcher reports a change of a folder.
-    private let watchChanges = AsyncBroadcast()
     /// The loops that run until the daemon stops, besides the one of the watcher.
     private let loops: [@Sendable () async throws -> Void]
     private let transport: Transport
@@ -170,7 +168,8 @@ package final class Daemon: Sendable {
         let views = UploadViews(
             context: context, scheduler: scheduler, live: live, stops: stops, making: making,
             troubles: alerts.troubles, stagingHolds: stagingHolds)
-        let events = EventCache(context: context, views: views, live: live, making: making)
+        let events = EventCache(
+            context: context, commits: signals.events, views: views, live: live, making: making)
         let sender = HookSender(
             transport: PermittedTransport(transport), secrets: secrets, clocks: context.clocks)
         let hooks = Hooks(
@@ -188,7 +187,7 @@ package final class Daemon: Sendable {
             ledger: ledger, counters: counters, alerts: alerts, stagingHolds: stagingHolds, reloader: reloader,
             views: views, cache: events,
             loops: OperationHandlers.Loops(
-                watcher: watcher, watchChanges: watchChanges, fileSystems: fileSystems, intake: intake,
+                watcher: watcher, watchChanges: signals.folders, fileSystems: fileSystems, intake: intake,
                 grouping: grouping, media: media, retention: retention, stager: stager, scheduler: scheduler,
                 releaser: releaser, hooks: hooks))
         let reports = ReportWriter(
@@ -293,7 +292,7 @@ package final class Daemon: Sendable {
         let signal = signals.rest.signal
         var onRest: (@Sendable () -> Void)?
         if reportsRest { onRest = { signal.signal() } }
-        defer { watchChanges.end() }
+        defer { signals.folders.end() }
         try await watcher.run(
             onSettled: { [intake, grouping] in
                 let alone = await grouping.partition($0)
@@ -301,10 +300,7 @@ package final class Daemon: Sendable {
             },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             onScanned: { [firstWatch] in try await firstWatch.recordScan(of: $0) }, onRest: onRest,
-            onStateChange: { [signals, watchChanges] in
-                signals.wake(for: .folders)
-                watchChanges.signal()
-            })
+            onStateChange: { [signals] in signals.wake(for: .folders) })
     }
 
     /// Any loop may meet a damaged page, as one failed step among others. Then all loops end.

@@ -1,6 +1,6 @@
 internal import Store
 
-/// The wake-ups of the daemon's loops: one for each loop.
+/// The wake-ups of the daemon's loops, one for each, and of requests that wait.
 struct Signals: Sendable {
     /// Counts the wake-ups, to find out whether all loops are at rest.
     let rest: QuiescenceCounter
@@ -28,6 +28,10 @@ struct Signals: Sendable {
     let unsettled = AsyncSignal()
     /// The files of `metrics` may be due.
     let metrics = AsyncSignal()
+    /// For readers of events: events were committed.
+    let events = AsyncBroadcast()
+    /// For requests that wait for a scan: a folder has another state.
+    let folders = AsyncBroadcast()
 
     init() {
         let rest = QuiescenceCounter()
@@ -48,7 +52,8 @@ struct Signals: Sendable {
             [
                 (.arrivals, [maintenance, retention]), (.copies, [staging]), (.queued, [scheduling]),
                 (.due, [release]), (.released, [staging, retention]), (.leftovers, [removal]), (.lists, [history]),
-                (.unsettled, [unsettled]), (.superseded, [scheduling]),
+                (.unsettled, [unsettled]), (.superseded, [scheduling]), (.events, [events, hook]),
+                (.ofMediaWork, [media]),
             ])
     }
 
@@ -62,12 +67,12 @@ struct Signals: Sendable {
                 (.stateFailing, [scheduling]),
                 (.stateWritable, [scheduling, staging, release, removal, retention, media, hook]),
                 (.configuration, [staging, release, removal, maintenance, retention, metrics, history, hook]),
-                (.folders, [media]),
+                (.folders, [media, folders]),
             ])
     }
 
-    private func wake<Changes: SetAlgebra>(for changes: Changes, _ waiting: [(Changes, [AsyncSignal])]) {
-        for (change, signals) in waiting where changes.isSuperset(of: change) {
+    private func wake<Changes: SetAlgebra>(for changes: Changes, _ waiting: [(Changes, [any Waking])]) {
+        for (change, signals) in waiting where !changes.isDisjoint(with: change) {
             for signal in signals { signal.signal() }
         }
     }

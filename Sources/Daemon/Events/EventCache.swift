@@ -2,7 +2,6 @@ internal import API
 internal import Core
 internal import Linux
 internal import Store
-internal import Synchronization
 
 /// An event that is made once and shared by all readers: a thousand of them may wait with many events each, and a view
 /// is large.
@@ -23,48 +22,27 @@ actor EventCache {
     private var floor: Int64 = 0
     private var filling: Task<Void, any Error>?
     private var progress: (made: MonotonicTime, views: [EventView])?
-    private var listener: Int?
-
-    private struct Waiters {
-        var all: [Int: AsyncSignal] = [:]
-        var next = 0
-    }
-
-    private nonisolated let waiters = Mutex(Waiters())
-    /// Whether something was committed since the cache last read events.
-    private nonisolated let isBehind = Atomic(true)
+    /// Signalled for each commit with events.
+    private nonisolated let commits: AsyncBroadcast
+    /// The count of ``commits`` when the cache last read all events; `nil` if there may be more.
+    private var readCommits: Int?
 
     /// A reader that is further behind queries the store itself.
     private static let capacity = 1024
     /// The shortest interval between updates of progress, for all readers together.
     private static let progressFreshness: Duration = .milliseconds(250)
 
-    init(context: Context, views: UploadViews, live: LiveUploads, making: LiveStaging) {
-        self.context = context
+    init(context: Context, commits: AsyncBroadcast, views: UploadViews, live: LiveUploads, making: LiveStaging) {
+        (self.context, self.commits) = (context, commits)
         self.views = views
         self.live = live
         self.making = making
     }
 
-    /// - Returns: The number for ``forget(_:)``.
-    func listen(_ signal: AsyncSignal) async -> Int {
-        if listener == nil {
-            // Set at once, so that a second caller does not register again while this one waits.
-            listener = 0
-            listener = await context.store.listen(andNow: true) { [self] in
-                // In this order: a reader that wakes must find that there is something to fetch.
-                isBehind.store(true, ordering: .releasing)
-                for signal in waiters.withLock({ Array($0.all.values) }) { signal.signal() }
-            }
-        }
-        return waiters.withLock { waiters in
-            waiters.next += 1
-            waiters.all[waiters.next] = signal
-            return waiters.next
-        }
-    }
+    /// Sets the reader's signal for each commit with events, until ``forget(_:)``.
+    nonisolated func listen(_ reader: AsyncSignal) { commits.add(reader) }
 
-    nonisolated func forget(_ reader: Int) { waiters.withLock { $0.all[reader] = nil } }
+    nonisolated func forget(_ reader: AsyncSignal) { commits.remove(reader) }
 
     /// Events after `seq`, oldest first, at most 200; empty when there is none yet.
     func events(after seq: Int64) async throws -> [SharedEvent] {
@@ -72,7 +50,10 @@ actor EventCache {
         if seq >= last {
             while let filling { try await filling.value }
             // Other readers may have filled it meanwhile, or moved on far beyond this reader.
-            if seq >= last, isBehind.exchange(false, ordering: .acquiringAndReleasing) {
+            let count = commits.eventCount
+            if seq >= last, readCommits != count {
+                // Set before the read: a commit during it counts as later.
+                readCommits = count
                 try await fill(from: seq)
             }
             if seq < floor { return try await load(after: seq) }
@@ -96,7 +77,7 @@ actor EventCache {
             let events = try await load(after: start)
             recent += events
             // The batch is full: there may be more.
-            if events.count == 200 { isBehind.store(true, ordering: .releasing) }
+            if events.count == 200 { readCommits = nil }
             if recent.count > Self.capacity {
                 let surplus = recent.count - Self.capacity / 2
                 floor = recent[surplus - 1].view.seq
@@ -105,7 +86,7 @@ actor EventCache {
         }
         filling = task
         do { try await task.value } catch {
-            isBehind.store(true, ordering: .releasing)
+            readCommits = nil
             throw error
         }
     }

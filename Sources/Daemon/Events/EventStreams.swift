@@ -14,16 +14,16 @@ struct EventStreams: Sendable {
     func events(since: Int64?) async throws -> AsyncStream<EventView> {
         let signal = AsyncSignal()
         let cache = cache
-        let listener = await cache.listen(signal)
+        cache.listen(signal)
         let start: Int64 = if let since { since } else { await context.store.seq }
         let feed = EventFeed(streams: self, signal: signal, after: start, mayReset: since != nil)
         return AsyncStream(
             unfolding: {
                 let event = await feed.next()
-                if event == nil { cache.forget(listener) }
+                if event == nil { cache.forget(signal) }
                 return event
             },
-            onCancel: { cache.forget(listener) })
+            onCancel: { cache.forget(signal) })
     }
 
     /// Whether nothing is copied or sent, so that there is no progress to report.

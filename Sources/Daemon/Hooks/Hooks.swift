@@ -53,17 +53,11 @@ actor Hooks {
 
     /// Delivers notices until the task is cancelled. Without hooks it sleeps until a reload.
     func run() async throws {
-        var reader: Int?
-        defer { if let reader { events.forget(reader) } }
         while !Task.isCancelled {
             do {
                 if !areSettingsApplied { try await collectNow() }
                 if !isLoaded { try await load() }
-                if lines.isEmpty {
-                    if let number = reader { events.forget(number) }
-                    reader = nil
-                } else {
-                    if reader == nil { reader = await events.listen(signal) }
+                if !lines.isEmpty {
                     try await read()
                     try await removeDelivered()
                     try await abandonHopeless()

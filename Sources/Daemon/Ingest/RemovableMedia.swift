@@ -28,7 +28,6 @@ actor RemovableMedia {
     /// The circumstances that ``media`` was computed for.
     private var seen: Circumstances?
     private var media: [Medium] = []
-    private var listener: Int?
     /// Never rung: only its time-out is used.
     private let pause = AsyncSignal()
 
@@ -95,21 +94,10 @@ actor RemovableMedia {
             let start = context.clocks.monotonic()
             do { try await refresh() } catch let error as StoreError { stateHealth.failed(error) }
             let end = context.clocks.monotonic()
-            await listen(!cards.isEmpty)
-            if !cards.isEmpty { await pause.wait(atMost: max(Self.rhythm, end.since(start) * 20)) }
+            await pause.wait(atMost: max(Self.rhythm, end.since(start) * 20))
             let next = cards.compactMap(\.watch.next).min()
             await signal.wait(
                 atMost: next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) })
-        }
-    }
-
-    /// Changes of the store matter only while there is a medium.
-    private func listen(_ hasCards: Bool) async {
-        if hasCards, listener == nil {
-            listener = await context.store.listen(andNow: true) { [signal] in signal.signal() }
-        } else if !hasCards, let old = listener {
-            listener = nil
-            await context.store.forget(old)
         }
     }
 

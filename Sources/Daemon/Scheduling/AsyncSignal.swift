@@ -2,11 +2,16 @@ internal import Core
 internal import Linux
 internal import Synchronization
 
+/// Wakes those who wait for it.
+protocol Waking: Sendable {
+    func signal()
+}
+
 /// Wakes one loop. Rung by every component that has work for the loop; only the loop waits for it.
 ///
 /// Rings that come while the loop works are kept as one, so that none is lost and none is handled twice. A loop that
 /// waits without a deadline does not wake at all.
-final class AsyncSignal: Sendable {
+final class AsyncSignal: Waking {
     private struct State {
         var isSet = false
         var waiter: CheckedContinuation<Void, Never>?
@@ -69,9 +74,13 @@ final class AsyncSignal: Sendable {
 }
 
 /// Wakes all tasks that wait for the same event at the moment.
-final class AsyncBroadcast: Sendable {
+final class AsyncBroadcast: Waking {
     private let signals = Mutex<[ObjectIdentifier: AsyncSignal]>([:])
     private let hasEnded = Atomic(false)
+    private let count = Atomic(0)
+
+    /// The number of events so far. A task that an event has woken finds it counted.
+    var eventCount: Int { count.load(ordering: .acquiring) }
 
     /// Whether no further event will come.
     var isOver: Bool { hasEnded.load(ordering: .acquiring) }
@@ -81,7 +90,15 @@ final class AsyncBroadcast: Sendable {
         signal()
     }
 
-    func signal() { for signal in signals.withLock({ Array($0.values) }) { signal.signal() } }
+    func signal() {
+        count.add(1, ordering: .acquiringAndReleasing)
+        for signal in signals.withLock({ Array($0.values) }) { signal.signal() }
+    }
+
+    /// Sets `signal` for each event from now on, until it is removed.
+    func add(_ signal: AsyncSignal) { signals.withLock { $0[ObjectIdentifier(signal)] = signal } }
+
+    func remove(_ signal: AsyncSignal) { _ = signals.withLock { $0.removeValue(forKey: ObjectIdentifier(signal)) } }
 
     func waitForEnd() async throws {
         try await withSignal { signal in
@@ -95,8 +112,8 @@ final class AsyncBroadcast: Sendable {
     /// Provides a signal that is set for each event until the body ends.
     func withSignal<R: Sendable>(_ body: (AsyncSignal) async throws -> R) async rethrows -> R {
         let signal = AsyncSignal()
-        signals.withLock { $0[ObjectIdentifier(signal)] = signal }
-        defer { _ = signals.withLock { $0.removeValue(forKey: ObjectIdentifier(signal)) } }
+        add(signal)
+        defer { remove(signal) }
         return try await body(signal)
     }
 }

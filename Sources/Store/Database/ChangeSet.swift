@@ -24,4 +24,8 @@ package struct ChangeSet: OptionSet, Hashable, Sendable {
     /// Uploads that are being sent have ended, because a newer version of their source was recorded, or read a staged
     /// copy that is to be made again.
     package static let superseded = ChangeSet(rawValue: 1 << 8)
+    /// Events were stored, for readers and hooks.
+    package static let events = ChangeSet(rawValue: 1 << 9)
+    /// It was recorded why a source cannot be released yet.
+    package static let releaseNotes = ChangeSet(rawValue: 1 << 10)
 }

@@ -15,7 +15,9 @@ final class Session {
     /// The order of waiting uploads.
     var sorting: UploadSort
     /// The number of the last committed event.
-    var committedEvent: Int64 = 0
+    private(set) var committedEvent: Int64 = 0
+    /// The number of the last event of the open transaction; the last committed one where it has stored none.
+    var storedEvent: Int64 = 0
     /// Uploads whose running attempt has stored how far it has sent.
     var uploadsWithNotedProgress: Set<String> = []
     /// Uploads that waited after a failure when the last run ended, and have sent bytes that were not acknowledged.
@@ -63,6 +65,15 @@ final class Session {
         lastUploadID = last
         lastOfEarlierRuns = last?.text ?? ""
     }
+
+    /// The events that are in the database when it is opened.
+    func continueEvents(after last: Int64) { (committedEvent, storedEvent) = (last, last) }
+
+    /// The transaction is committed, with its events.
+    func commitEvents() { committedEvent = storedEvent }
+
+    /// The transaction is undone, with its events.
+    func abandonEvents() { storedEvent = committedEvent }
 
     /// The position of an upload among those of its folder to its destination.
     func sortKey(_ folder: String, _ destination: String, size: Int64, modified: Int64) -> Int64 {

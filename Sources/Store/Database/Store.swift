@@ -159,11 +159,14 @@ package actor Store {
     }
 
     private func prepare() async throws {
-        let (last, earlier, hasLeftSteps) = try read { tx in
-            (try tx.uploads.lastID(), try tx.settings.runTime(), try tx.leftSteps.haveLinks())
+        let (last, lastEvent, earlier, hasLeftSteps) = try read { tx in
+            (
+                try tx.uploads.lastID(), try tx.events.newest(), try tx.settings.runTime(),
+                try tx.leftSteps.haveLinks()
+            )
         }
-        try readCommittedEvent()
         session.continueIDs(after: last)
+        session.continueEvents(after: lastEvent)
         runTime.begin(after: earlier, at: session.openedAt)
         if hasLeftSteps { try await awaitQuietLinks() }
         try begin()
@@ -249,7 +252,7 @@ package actor Store {
 
     /// One piece of work in the open transaction: all of it, or nothing of it.
     private func withSavepoint<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
-        let before = (session.outcomes.pending, session.changes)
+        let before = (session.outcomes.pending, session.changes, session.storedEvent)
         do {
             try writer.execute("SAVEPOINT piece")
             let result = try body(WriteTransaction(connection: writer, session: session))
@@ -261,7 +264,7 @@ package actor Store {
             if writer.isIdle {
                 abandon(error)
             } else {
-                (session.outcomes.pending, session.changes) = before
+                (session.outcomes.pending, session.changes, session.storedEvent) = before
                 do { try writer.execute("ROLLBACK TO piece; RELEASE piece") } catch let second { abandon(second) }
             }
             throw error
@@ -279,14 +282,13 @@ package actor Store {
         isOpen = false
         wasFull = false
         session.outcomes.commit()
+        session.commitEvents()
         let changes = session.changes
         session.changes = []
         if !changes.isEmpty { onChange(changes) }
         CrashPoint.reached("committed")
         let done = waiting
         waiting = []
-        // The commit stands: if the number cannot be read now, it is read after the next change.
-        try? readCommittedEvent()
         for listener in listeners.values { listener() }
         for continuation in done { continuation.resume() }
         return nil
@@ -295,17 +297,12 @@ package actor Store {
     /// The number of the last committed event.
     package var seq: Int64 { session.committedEvent }
 
-    private func readCommittedEvent() throws {
-        if let last = try reader.first("SELECT max(seq) FROM event", [], { $0.integer(0) }) {
-            session.committedEvent = last
-        }
-    }
-
     /// Undoes the transaction that cannot be committed, and fails all callers that wait for it.
     private func abandon(_ error: any Error) {
         isOpen = false
         session.outcomes.pending = []
         session.changes = []
+        session.abandonEvents()
         // Its own error would only repeat the first one, and the next beginning tries again.
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
         if (error as? StoreError)?.isFull == true {
@@ -336,12 +333,10 @@ package actor Store {
 
     /// Calls `body` after each commit, on the store's thread: it must only wake a waiter.
     ///
-    /// - Parameter andNow: Whether to call it now as well, for the commits before.
     /// - Returns: The number for ``forget(_:)``.
-    package func listen(andNow: Bool = false, _ body: @escaping @Sendable () -> Void) -> Int {
+    package func listen(_ body: @escaping @Sendable () -> Void) -> Int {
         nextListener += 1
         listeners[nextListener] = body
-        if andNow { body() }
         return nextListener
     }
 

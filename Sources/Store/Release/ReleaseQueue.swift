@@ -145,6 +145,7 @@ extension ReleaseQueue where Access == Writing {
     package func recordFailure(_ asset: Int64, note: String) throws {
         try tx.connection.run(
             "UPDATE asset SET source_note = ?2 WHERE id = ?1", [.integer(asset), .text(note)])
+        tx.session.changes.insert(.releaseNotes)
     }
 
     /// Forgets why sources of these folders could not be released.

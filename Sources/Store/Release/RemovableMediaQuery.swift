@@ -31,6 +31,13 @@ private let unreleased = """
     AND action IN ('delete', 'move') AND source_state IN ('untouched', 'releasing') AND source_note IS NULL
     """
 
+extension ChangeSet {
+    /// What may change ``RemovableMediaQuery/work(in:on:)``.
+    package static let ofMediaWork: ChangeSet = [
+        .arrivals, .copies, .queued, .lists, .due, .released, .releaseNotes,
+    ]
+}
+
 /// Files of a file system that are still to be staged, verified or released.
 package struct RemovableMediaQuery<Access> {
     let tx: Transaction<Access>

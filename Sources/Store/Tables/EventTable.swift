@@ -21,6 +21,9 @@ package struct EventTable<Access> {
     package func oldest() throws -> Int64 {
         try tx.connection.first("SELECT min(seq) FROM event") { $0.integer(0) } ?? 0
     }
+
+    /// The number of the newest event in the database; 0 when there never was one.
+    func newest() throws -> Int64 { try tx.connection.first("SELECT max(seq) FROM event") { $0.integer(0) } ?? 0 }
 }
 
 extension EventTable where Access == Writing {
@@ -40,6 +43,8 @@ extension EventTable where Access == Writing {
                 .text(TextMap.text(detail)),
             ])
         let last = tx.connection.lastRow
+        tx.session.storedEvent = last
+        tx.session.changes.insert(.events)
         guard last % 256 == 0 else { return }
         try tx.connection.run(
             """

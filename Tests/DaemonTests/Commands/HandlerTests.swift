@@ -31,7 +31,8 @@ extension ComponentScene {
             grouping: { await grouping.held }, onReturn: { _ in })
         let retention = SourceRetention(
             context: context, stateHealth: parts.stateHealth, signal: parts.signals.retention)
-        let cache = EventCache(context: context, views: views, live: parts.live, making: parts.making)
+        let cache = EventCache(
+            context: context, commits: parts.signals.events, views: views, live: parts.live, making: parts.making)
         let sender = HookSender(
             transport: PermittedTransport(Transport(names: parts.addresses)), secrets: parts.secrets, clocks: clocks)
         let hooks = Hooks(
@@ -56,7 +57,7 @@ extension ComponentScene {
                 unsureReleases: parts.unsureReleases),
             stagingHolds: parts.stagingHolds, reloader: reloader, views: views, cache: cache,
             loops: OperationHandlers.Loops(
-                watcher: watcher, watchChanges: AsyncBroadcast(), fileSystems: fileSystems, intake: intake,
+                watcher: watcher, watchChanges: parts.signals.folders, fileSystems: fileSystems, intake: intake,
                 grouping: grouping, media: media, retention: retention, stager: stager,
                 scheduler: scheduler, releaser: releaser, hooks: hooks))
     }

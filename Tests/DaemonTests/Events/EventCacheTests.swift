@@ -12,7 +12,8 @@ struct EventCacheTests {
         EventStreams(
             context: scene.context,
             cache: EventCache(
-                context: scene.context, views: scene.views, live: scene.parts.live, making: scene.parts.making),
+                context: scene.context, commits: scene.parts.signals.events, views: scene.views, live: scene.parts.live,
+                making: scene.parts.making),
             live: scene.parts.live, making: scene.parts.making)
     }
 
@@ -27,6 +28,48 @@ struct EventCacheTests {
         var event = await reader.next()
         while let one = event, one.op?.id == first { event = await reader.next() }
         #expect(event?.op?.id == second)
+    }
+
+    @Test("a reader that waits is woken by a commit with an event, and by no other")
+    func waits() async throws {
+        let scene = try await ComponentScene()
+        let start = await scene.store.seq
+        let streams = Self.streams(scene)
+        let signal = AsyncSignal()
+        streams.cache.listen(signal)
+        #expect(try await streams.cache.events(after: start).isEmpty)
+        let wait = Task { await signal.wait() }
+        try await eventually("the reader waits") { signal.isWaiting }
+        try await scene.store.testWrite()
+        #expect(signal.isWaiting)
+        let first = try await scene.record("a.mp4")
+        await wait.value
+        #expect(try await streams.cache.events(after: start).first?.view.op?.id == first)
+        streams.cache.forget(signal)
+    }
+
+    @Test("an event that comes while the cache reads is not missed")
+    func meanwhile() async throws {
+        let scene = try await ComponentScene()
+        let streams = Self.streams(scene)
+        let start = await scene.store.seq
+        let reader = Task {
+            let signal = AsyncSignal()
+            streams.cache.listen(signal)
+            defer { streams.cache.forget(signal) }
+            var ids: Set<String> = []
+            var after = start
+            while ids.count < 50 {
+                let events = try await streams.cache.events(after: after)
+                ids.formUnion(events.compactMap { $0.view.op?.id })
+                after = events.last?.view.seq ?? after
+                if events.isEmpty { await signal.wait() }
+            }
+            return ids
+        }
+        var recorded: Set<String> = []
+        for number in 0..<50 { recorded.insert(try await scene.record(FilePath("\(number).mp4"))) }
+        #expect(try await reader.value == recorded)
     }
 
     @Test("a reader whose position is no longer stored must start again")
@@ -46,13 +89,13 @@ struct EventCacheTests {
         let streams = Self.streams(scene)
         let start = await scene.store.seq
         let signal = AsyncSignal()
-        let reader = await streams.cache.listen(signal)
+        streams.cache.listen(signal)
         _ = try await scene.record("a.mp4")
         let views = try await streams.cache.events(after: start)
         let again = try await streams.cache.events(after: start)
         #expect(!views.isEmpty)
         #expect(views.map(ObjectIdentifier.init) == again.map(ObjectIdentifier.init))
-        streams.cache.forget(reader)
+        streams.cache.forget(signal)
     }
 
     @Test("without running uploads there is no progress")

@@ -166,7 +166,7 @@ struct FactChangesTests {
 
     @Test("each change wakes the loops that wait for it, and no other")
     func loops() async throws {
-        let table: [(FactChanges, (Signals) -> [AsyncSignal])] = [
+        let facts: [(FactChanges, (Signals) -> [AsyncSignal])] = [
             (.scheduling, { [$0.scheduling] }), (.removals, { [$0.removal] }), (.notices, { [$0.hook] }),
             (.stateFailing, { [$0.scheduling] }), (.folders, { [$0.media] }),
             (.stateWritable, { [$0.scheduling, $0.staging, $0.release, $0.removal, $0.retention, $0.media, $0.hook] }),
@@ -176,13 +176,38 @@ struct FactChangesTests {
             ),
             ([.scheduling, .removals], { [$0.scheduling, $0.removal] }),
         ]
-        for (changes, waiting) in table {
+        for (changes, waiting) in facts {
             let signals = Signals()
             try await wakes(signals, waiting(signals)) { signals.wake(for: changes) }
         }
-        for (changes, waiting) in [(ChangeSet.unsettled, \Signals.unsettled), (.superseded, \.scheduling)] {
+        let commits: [(ChangeSet, (Signals) -> [AsyncSignal])] = [
+            (.arrivals, { [$0.maintenance, $0.retention, $0.media] }), (.copies, { [$0.staging, $0.media] }),
+            (.queued, { [$0.scheduling, $0.media] }), (.due, { [$0.release, $0.media] }),
+            (.released, { [$0.staging, $0.retention, $0.media] }), (.leftovers, { [$0.removal] }),
+            (.lists, { [$0.history, $0.media] }), (.unsettled, { [$0.unsettled] }),
+            (.superseded, { [$0.scheduling] }), (.events, { [$0.hook] }), (.releaseNotes, { [$0.media] }),
+        ]
+        for (changes, waiting) in commits {
             let signals = Signals()
-            try await wakes(signals, [signals[keyPath: waiting]]) { signals.wake(for: changes) }
+            try await wakes(signals, waiting(signals)) { signals.wake(for: changes) }
+        }
+        // Every bit is in the table.
+        #expect(commits.reduce(into: ChangeSet()) { $0.formUnion($1.0) }.rawValue == (1 << commits.count) - 1)
+    }
+
+    @Test("events wake their readers, and changed folders those who wait for a scan")
+    func broadcasts() async throws {
+        let signals = Signals()
+        let (reader, scan) = (AsyncSignal(), AsyncSignal())
+        signals.events.add(reader)
+        signals.folders.add(scan)
+        for (signal, wake) in [
+            (reader, { signals.wake(for: ChangeSet.events) }), (scan, { signals.wake(for: FactChanges.folders) }),
+        ] {
+            let wait = Task { await signal.wait() }
+            try await eventually("it waits") { signal.isWaiting }
+            wake()
+            await wait.value
         }
     }
 
