@@ -45,13 +45,13 @@ private struct PlanPage {
     func stretch(_ from: String, _ to: String) -> String {
         let (start, end) = (time(from), time(to))
         if start != end { return "\(start) to \(end)" }
-        guard let first = Units.wallTime(from), let last = Units.wallTime(to) else { return start }
+        guard let first = WallTime(described: from), let last = WallTime(described: to) else { return start }
         return "\(start) for \(Units.duration((last.milliseconds - first.milliseconds + 999) / 1000))"
     }
 
     /// `22:00` for today, `Sun 22:00` for the next days, otherwise with the date.
     func time(_ text: String) -> String {
-        guard let time = Units.wallTime(text) else { return printable(text) }
+        guard let time = WallTime(described: text) else { return printable(text) }
         let (today, day) = (Zone.local.localTime(at: now).day, Zone.local.localTime(at: time).day)
         let clock = String(LocalTime(time).clock.prefix(5))
         switch day.number - today.number {

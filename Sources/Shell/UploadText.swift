@@ -74,7 +74,7 @@ func holdText(_ hold: HoldView, _ now: WallTime) -> String {
 
 /// `, in 3h 20m`; empty when the moment is past, or the text is no time.
 private func timeLeft(until text: String, _ now: WallTime) -> String {
-    guard let until = Units.wallTime(text), until > now else { return "" }
+    guard let until = WallTime(described: text), until > now else { return "" }
     return ", in \(Units.duration((until.milliseconds - now.milliseconds + 999) / 1000))"
 }
 

@@ -25,9 +25,10 @@ package func plainInteger(_ text: String) -> Int64? {
     return Int64(text)
 }
 
+private let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
 /// An IMF-fixdate (RFC 9110, section 5.6.7).
 package func httpDate(_ time: WallTime) -> String {
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     // 1970 began with a Thursday.
     let names = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     let days = Int((time.milliseconds - (time.milliseconds % 86_400_000 + 86_400_000) % 86_400_000) / 86_400_000)
@@ -39,20 +40,15 @@ package func httpDate(_ time: WallTime) -> String {
 
 /// An IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7). `nil` for any other form.
 package func httpDate(_ text: String) -> WallTime? {
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     let words = text.split(separator: " ")
-    guard words.count == 6, words[5] == "GMT", let day = Int64(words[1]), (1...31).contains(day),
-        let month = months.firstIndex(of: String(words[2])), let year = Int64(words[3]), (1970...9999).contains(year)
+    guard words.count == 6, words[5] == "GMT", let day = Int(words[1]),
+        let month = months.firstIndex(of: String(words[2])), let year = Int(words[3]), year >= 1970,
+        let date = CivilDay(year: year, month: month + 1, day: day)
     else { return nil }
     let clock = words[4].split(separator: ":").compactMap { Int64($0) }
     guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]), (0...60).contains(clock[2]) else {
         return nil
     }
-    // Days since 1970: Howard Hinnant's days_from_civil, years that begin in March.
-    let y = month < 2 ? year - 1 : year
-    let era = y / 400
-    let ofEra = y - era * 400
-    let dayOfYear = (153 * Int64((month + 10) % 12) + 2) / 5 + day - 1
-    let days = era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + dayOfYear - 719_468
+    let days = Int64(date.number)
     return WallTime(milliseconds: (days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]) * 1000)
 }

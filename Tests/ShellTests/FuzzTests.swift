@@ -75,8 +75,8 @@ struct ScreenFuzzTests {
         try Fuzz("typed amounts", rounds: 2000).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
             if let seconds = Units.seconds(text) { try round.expect((1...315_360_000).contains(seconds), "\(seconds)") }
-            if let bytes = Units.byteCount(text) { try round.expect(bytes >= 0, "\(bytes)") }
-            if let time = Units.wallTime(text) { _ = Units.moment(time.description, now: time) }
+            if let bytes = byteCount(in: text) { try round.expect(bytes >= 0, "\(bytes)") }
+            if let time = WallTime(described: text) { _ = Units.moment(time.description, now: time) }
             for number in [Int64.min, -1, 999_499, 999_950, Int64.max] {
                 _ = Units.bytes(number) + Units.duration(number)
             }

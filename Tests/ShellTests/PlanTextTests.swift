@@ -9,10 +9,10 @@ import Testing
 
 @Suite("Plans as text")
 struct PlanTextTests {
-    private static let now = Units.wallTime("2026-11-20T08:00:00.000Z") ?? WallTime(milliseconds: 0)
+    private static let now = WallTime(described: "2026-11-20T08:00:00.000Z") ?? WallTime(milliseconds: 0)
 
     private static func clock(_ text: String) -> String {
-        Units.wallTime(text).map { String(LocalTime($0).clock.prefix(5)) } ?? ""
+        WallTime(described: text).map { String(LocalTime($0).clock.prefix(5)) } ?? ""
     }
 
     @Test("a plan shows what runs when, how fast, its end and limit; what waits; and what does not fit")

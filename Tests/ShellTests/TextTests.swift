@@ -169,14 +169,14 @@ struct UnitsTests {
             ("", nil),
             ("99999999999 TB", nil),
         ])
-    func sizes(_ text: String, _ bytes: Int64?) { #expect(Units.byteCount(text) == bytes) }
+    func sizes(_ text: String, _ bytes: Int64?) { #expect(byteCount(in: text) == bytes) }
 
     @Test(
         "times of the daemon are parsed back",
         arguments: [Int64(0), 951_782_400_123, 1_795_161_600_000, 4_102_444_799_999, -1])
     func times(_ milliseconds: Int64) {
         let time = WallTime(milliseconds: milliseconds)
-        #expect(Units.wallTime(time.description) == time)
+        #expect(WallTime(described: time.description) == time)
     }
 
     @Test(

@@ -24,11 +24,6 @@ extension Reader where Value == Int64 {
     }
 }
 
-let byteUnits: [(name: String, bytes: Int64)] = [
-    ("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000),
-    ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
-]
-
 extension Reader where Value == Duration {
     /// `90s`, `2h`, `500ms`, `1h30m`, `0`. Each unit once, the larger first.
     static func duration(_ range: ClosedRange<Duration>) -> Reader {

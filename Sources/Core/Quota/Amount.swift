@@ -14,6 +14,23 @@ package func shownBytes(_ count: Int64) -> String {
     return "\(tenths / 10).\(tenths % 10) \(names[step])"
 }
 
+/// The units of amounts of bytes, in configurations and on the command line.
+package let byteUnits: [(name: String, bytes: Int64)] = [
+    ("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000),
+    ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
+]
+
+/// Bytes from `20 GB`, `8 MiB`, `500`; `nil` for anything else.
+package func byteCount(in text: String) -> Int64? {
+    let digits = text.prefix { $0.isASCII && $0.isNumber }
+    let unit = text.dropFirst(digits.count).drop { $0 == " " }
+    guard let number = Int64(digits),
+        let factor = unit.isEmpty ? 1 : byteUnits.first(where: { $0.name == unit })?.bytes
+    else { return nil }
+    let (bytes, overflow) = number.multipliedReportingOverflow(by: factor)
+    return overflow ? nil : bytes
+}
+
 /// Seconds from `90s`, `2h`, `1h30m`, `1d`; `nil` for anything else, for zero, and for more than 10 years.
 package func seconds(in text: String) -> Int64? {
     let factors: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]

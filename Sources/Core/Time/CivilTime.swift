@@ -60,7 +60,7 @@ package struct CivilTime: Hashable, Sendable {
     private static let dateMarks = Array("-:".utf8)
     private static let gaps = Array("T ".utf8)
 
-    private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+    fileprivate static func number(_ digits: ArraySlice<UInt8>) -> Int? {
         var number = 0
         for digit in digits {
             guard digit.isDigit else { return nil }
@@ -87,5 +87,13 @@ extension WallTime {
         if zone.first == UInt8(ascii: ".") { zone = zone.dropFirst().drop { (0x30...0x39).contains($0) } }
         guard let offset = CivilTime.offset(zone) else { return nil }
         self = time.moment(offset: offset)
+    }
+
+    /// Reads a time as ``description`` writes it, with its milliseconds if there are any.
+    package init?(described text: String) {
+        let bytes = Array(text.utf8)
+        guard bytes.last == UInt8(ascii: "Z"), let whole = WallTime(rfc3339: text) else { return nil }
+        let fraction = bytes.count == 24 ? CivilTime.number(bytes[20..<23]) : 0
+        self = WallTime(milliseconds: whole.milliseconds + Int64(fraction ?? 0))
     }
 }

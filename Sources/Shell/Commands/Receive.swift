@@ -93,7 +93,7 @@ func listenAddress(_ text: String) throws -> ListenAddress {
 }
 
 private func readSize(_ text: String) throws -> Int64 {
-    guard let bytes = Units.byteCount(text), bytes > 0 else {
+    guard let bytes = byteCount(in: text), bytes > 0 else {
         throw Arguments.usage("--max-size takes a size like `20 GB` or `500 MiB`, not `\(printable(text))`", .receive)
     }
     return bytes

@@ -113,7 +113,10 @@ struct WordsTests {
 
     @Test(
         "other date formats are not guessed",
-        arguments: ["1994-11-06T08:49:37", "Sunday, 06-Nov-94 08:49:37 GMT", "", "Sun, 06 Nov 1994 08:49 GMT"])
+        arguments: [
+            "1994-11-06T08:49:37", "Sunday, 06-Nov-94 08:49:37 GMT", "", "Sun, 06 Nov 1994 08:49 GMT",
+            "Sun, 31 Feb 2027 08:49:37 GMT",
+        ])
     func noDates(_ text: String) { #expect(httpDate(text) == nil) }
 
     @Test(
