@@ -105,6 +105,8 @@ struct RuleShadowTests {
         arguments: [
             ["metered: false", "interface: wwan0, allowed: false"],
             ["interface: wwan0, metered: true", #"interface: "wwan*", metered: false"#],
+            // Names of interfaces differ in letters besides those of ASCII.
+            [#"interface: "É*", metered: true"#, #"interface: "é?", metered: false"#],
             [#"interface: "*n*", metered: true"#, #"interface: "[!n]", metered: false"#],
             ["ssid: Home, metered: false", "ssid: home, metered: true"],
             ["subnet: 10.1.0.0/16, metered: false", "subnet: 10.0.0.0/8, metered: true"],

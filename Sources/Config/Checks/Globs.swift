@@ -14,11 +14,7 @@ enum Globs {
     }
 
     /// Patterns of files with all ASCII letters in lower case: ``Glob`` does not distinguish them.
-    static func folded(_ patterns: [String]) -> [String] {
-        patterns.map { String(decoding: $0.utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self) }
-    }
-
-    static func folded(_ pattern: String) -> String { folded([pattern])[0] }
+    static func folded(_ patterns: [String]) -> [String] { patterns.map(\.loweredInASCII) }
 
     /// The patterns that together match the names of a pattern with a set like `eth[01]` or `wwan[0-3]`, one for each
     /// letter of its first set; `nil` where it has no set, or one that is more than a few plain letters or digits.

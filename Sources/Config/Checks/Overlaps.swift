@@ -173,7 +173,7 @@ struct Overlaps {
         let isShallow = !theirs.recursive && mine.recursive
         let shadowed = patterns.mine.filter { glob in
             if isShallow, glob.contains("/") { return false }
-            let (glob, excluded) = (Globs.folded(glob), Globs.folded(theirs.exclude))
+            let (glob, excluded) = (glob.loweredInASCII, Globs.folded(theirs.exclude))
             return Globs.folded(patterns.theirs).contains { Globs.covers($0, glob) }
                 && !excluded.contains { Globs.covers($0, glob) || Globs.covers(glob, $0) }
         }
@@ -207,9 +207,9 @@ struct Overlaps {
         of mine: WatchRule, _ theirs: WatchRule, besides shadowed: [String], isShallow: Bool
     ) -> [String] {
         mine.include.filter { !shadowed.contains($0) && !(isShallow && $0.contains("/")) }.compactMap { glob in
-            let (own, excluded) = (Globs.folded(glob), Globs.folded(theirs.exclude + mine.exclude))
+            let (own, excluded) = (glob.loweredInASCII, Globs.folded(theirs.exclude + mine.exclude))
             let others = theirs.include.filter { other in
-                let other = Globs.folded(other)
+                let other = other.loweredInASCII
                 return Globs.mayOverlap(other, own)
                     && !excluded.contains { Globs.covers($0, own) || Globs.covers($0, other) }
             }

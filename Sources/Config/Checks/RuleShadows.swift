@@ -118,11 +118,12 @@ struct RuleShadows {
     /// Like ``Core/Glob``, ignores case.
     private func covers(_ wide: String, _ narrow: String?) -> Bool {
         if !wide.isEmpty, wide.allSatisfy({ $0 == "*" }) { return true }
-        guard let narrow else { return false }
-        if wide.lowercased() == narrow.lowercased() { return true }
+        guard let narrow = narrow?.loweredInASCII else { return false }
+        let wide = wide.loweredInASCII
+        if wide == narrow { return true }
         if !narrow.contains(where: { "*?[\\".contains($0) }) { return Glob(wide).matches(FilePath(narrow)) }
         // A set contains letters that a name need not have.
         guard !narrow.contains(where: { "[\\".contains($0) }) else { return false }
-        return Globs.covers(wide.lowercased(), narrow.lowercased())
+        return Globs.covers(wide, narrow)
     }
 }

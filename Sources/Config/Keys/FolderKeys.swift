@@ -76,7 +76,7 @@ extension FolderSettings {
         _ settle: Fields, _ folder: inout Self, _ readable: Set<String>, _ reading: SettingsReading
     ) {
         if let marker = folder.watch.marker, !folder.watch.include.isEmpty,
-            folder.watch.include.allSatisfy({ Globs.covers(marker.pattern, $0.lowercased()) })
+            folder.watch.include.allSatisfy({ Globs.covers(marker.pattern, $0.loweredInASCII) })
         {
             settle.error(
                 "matches every file that `include` takes, and a marker is never uploaded; give it an ending of its own",

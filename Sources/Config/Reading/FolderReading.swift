@@ -121,7 +121,7 @@ extension SettingsReading {
         }
         var rule = GroupRule()
         GroupRule.keys.read(group, into: &rule, self)
-        let isSidecar = { (glob: String) in rule.sidecars.contains { Globs.covers("*." + $0, glob.lowercased()) } }
+        let isSidecar = { (glob: String) in rule.sidecars.contains { Globs.covers("*." + $0, glob.loweredInASCII) } }
         if !include.isEmpty, include.allSatisfy(isSidecar) {
             let text = "match all files that `include` takes: no file is left for them to accompany"
             if group.has("sidecars") {

@@ -235,7 +235,5 @@ private struct GlobCharacterSet: Hashable, Sendable {
 }
 
 extension UInt8 {
-    /// The byte in lower case, where it is an ASCII letter.
-    var lowered: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
     fileprivate var raised: UInt8 { self >= 0x61 && self <= 0x7A ? self & 0xDF : self }
 }

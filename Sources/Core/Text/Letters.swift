@@ -7,8 +7,16 @@ extension UInt8 {
         }
     }
 
+    /// The byte in lower case, where it is a letter of ASCII.
+    package var lowered: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
+
     /// Whether it is a digit of ASCII.
     package var isDigit: Bool { Self.digits.contains(self) }
 
     private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+}
+
+extension String {
+    /// The text with its letters of ASCII in lower case: names of files and interfaces differ in other letters.
+    package var loweredInASCII: String { String(decoding: utf8.lazy.map(\.lowered), as: UTF8.self) }
 }
