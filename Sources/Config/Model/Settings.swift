@@ -15,6 +15,10 @@ package struct Settings: Hashable, Sendable {
     package var lists = ListRetention()
     /// In the order of the file; names are unique.
     package var hooks: [Hook] = []
+
+    package func folder(named name: String) -> FolderSettings? { folders.first { $0.watch.name == name } }
+    package func destination(named name: String) -> DestinationSettings? { destinations.first { $0.name == name } }
+    package func hook(named name: String) -> Hook? { hooks.first { $0.name == name } }
 }
 
 package struct StagingSettings: Hashable, Sendable {

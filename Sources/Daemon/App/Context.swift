@@ -27,10 +27,8 @@ final class CurrentConfiguration: Sendable {
 
     func replace(_ configuration: RuntimeConfiguration) { current.withLock { $0 = configuration } }
 
-    func folder(_ name: String) -> FolderSettings? {
-        settings.folders.first { $0.watch.name == name }
-            ?? (name == FolderSettings.received.watch.name ? .received : nil)
-    }
+    /// The folder with a name; also the one of the files that programs hand over.
+    func folder(_ name: String) -> FolderSettings? { settings.folder(name) }
 
     /// The names of all folders that uploads may come from.
     var folderNames: [String] { settings.folders.map(\.watch.name) + [FolderSettings.received.watch.name] }
@@ -40,9 +38,7 @@ final class CurrentConfiguration: Sendable {
         KnownNames(folders: folderNames, destinations: settings.destinations.map(\.name))
     }
 
-    func settings(ofDestination name: String) -> DestinationSettings? {
-        settings.destinations.first { $0.name == name }
-    }
+    func settings(ofDestination name: String) -> DestinationSettings? { settings.destination(named: name) }
 
     /// How long to wait between attempts for a destination: its own setting, else the folder's, else the global one.
     func retry(folder: String, destination: String) -> Backoff {

@@ -54,7 +54,7 @@ struct FolderCommands: Sendable {
     func accept(folder name: String) async throws -> RescanReply {
         try lifecycle.requireReady()
         try context.configuration.names.require(folder: name, destination: nil)
-        guard let path = context.settings.folders.first(where: { $0.watch.name == name })?.watch.path else {
+        guard let path = context.settings.folder(named: name)?.watch.path else {
             throw Refusal(.notFound, "no folder with a path is called `\(printable(name))`")
         }
         // In this order: an inspection in between records the directory that is accepted.

@@ -49,7 +49,7 @@ struct CheckCommands: Sendable {
     /// Sends a made-up event to a hook. Nothing of it is stored or tried again.
     func tryHook(_ name: String) async throws -> HookTrial {
         try lifecycle.requireReady()
-        guard let hook = context.settings.hooks.first(where: { $0.name == name }) else {
+        guard let hook = context.settings.hook(named: name) else {
             throw Refusal(
                 .notFound, "no hook is called `\(printable(name))` in the configuration of the running daemon")
         }

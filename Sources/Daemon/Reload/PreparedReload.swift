@@ -53,7 +53,7 @@ struct PreparedReload {
         _ settings: DestinationSettings, _ old: RuntimeConfiguration,
         _ make: (DestinationSettings) throws -> any Destination
     ) -> Result<any Destination, Problem> {
-        let before = old.settings.destinations.first { $0.name == settings.name }
+        let before = old.settings.destination(named: settings.name)
         if let before, before.isSameRemote(as: settings), let made = old.destinations[settings.name] {
             return .success(made)
         }
@@ -74,8 +74,8 @@ struct PreparedReload {
     /// The destinations that were added, removed, or lead to another remote.
     static func changedDestinations(from old: RuntimeConfiguration, to new: RuntimeConfiguration) -> Set<String> {
         Set(old.destinations.keys).union(new.destinations.keys).filter { name in
-            guard let before = old.settings.destinations.first(where: { $0.name == name }),
-                let after = new.settings.destinations.first(where: { $0.name == name })
+            guard let before = old.settings.destination(named: name),
+                let after = new.settings.destination(named: name)
             else { return true }
             return !before.isSameRemote(as: after)
         }

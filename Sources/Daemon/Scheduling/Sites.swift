@@ -25,7 +25,7 @@ extension CurrentConfiguration {
 extension Settings {
     /// The folder with a name; also the one of the files that programs hand over.
     func folder(_ name: String) -> FolderSettings? {
-        folders.first { $0.watch.name == name } ?? (name == FolderSettings.received.watch.name ? .received : nil)
+        folder(named: name) ?? (name == FolderSettings.received.watch.name ? .received : nil)
     }
 
     /// Folders that skip files whose content was uploaded before.

@@ -22,7 +22,7 @@ extension Verb {
     ) { call in
         let settings = try await ConfigurationFile(call.arguments, call.console).load().settings
         let name = call.arguments.operands.first?.lossyText ?? ""
-        guard let hook = settings.hooks.first(where: { $0.name == name }) else {
+        guard let hook = settings.hook(named: name) else {
             let names = settings.hooks.map(\.name)
             throw CommandError(
                 .notFound, "no hook is called `\(printable(name))`",

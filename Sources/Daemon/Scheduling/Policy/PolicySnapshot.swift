@@ -79,12 +79,8 @@ struct PolicySnapshot: Sendable {
 
     // MARK: States
 
-    func settings(ofDestination name: String) -> DestinationSettings? {
-        settings.destinations.first { $0.name == name }
-    }
-
     func destination(_ name: String) -> Admission.DestinationState {
-        let policy = settings(ofDestination: name)?.policy
+        let policy = settings.destination(named: name)?.policy
         let reached = network.routes[name]
         return Admission.DestinationState(
             name: name, slots: policy?.concurrency ?? settings.policy.perDestination,
@@ -183,7 +179,7 @@ struct PolicySnapshot: Sendable {
     /// The uploads that may be claimed together for a destination. A probe of a destination is one file.
     func batchLimits(to name: String, slots: Int, _ bundling: Bundling?) -> BatchLimits {
         let isAsked =
-            settings.policy.beforeUpload != nil || settings(ofDestination: name)?.policy.beforeUpload != nil
+            settings.policy.beforeUpload != nil || settings.destination(named: name)?.policy.beforeUpload != nil
         let goesTogether = destinations.trouble(of: name) == nil && !isAsked
         return BatchLimits(
             slots: slots, bundling: goesTogether ? bundling : nil,
@@ -259,7 +255,7 @@ struct PolicySnapshot: Sendable {
         let running = transfers.classes
         var wanted: Set<BusySource> = []
         for upload in Set(ready).union(running) {
-            guard let destination = settings(ofDestination: upload.destination) else { continue }
+            guard let destination = settings.destination(named: upload.destination) else { continue }
             let folder = folder(upload.folder, exempting: exempt)
             if !running.contains(upload), case .wait = free.verdict(for: upload.destination, from: folder) { continue }
             let rules = [settings.policy.rules, destination.policy.rules, folder.rules]
