@@ -136,6 +136,9 @@ package enum NetworkClass: String, Hashable, Sendable, Codable, CaseIterable {
     case local
     /// The network was not looked up, since no rule depends on it.
     case any
+
+    /// The networks that quotas count: all by which bytes may have left this machine.
+    package static let counting: Set<NetworkClass> = Set(allCases).subtracting([.local])
 }
 
 /// The folder, destination and network for which bytes are counted.

@@ -109,11 +109,7 @@ struct MetricsCollector: Sendable {
         var book = ledger.book
         let now = context.clocks.wall()
         for recount in book.advance(to: now, in: .local) {
-            let spent = try await context.store.read {
-                try $0.ledger.spent(
-                    since: recount.since, destination: recount.destination, folder: recount.folder,
-                    networks: recount.isMetered ? [.metered] : NetworkClass.counting)
-            }
+            let spent = try await context.store.read { try $0.ledger.spent(for: recount) }
             book.recount(recount, spent: spent, at: now)
         }
         for line in book.lines {

@@ -100,16 +100,8 @@ struct UsageQueries: Sendable {
             })
         var views: [QuotaView] = []
         for (recount, line) in zip(book.advance(to: now, in: .local), book.lines) {
-            // As counted at the time of sending: bytes over an unknown network are recorded as metered where they
-            // counted so.
-            let networks = recount.isMetered ? [.metered] : NetworkClass.counting
-            let spent = try await context.store.read {
-                try $0.ledger.spent(
-                    since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
-            }
-            let reserved = try await context.store.read {
-                try $0.ledger.reserved(
-                    destination: recount.destination, folder: recount.folder, networks: networks)
+            let (spent, reserved) = try await context.store.read {
+                (try $0.ledger.spent(for: recount), try $0.ledger.reserved(for: recount))
             }
             views += line.views(spent, reserved)
         }

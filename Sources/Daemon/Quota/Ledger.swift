@@ -94,11 +94,7 @@ final class Ledger: Sendable {
         // A different period, perhaps an earlier one: entries with a later date than now age from here on.
         if !recounts.isEmpty { try await store.redateLedger() }
         for recount in recounts {
-            let spent = try await store.read {
-                try $0.ledger.spent(
-                    since: recount.since, destination: recount.destination, folder: recount.folder,
-                    networks: recount.isMetered ? [.metered] : NetworkClass.counting)
-            }
+            let spent = try await store.read { try $0.ledger.spent(for: recount) }
             current.withLock { $0.book.recount(recount, spent: spent, at: clocks.wall()) }
         }
         try await rememberUsedUp()
@@ -315,11 +311,6 @@ final class Ledger: Sendable {
         recordPayment(payment, for: account)
         try await reportMarks()
     }
-}
-
-extension NetworkClass {
-    /// The networks that quotas count: all by which bytes may have left this machine.
-    static let counting: Set<NetworkClass> = Set(allCases).subtracting([.local])
 }
 
 extension Settings {

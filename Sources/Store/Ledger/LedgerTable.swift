@@ -52,6 +52,23 @@ package struct LedgerTable<Access> {
         ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
     }
 
+    /// What was spent in the period of a quota.
+    package func spent(for recount: QuotaState.Recount) throws -> Spending {
+        try spent(
+            since: recount.since, destination: recount.destination, folder: recount.folder,
+            networks: Self.networks(of: recount))
+    }
+
+    /// What is reserved now of a quota.
+    package func reserved(for recount: QuotaState.Recount) throws -> Spending {
+        try reserved(destination: recount.destination, folder: recount.folder, networks: Self.networks(of: recount))
+    }
+
+    /// As counted at the time of sending: bytes over an unknown network are recorded as metered where they counted so.
+    private static func networks(of recount: QuotaState.Recount) -> Set<NetworkClass> {
+        recount.isMetered ? [.metered] : NetworkClass.counting
+    }
+
     /// Bytes that are reserved now.
     package func reserved(
         destination: String? = nil, folder: String? = nil, networks: Set<NetworkClass>? = nil
