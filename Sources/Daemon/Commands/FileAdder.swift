@@ -121,8 +121,8 @@ struct FileAdder: Sendable {
             let files = piece.files.filter {
                 $0.status.size > 0 || context.configuration.folder($0.folder)?.empty == .upload
             }
-            for start in stride(from: 0, to: files.count, by: Self.inOneGo) {
-                for result in try await record(Array(files[start..<min(start + Self.inOneGo, files.count)]), request) {
+            for some in files.pieces(of: Self.inOneGo) {
+                for result in try await record(Array(some), request) {
                     switch result {
                     case .success(let ids):
                         count += ids.count

@@ -39,10 +39,8 @@ struct UploadCommands: Sendable {
                     id: row.upload.id)
             }
             let ids = rows.map(\.upload.id)
-            for start in stride(from: 0, to: ids.count, by: Self.piece) {
-                _ = try await context.store.write {
-                    try $0.transitions.cancel(Array(ids[start..<min(start + Self.piece, ids.count)]))
-                }
+            for some in ids.pieces(of: Self.piece) {
+                _ = try await context.store.write { try $0.transitions.cancel(Array(some)) }
             }
             CrashPoint.reached("cancelled")
             await releaseCancelled(ids)
@@ -69,10 +67,8 @@ struct UploadCommands: Sendable {
                 id: row.upload.id)
         }
         let ids = rows.map(\.upload.id)
-        for start in stride(from: 0, to: ids.count, by: Self.piece) {
-            _ = try await context.store.write {
-                try $0.transitions.dismiss(Array(ids[start..<min(start + Self.piece, ids.count)]), .dismissed)
-            }
+        for some in ids.pieces(of: Self.piece) {
+            _ = try await context.store.write { try $0.transitions.dismiss(Array(some), .dismissed) }
         }
         CrashPoint.reached("dismissed")
         return try await views.reply(ids)

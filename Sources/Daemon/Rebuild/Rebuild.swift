@@ -209,8 +209,8 @@ package final class Rebuild: Sendable {
                     "\(path.display) has the name that the release of asset \(asset) gave to its source, and no record says "
                         + "which name it had before: rename it by hand")
             }
-            for start in stride(from: 0, to: piece.files.count, by: Self.batch) {
-                try await importFiles(Array(piece.files[start..<min(start + Self.batch, piece.files.count)]), &found)
+            for some in piece.files.pieces(of: Self.batch) {
+                try await importFiles(Array(some), &found)
                 onProgress("\(found.files) files found in the folders")
             }
         }

@@ -89,9 +89,8 @@ actor Releaser {
             let now = context.clocks.monotonic()
             // Only assets that are due are read: an absent disk may have deferred a hundred thousand.
             let due = found.filter { deferred[$0].map { $0.until <= now } ?? true }
-            for start in stride(from: 0, to: due.count, by: Self.together) where !Task.isCancelled {
-                let some = Array(due[start..<min(start + Self.together, due.count)])
-                try await release(context.store.read { try $0.releases.releasable(some) })
+            for some in due.pieces(of: Self.together) where !Task.isCancelled {
+                try await release(context.store.read { try $0.releases.releasable(Array(some)) })
             }
         }
     }
@@ -125,11 +124,9 @@ actor Releaser {
         }
         try await dropCopies(together)
         for (reason, ends) in kept { try await dropCopies(ends, note: reason) }
-        for start in stride(from: 0, to: alone.count, by: Self.width) where !Task.isCancelled {
+        for some in alone.pieces(of: Self.width) where !Task.isCancelled {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for (asset, act) in alone[start..<min(start + Self.width, alone.count)] {
-                    group.addTask { try await self.release(asset, act) }
-                }
+                for (asset, act) in some { group.addTask { try await self.release(asset, act) } }
                 try await group.waitForAll()
             }
         }

@@ -42,10 +42,9 @@ struct Sweep: Sendable {
         let sweep = StagingSweep(staging)
         var swept = 0
         while let numbers = try await sweep.next(atMost: Self.piece) {
-            for start in stride(from: 0, to: numbers.count, by: Self.question) {
+            for asked in numbers.pieces(of: Self.question) {
                 try Task.checkCancellation()
-                let asked = Array(numbers[start..<min(start + Self.question, numbers.count)])
-                let owned = try await context.store.read { try $0.assets.owned(asked) }
+                let owned = try await context.store.read { try $0.assets.owned(Array(asked)) }
                 let loose = asked.filter { !owned.contains($0) }
                 if loose.isEmpty { continue }
                 let known = try await context.store.read { try $0.assets.existing(loose) }

@@ -91,8 +91,7 @@ extension Store {
 
     /// Puts kept sources on the release's list again.
     package func requeueKept(_ assets: [Int64]) async throws {
-        for start in stride(from: 0, to: assets.count, by: 200) {
-            let piece = assets[start..<min(start + 200, assets.count)]
+        for piece in assets.pieces(of: 200) {
             try await write { tx in for asset in piece { try tx.releases.queueAgain(asset) } }
         }
     }

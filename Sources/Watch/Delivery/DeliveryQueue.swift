@@ -35,9 +35,7 @@ struct DeliveryQueue {
 
     /// Adds files of first scans that are to be skipped.
     mutating func addSkipped(_ files: [SettledFile]) {
-        for start in stride(from: 0, to: files.count, by: limit) {
-            reports.append(.skipped(Array(files[start..<min(start + limit, files.count)])))
-        }
+        for some in files.pieces(of: limit) { reports.append(.skipped(Array(some))) }
     }
 
     /// Reports that the first scans of folders are over. Folders reported together are recorded together: otherwise,
