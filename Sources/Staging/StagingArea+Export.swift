@@ -202,7 +202,7 @@ extension StagingArea {
 
     /// The last three lines, at most 600 bytes.
     private static func lastLines(_ text: String) -> String {
-        let lines = text.split(whereSeparator: \.isNewline).suffix(3).map { $0.trimming }
+        let lines = text.split(whereSeparator: \.isNewline).suffix(3).map { $0.trimmed }
         return String(lines.filter { !$0.isEmpty }.joined(separator: " | ").suffix(600))
     }
 
@@ -249,13 +249,5 @@ extension StagingArea {
                 "has \(shownBytes(status.size)), and the minimum is \(shownBytes(export.minSize)) (export.min_size)")
         }
         return made
-    }
-}
-
-extension Substring {
-    fileprivate var trimming: Substring {
-        var text = drop { $0.isWhitespace }
-        while text.last?.isWhitespace == true { text.removeLast() }
-        return text
     }
 }

@@ -203,14 +203,14 @@ struct Answer {
         if let first = line.first, first == UInt8(ascii: "\r") || first == UInt8(ascii: "\n") { isHeaderWhole = true }
         if let first = text.unicodeScalars.first, first == " " || first == "\t" {
             // The line continues the one before (RFC 9112, section 5.2) and is no header of its own.
-            headers.continueLast(trimmed(text[...]))
+            headers.continueLast(String(text.trimmed))
             return true
         }
         guard let colon = text.firstIndex(of: ":") else { return true }
         // libcurl ends the header at any line that begins with a carriage return, and passes on the whole line.
-        let name = trimmed(text[..<colon])
+        let name = String(text[..<colon].trimmed)
         guard let first = line.first, first > UInt8(ascii: " "), isToken(name) else { return true }
-        headers.append(name, trimmed(text[text.index(after: colon)...]))
+        headers.append(name, String(text[text.index(after: colon)...].trimmed))
         return true
     }
 
@@ -220,11 +220,4 @@ struct Answer {
         body.append(contentsOf: piece)
         return true
     }
-}
-
-private func trimmed(_ text: Substring) -> String {
-    var text = text
-    while let last = text.last, last.isWhitespace { text.removeLast() }
-    while let first = text.first, first.isWhitespace { text.removeFirst() }
-    return String(text)
 }

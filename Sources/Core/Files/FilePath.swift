@@ -149,19 +149,11 @@ package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
 
 /// The bytes that `text` contains in hexadecimal; `nil` for an odd length or any other character.
 package func bytes(hexadecimal text: String) -> [UInt8]? {
-    func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
     let digits = Array(text.utf8)
     guard digits.count.isMultiple(of: 2) else { return nil }
     var out: [UInt8] = []
     for pair in stride(from: 0, to: digits.count, by: 2) {
-        guard let high = value(digits[pair]), let low = value(digits[pair + 1]) else { return nil }
+        guard let high = digits[pair].hexadecimalValue, let low = digits[pair + 1].hexadecimalValue else { return nil }
         out.append(high << 4 | low)
     }
     return out

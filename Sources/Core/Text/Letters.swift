@@ -7,6 +7,16 @@ extension UInt8 {
         }
     }
 
+    /// The value of a hexadecimal digit in either case; `nil` for any other character.
+    package var hexadecimalValue: UInt8? {
+        switch self {
+        case Self.digits: self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
     /// The byte in lower case, where it is a letter of ASCII.
     package var lowered: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
 
@@ -19,4 +29,13 @@ extension UInt8 {
 extension String {
     /// The text with its letters of ASCII in lower case: names of files and interfaces differ in other letters.
     package var loweredInASCII: String { String(decoding: utf8.lazy.map(\.lowered), as: UTF8.self) }
+}
+
+extension StringProtocol {
+    /// The text without white space and line ends at both ends.
+    package var trimmed: SubSequence {
+        let start = drop(while: \.isWhitespace)
+        guard let last = start.lastIndex(where: { !$0.isWhitespace }) else { return start[start.endIndex...] }
+        return start[...last]
+    }
 }
