@@ -59,6 +59,14 @@ struct ComponentParts {
             counters: counters)
     }
 
+    func grouper(
+        reconsider: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }
+    ) -> FileGrouper {
+        FileGrouper(
+            context: context, sources: sources, intake: intake(), fileSystems: FileSystems(),
+            signal: signals.grouping, reconsider: reconsider)
+    }
+
     func stager() -> Stager {
         Stager(
             context: context, stateHealth: stateHealth, locator: locator, mediaReading: mediaReading, making: making,
@@ -78,7 +86,7 @@ struct ComponentParts {
         Scheduler(
             attempts: AttemptContext(
                 context: context, live: live, stops: stops, locator: locator, stagingHolds: stagingHolds,
-                hookSlots: AsyncSemaphore { [signals] in signals.wake(for: .notices) },
+                hookSlots: AsyncSemaphore(slots: Hooks.slots) { [signals] in signals.wake(for: .notices) },
                 pendingApprovals: PendingApprovals(),
                 counters: counters,
                 learned: LearnedFacts(

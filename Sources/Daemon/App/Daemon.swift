@@ -125,7 +125,7 @@ package final class Daemon: Sendable {
             counters: counters)
         ledger.set(charging: { [weak transport] in await transport?.charge() })
         let bandwidth = BandwidthLimiter(clocks: context.clocks)
-        let hookSlots = AsyncSemaphore { signals.wake(for: .notices) }
+        let hookSlots = AsyncSemaphore(slots: Hooks.slots) { signals.wake(for: .notices) }
         let lifecycle = Lifecycle(startedAt: context.clocks.wall())
         let firstWatch = FirstWatch(store: context.store)
         let intake = Intake(

@@ -1,3 +1,4 @@
+internal import Linux
 internal import Store
 
 /// The wake-ups of the daemon's loops, one for each, and of requests that wait.

@@ -3,7 +3,6 @@ internal import Config
 internal import Core
 internal import Linux
 internal import Store
-internal import Synchronization
 internal import Watch
 
 /// Checks that a client requests from the daemon: with its rights, through the gate and the ledger of its uploads.
@@ -15,7 +14,7 @@ struct CheckCommands: Sendable {
     let hooks: Hooks
     let gate: RequestRunner
     /// Whether a check is under way.
-    let isChecking = AtomicFlag()
+    let isChecking = StopFlag()
 
     /// Checks everything that the running configuration names. A held destination is not contacted.
     ///
@@ -55,13 +54,4 @@ struct CheckCommands: Sendable {
         }
         return try await hooks.try(hook)
     }
-}
-
-/// A flag that one caller at a time may set.
-final class AtomicFlag: Sendable {
-    private let isSet = Atomic(false)
-
-    /// - Returns: `false` if it was set already.
-    func set() -> Bool { !isSet.exchange(true, ordering: .acquiring) }
-    func clear() { isSet.store(false, ordering: .releasing) }
 }

@@ -32,6 +32,8 @@ actor Hooks {
     /// Whether the settings in force have been applied here.
     private var areSettingsApplied = true
 
+    /// Programs and requests that run at the same time, for notices and for uploads that ask. Uploads come first.
+    static let slots = 4
     static let forgotten = "dropped the notices of hooks that are no longer configured"
     /// The most events without a notice that are read again after a crash.
     private static let stride: Int64 = 256

@@ -28,22 +28,6 @@ package struct Reloading: Sendable {
     }
 }
 
-/// Runs reloads one after another, in the order of their requests.
-actor ReloadQueue {
-    private var last: Task<ReloadView, any Error>?
-
-    func run(_ body: @escaping @Sendable () async throws -> ReloadView) async throws -> ReloadView {
-        let before = last
-        let task = Task {
-            // The result of the reload before is handled by its own caller.
-            _ = await before?.result
-            return try await body()
-        }
-        last = task
-        return try await task.value
-    }
-}
-
 /// Puts the configuration files in force again while the daemon runs: all of them, or nothing of them.
 final class ConfigurationReloader: Sendable {
     private let context: Context
@@ -55,7 +39,8 @@ final class ConfigurationReloader: Sendable {
     private let secrets: SecretReader
     private let loops: Loops
     private let signals: Signals
-    private let queue = ReloadQueue()
+    /// Reloads run one after another.
+    private let queue = TaskQueue()
     private let lastReloadSucceeded = Atomic(true)
 
     /// The loops that get new settings, each by a call of its own.

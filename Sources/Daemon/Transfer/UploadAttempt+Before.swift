@@ -18,7 +18,7 @@ extension UploadAttempt {
         if upload.isApproved { return nil }
         let rules = context.configuration.beforeUpload(folder: upload.folder, destination: upload.destination)
         if rules.isEmpty { return nil }
-        guard await shared.hookSlots.acquireForUpload() else { return Verdict(outcome: .yielded, wasAnswered: false) }
+        guard await shared.hookSlots.acquire() else { return Verdict(outcome: .yielded, wasAnswered: false) }
         defer { shared.hookSlots.release() }
         shared.pendingApprovals.begin(upload.id)
         defer { shared.pendingApprovals.end(upload.id) }

@@ -1,5 +1,6 @@
 internal import Core
 internal import Digests
+internal import Linux
 internal import Transport
 
 // Where a file goes: the medium that VOD has for it, and the right to send its bytes there.

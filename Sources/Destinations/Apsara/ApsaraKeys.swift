@@ -1,4 +1,5 @@
 internal import Core
+internal import Linux
 internal import Transport
 
 /// The key of one medium. It is renewed once for all parts, before it ends or when the storage refuses it as ended.

@@ -1,4 +1,5 @@
 internal import Core
+internal import Linux
 internal import Transport
 
 // The steps after the service has every byte.

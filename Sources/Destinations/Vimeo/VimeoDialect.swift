@@ -1,5 +1,6 @@
 internal import Core
 internal import Credentials
+internal import Linux
 internal import Transport
 
 /// An account at Vimeo: its settings, and the facts that all uploads to it have learned.

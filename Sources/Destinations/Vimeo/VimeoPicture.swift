@@ -1,4 +1,5 @@
 internal import Core
+internal import Linux
 internal import Transport
 
 /// An image that is uploaded together with a video, and becomes its thumbnail (thumbnails of the API, version 3.4:

@@ -37,7 +37,8 @@ extension ComponentScene {
             transport: PermittedTransport(Transport(names: parts.addresses)), secrets: parts.secrets, clocks: clocks)
         let hooks = Hooks(
             context: context, stateHealth: parts.stateHealth, counters: parts.counters,
-            slots: AsyncSemaphore {}, signal: parts.signals.hook, scheduler: scheduler, sender: sender, events: cache)
+            slots: AsyncSemaphore(slots: Hooks.slots) {}, signal: parts.signals.hook, scheduler: scheduler,
+            sender: sender, events: cache)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: nil,
             factory: DestinationFactory(

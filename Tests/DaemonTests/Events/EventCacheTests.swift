@@ -1,5 +1,6 @@
 import API
 import Core
+import Linux
 import Store
 import TestKit
 import Testing

@@ -1,6 +1,7 @@
 import API
 import Config
 import Core
+import Linux
 import Store
 import TestKit
 import Testing

@@ -1,4 +1,5 @@
 internal import Core
+internal import Linux
 internal import Transport
 
 /// Temporary keys that a service or program of the person hands out. They are requested again before they end, and when

@@ -1,30 +1,33 @@
 internal import Synchronization
 
-/// The limit on programs and requests of hooks that run at the same time, for notices and uploads alike.
+/// A number of slots, for work that runs at the same time.
 ///
-/// Uploads that ask come before notices: an upload that waits here gets the next free slot.
-final class AsyncSemaphore: Sendable {
-    static let most = 4
-
+/// Tasks that wait for a slot come before those that only try to get one: the next free slot is theirs, in order.
+package final class AsyncSemaphore: Sendable {
     private struct State {
         var acquired = 0
         var next = 0
-        /// Waiting uploads, in order.
+        /// Waiting tasks, in order.
         var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
-        /// Uploads that were cancelled before they could wait.
+        /// Tasks that were cancelled before they could wait.
         var cancelled: Set<Int> = []
     }
 
     private let state = Mutex(State())
-    private let onGive: @Sendable () -> Void
+    private let slots: Int
+    private let onRelease: @Sendable () -> Void
 
-    /// - Parameter onGive: Called when a slot was given back, also where an upload has it already.
-    init(onGive: @escaping @Sendable () -> Void) { self.onGive = onGive }
+    /// - Parameter onRelease: Called when a slot was given back, also where a waiting task has it already.
+    package init(slots: Int, onRelease: @escaping @Sendable () -> Void) {
+        self.slots = slots
+        self.onRelease = onRelease
+    }
 
-    /// - Parameter reserve: Slots that stay free for uploads that may ask.
-    func tryAcquire(leaving reserve: Int) -> Bool {
+    /// - Parameter reserve: Slots that stay free for tasks that may come to wait.
+    /// - Returns: Whether there was a slot.
+    package func tryAcquire(leaving reserve: Int) -> Bool {
         state.withLock { state in
-            if state.acquired >= Self.most - reserve { return false }
+            if state.acquired >= slots - reserve { return false }
             state.acquired += 1
             return true
         }
@@ -33,7 +36,7 @@ final class AsyncSemaphore: Sendable {
     /// Waits for a slot.
     ///
     /// - Returns: `false` when the task was cancelled before there was one.
-    func acquireForUpload() async -> Bool {
+    package func acquire() async -> Bool {
         let number = state.withLock { state in
             state.next += 1
             return state.next
@@ -42,7 +45,7 @@ final class AsyncSemaphore: Sendable {
             await withCheckedContinuation { continuation in
                 let now: Bool? = state.withLock { state in
                     if state.cancelled.contains(number) { return false }
-                    if state.acquired < Self.most {
+                    if state.acquired < slots {
                         state.acquired += 1
                         return true
                     }
@@ -65,14 +68,14 @@ final class AsyncSemaphore: Sendable {
         return isTaken
     }
 
-    func release() {
+    package func release() {
         releaseUnused()
-        onGive()
+        onRelease()
     }
 
     /// Gives back a slot in which nothing was run. That wakes no loop: the loop that has taken it uses it for another
     /// notice.
-    func releaseUnused() {
+    package func releaseUnused() {
         let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             if !state.waiting.isEmpty { return state.waiting.removeFirst().continuation }
             state.acquired -= 1

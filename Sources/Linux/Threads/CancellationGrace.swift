@@ -1,8 +1,6 @@
-internal import Linux
-
 /// Lets `work` continue for a while when the task is cancelled: otherwise an object that it makes at a remote would
 /// have no record.
-func withCancellationGrace<Made: Sendable>(
+package func withCancellationGrace<Made: Sendable>(
     _ patience: Duration, _ work: @escaping @Sendable () async throws -> Made
 ) async throws -> Made {
     let task = Task { try await work() }

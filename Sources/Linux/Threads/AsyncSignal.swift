@@ -1,9 +1,7 @@
-internal import Core
-internal import Linux
 internal import Synchronization
 
 /// Wakes those who wait for it.
-protocol Waking: Sendable {
+package protocol Waking: Sendable {
     func signal()
 }
 
@@ -11,7 +9,7 @@ protocol Waking: Sendable {
 ///
 /// Rings that come while the loop works are kept as one, so that none is lost and none is handled twice. A loop that
 /// waits without a deadline does not wake at all.
-final class AsyncSignal: Waking {
+package final class AsyncSignal: Waking {
     private struct State {
         var isSet = false
         var waiter: CheckedContinuation<Void, Never>?
@@ -21,12 +19,12 @@ final class AsyncSignal: Waking {
     private let rest: QuiescenceCounter?
 
     /// - Parameter rest: Notified of every ring, and whenever the loop waits.
-    init(_ rest: QuiescenceCounter? = nil) { self.rest = rest }
+    package init(_ rest: QuiescenceCounter? = nil) { self.rest = rest }
 
     /// Whether the loop has finished the work it was rung for, and sleeps.
-    var isWaiting: Bool { state.withLock { $0.waiter != nil } }
+    package var isWaiting: Bool { state.withLock { $0.waiter != nil } }
 
-    func signal() {
+    package func signal() {
         rest?.signalled()
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard let waiter = state.waiter else {
@@ -40,7 +38,7 @@ final class AsyncSignal: Waking {
     }
 
     /// Returns when rung, when `limit` is over, or when the task is cancelled.
-    func wait(atMost limit: Duration? = nil) async {
+    package func wait(atMost limit: Duration? = nil) async {
         let alarm = limit.map { Alarms.shared.set(after: $0) { self.signal() } }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -61,7 +59,7 @@ final class AsyncSignal: Waking {
     }
 
     /// Returns when these tasks have ended, or when `limit` is over. The tasks continue.
-    static func wait(for tasks: [Task<Void, Never>], atMost limit: Duration) async {
+    package static func wait(for tasks: [Task<Void, Never>], atMost limit: Duration) async {
         if tasks.isEmpty { return }
         let ended = AsyncSignal()
         let all = Task {
@@ -74,33 +72,37 @@ final class AsyncSignal: Waking {
 }
 
 /// Wakes all tasks that wait for the same event at the moment.
-final class AsyncBroadcast: Waking {
+package final class AsyncBroadcast: Waking {
     private let signals = Mutex<[ObjectIdentifier: AsyncSignal]>([:])
     private let hasEnded = Atomic(false)
     private let count = Atomic(0)
 
+    package init() {}
+
     /// The number of events so far. A task that an event has woken finds it counted.
-    var eventCount: Int { count.load(ordering: .acquiring) }
+    package var eventCount: Int { count.load(ordering: .acquiring) }
 
     /// Whether no further event will come.
-    var isOver: Bool { hasEnded.load(ordering: .acquiring) }
+    package var isOver: Bool { hasEnded.load(ordering: .acquiring) }
 
-    func end() {
+    package func end() {
         hasEnded.store(true, ordering: .releasing)
         signal()
     }
 
-    func signal() {
+    package func signal() {
         count.add(1, ordering: .acquiringAndReleasing)
         for signal in signals.withLock({ Array($0.values) }) { signal.signal() }
     }
 
     /// Sets `signal` for each event from now on, until it is removed.
-    func add(_ signal: AsyncSignal) { signals.withLock { $0[ObjectIdentifier(signal)] = signal } }
+    package func add(_ signal: AsyncSignal) { signals.withLock { $0[ObjectIdentifier(signal)] = signal } }
 
-    func remove(_ signal: AsyncSignal) { _ = signals.withLock { $0.removeValue(forKey: ObjectIdentifier(signal)) } }
+    package func remove(_ signal: AsyncSignal) {
+        _ = signals.withLock { $0.removeValue(forKey: ObjectIdentifier(signal)) }
+    }
 
-    func waitForEnd() async throws {
+    package func waitForEnd() async throws {
         try await withSignal { signal in
             while !isOver {
                 await signal.wait()
@@ -110,7 +112,7 @@ final class AsyncBroadcast: Waking {
     }
 
     /// Provides a signal that is set for each event until the body ends.
-    func withSignal<R: Sendable>(_ body: (AsyncSignal) async throws -> R) async rethrows -> R {
+    package func withSignal<R: Sendable>(_ body: (AsyncSignal) async throws -> R) async rethrows -> R {
         let signal = AsyncSignal()
         add(signal)
         defer { remove(signal) }
@@ -122,12 +124,14 @@ final class AsyncBroadcast: Waking {
 ///
 /// All work starts with a signal: a loop's own deadline sets its signal as well. So if all loops wait for their
 /// signals, and no signal was set during the check, all loops were idle at the same time.
-final class QuiescenceCounter: Sendable {
+package final class QuiescenceCounter: Sendable {
     /// Rung when one more loop waits.
-    let signal = AsyncSignal()
+    package let signal = AsyncSignal()
     private let count = Atomic(0)
+
+    package init() {}
 
     func signalled() { count.add(1, ordering: .relaxed) }
     /// The number of rings so far.
-    var signalCount: Int { count.load(ordering: .relaxed) }
+    package var signalCount: Int { count.load(ordering: .relaxed) }
 }

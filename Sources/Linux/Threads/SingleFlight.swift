@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// A piece of work that is done once for all tasks that need it at the same time. It is cancelled when no task waits
 /// for it any more.
-final class SingleFlight: Sendable {
+package final class SingleFlight: Sendable {
     private struct Running {
         var task: Task<Void, any Error>
         var waiting: Int
@@ -12,17 +12,19 @@ final class SingleFlight: Sendable {
     private let running = Mutex<Running?>(nil)
     private let begun = Mutex(0)
 
+    package init() {}
+
     /// Waits for the running work, or starts it.
     ///
     /// - Throws: Errors of the work; `CancellationError` when the last waiting task was cancelled.
-    func join(_ work: @escaping @Sendable () async throws -> Void) async throws {
+    package func join(_ work: @escaping @Sendable () async throws -> Void) async throws {
         let mine = running.withLock { running -> Running in
             var now = running ?? Running(task: Task { try await work() }, waiting: 0, number: nextNumber())
             now.waiting += 1
             running = now
             return now
         }
-        let hasLeft = Flag()
+        let hasLeft = StopFlag()
         defer { leave(mine.number, hasLeft, isCancelled: false) }
         try await withTaskCancellationHandler {
             try await mine.task.value
@@ -39,7 +41,7 @@ final class SingleFlight: Sendable {
     }
 
     /// A cancelled task leaves at once, and not a second time at the end.
-    private func leave(_ number: Int, _ hasLeft: Flag, isCancelled: Bool) {
+    private func leave(_ number: Int, _ hasLeft: StopFlag, isCancelled: Bool) {
         guard hasLeft.set() else { return }
         let alone = running.withLock { running -> Task<Void, any Error>? in
             guard var now = running, now.number == number else { return nil }
@@ -49,11 +51,4 @@ final class SingleFlight: Sendable {
         }
         alone?.cancel()
     }
-}
-
-/// A flag that is set once.
-private final class Flag: Sendable {
-    private let value = Atomic(false)
-    /// - Returns: Whether it was not set before.
-    func set() -> Bool { !value.exchange(true, ordering: .relaxed) }
 }
