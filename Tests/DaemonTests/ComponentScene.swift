@@ -64,10 +64,11 @@ struct ComponentScene {
 
     /// Records a file as if it had settled.
     ///
+    /// - Parameter fileSystem: As in ``StoredIdentity/fileSystem``; `nil` for an unknown one.
     /// - Returns: The id of its upload to `nas`.
     func record(
         _ relative: FilePath, in folder: String = "cam", key: String? = nil, context: [String: String] = [:],
-        size: Int64 = 100
+        size: Int64 = 100, on fileSystem: String? = nil
     ) async throws -> String {
         let root = self.folder.path.appending(FilePath(folder))
         let modified = clocks.wall().milliseconds * 1_000_000
@@ -78,7 +79,7 @@ struct ComponentScene {
                     device: 0, inode: 1, size: size, modified: modified, changed: modified, born: nil, mode: 0o100600),
                 identity: StoredIdentity(
                     folder: folder, relative: relative, size: size, modified: modified, inode: nil, born: nil,
-                    fileSystem: nil), settledBy: .quiet),
+                    fileSystem: fileSystem), settledBy: .quiet),
             action: .keep, priority: 0,
             orders: [
                 NewAsset.Order(
@@ -92,6 +93,13 @@ struct ComponentScene {
         default: break
         }
         throw NotRecorded()
+    }
+
+    /// The uploads of files whose uploads have a row, by the remote names.
+    func uploads(in states: [UploadState] = UploadState.allCases) async throws -> [String: UploadRecord] {
+        var filter = UploadFilter()
+        filter.states = states
+        return try await store.rows(filter).reduce(into: [:]) { $0[$1.upload.name.display] = $1.upload }
     }
 
     func row(_ id: String) async throws -> UploadRow {

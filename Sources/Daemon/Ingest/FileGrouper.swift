@@ -13,7 +13,7 @@ actor FileGrouper {
     private let intake: Intake
     private let fileSystems: FileSystems
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
-    private var grouping = Grouping()
+    private var grouping = Grouping() { didSet { if grouping.takeWake() { signal.signal() } } }
     /// Files that groups wait for: their last status, and since when.
     private var expected: [SourcePath: (status: FileStatus, since: MonotonicTime)] = [:]
     private let signal: AsyncSignal
@@ -68,7 +68,6 @@ actor FileGrouper {
                 ["files": "\(grouping.count)"])
         }
         hasLoggedFull = isFull
-        if alone.count < files.count { signal.signal() }
         return alone
     }
 
