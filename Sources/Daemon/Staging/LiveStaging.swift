@@ -18,7 +18,7 @@ final class LiveStaging: Sendable {
         var rate: Int64 = 0
         var eta: Int64?
         let startedAt: MonotonicTime
-        fileprivate var window: (at: MonotonicTime, done: Double)
+        fileprivate var speed: SmoothedRate
     }
 
     private let runs = Mutex<[Int64: Run]>([:])
@@ -28,7 +28,9 @@ final class LiveStaging: Sendable {
 
     func begin(_ asset: Int64, _ path: FilePath, _ work: Work, total: Int64) {
         let now = clocks.monotonic()
-        runs.withLock { $0[asset] = Run(path: path, work: work, total: total, startedAt: now, window: (now, 0)) }
+        runs.withLock {
+            $0[asset] = Run(path: path, work: work, total: total, startedAt: now, speed: SmoothedRate(at: now))
+        }
     }
 
     func end(_ asset: Int64) { runs.withLock { _ = $0.removeValue(forKey: asset) } }
@@ -40,12 +42,8 @@ final class LiveStaging: Sendable {
             guard var run = runs[asset] else { return }
             run.done = done
             run.fraction = run.total > 0 ? min(1, Double(done) / Double(run.total)) : nil
-            let elapsed = now.since(run.window.at).inSeconds
-            if elapsed >= 1 {
-                let speed = max(0, Double(done) - run.window.done) / elapsed
-                run.rate = run.rate == 0 ? Int64(speed) : Int64(0.5 * Double(run.rate) + 0.5 * speed)
-                run.window = (now, Double(done))
-            }
+            run.speed.move(to: done, at: now)
+            run.rate = run.speed.smoothed
             if run.rate > 0, run.total > 0 { run.eta = max(0, run.total - done) / run.rate }
             runs[asset] = run
         }

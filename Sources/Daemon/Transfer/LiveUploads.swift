@@ -9,9 +9,8 @@ final class LiveUploads: Sendable {
         var sent: Int64
         var acked: Int64
         let size: Int64
-        let startedAt: MonotonicTime
-        /// The position at the beginning of the window that the rate is measured over.
-        var window: (at: MonotonicTime, sent: Int64)
+        fileprivate var speed: SmoothedRate
+        /// Bytes a second at the moment when this was read.
         var rate: Int64 = 0
         /// Called when the remote has answered to the opening.
         var onOpened: (@Sendable () -> Void)?
@@ -31,7 +30,8 @@ final class LiveUploads: Sendable {
         let now = clocks.monotonic()
         runs.withLock {
             $0[id] = Run(
-                sent: acked, acked: acked, size: size, startedAt: now, window: (now, acked), destination: destination)
+                sent: acked, acked: acked, size: size, speed: SmoothedRate(at: now, position: acked),
+                destination: destination)
         }
     }
 
@@ -67,13 +67,7 @@ final class LiveUploads: Sendable {
             guard var run = runs[id] else { return nil }
             let progress = (run.destination, offset - run.sent)
             run.sent = offset
-            let elapsed = now.since(run.window.at).inSeconds
-            // A window of one second, smoothed: steady for the eye, and quick to show a stop.
-            if elapsed >= 1 || offset < run.window.sent {
-                let speed = max(0, Double(offset - run.window.sent) / max(elapsed, 0.001))
-                run.rate = run.rate == 0 ? Int64(speed) : Int64(0.5 * Double(run.rate) + 0.5 * speed)
-                run.window = (now, offset)
-            }
+            run.speed.move(to: offset, at: now)
             runs[id] = run
             return progress
         }
@@ -89,7 +83,7 @@ final class LiveUploads: Sendable {
             run.acked = offset
             if run.sent < offset {
                 // The remote had these bytes before: they were not sent now, and do not count for the rate.
-                run.window.sent += offset - run.sent
+                run.speed.skip(offset - run.sent)
                 run.sent = offset
             }
             runs[id] = run
@@ -101,7 +95,7 @@ final class LiveUploads: Sendable {
         runs.withLock { runs in
             guard var run = runs[id] else { return }
             let left = max(run.acked, run.sent - bytes)
-            run.window.sent += left - run.sent
+            run.speed.skip(left - run.sent)
             run.sent = left
             runs[id] = run
         }
@@ -112,7 +106,8 @@ final class LiveUploads: Sendable {
         let now = clocks.monotonic()
         runs.withLock { runs in
             guard var run = runs[id] else { return }
-            (run.sent, run.acked, run.window) = (0, 0, (now, 0))
+            (run.sent, run.acked) = (0, 0)
+            run.speed.restart(from: 0, at: now)
             runs[id] = run
         }
     }
@@ -121,13 +116,7 @@ final class LiveUploads: Sendable {
         let now = clocks.monotonic()
         return runs.withLock { runs in
             guard var run = runs[id] else { return nil }
-            // Nothing was sent for a while: the last rate is no longer true.
-            let quiet = now.since(run.window.at).inSeconds
-            if quiet > 3 { run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / quiet) }
-            if run.rate == 0, now.since(run.startedAt).inSeconds > 0.05 {
-                // Under a limit the first bytes are sent at once, which gives no rate yet.
-                run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / max(quiet, 0.5))
-            }
+            run.rate = run.speed.shown(at: run.sent, now)
             return run
         }
     }
