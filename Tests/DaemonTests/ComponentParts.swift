@@ -8,14 +8,13 @@ import Transport
 
 @testable import Config
 @testable import Daemon
-@testable import struct Daemon.Signals
 
 /// The values that components take, connected as a daemon connects them, and components over them that do not run.
 struct ComponentParts {
     let context: Context
     let sources: SourceFolders
     let locator: SourceLocator
-    let signals = Signals()
+    let signals = WakeUps()
     let stateHealth: StateHealth
     let live: LiveUploads
     let making: LiveStaging

@@ -19,7 +19,7 @@ internal import Watch
 /// ```
 package final class Daemon: Sendable {
     let context: Context
-    let signals: Signals
+    let signals: WakeUps
     private let stateHealth: StateHealth
     let lifecycle: Lifecycle
     let scheduler: Scheduler
@@ -110,7 +110,7 @@ package final class Daemon: Sendable {
         _ reloading: Reloading?
     ) {
         let (transport, secrets) = (factory.transport, factory.secrets)
-        let (signals, counters, fileSystems, mediaReading) = (Signals(), Counters(), FileSystems(), MediaReading())
+        let (signals, counters, fileSystems, mediaReading) = (WakeUps(), Counters(), FileSystems(), MediaReading())
         let alerts = StatusCollector.StatusAlerts(
             troubles: Alerts(), reportTroubles: Alerts(), unsureReleases: Alerts())
         let stagingHolds = Alerts()

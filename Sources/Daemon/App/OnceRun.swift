@@ -15,7 +15,7 @@ struct OnceRun: Sendable {
     let releaser: Releaser
     let hooks: Hooks
     let views: UploadViews
-    let signals: Signals
+    let signals: WakeUps
     let troubles: Alerts
     let unsureReleases: Alerts
 

@@ -10,10 +10,10 @@ struct StateHealth: Sendable {
     private let log: Log
     /// The report is the entry `state`.
     private let troubles: Alerts
-    private let signals: Signals
+    private let signals: WakeUps
 
     init(
-        configuration: CurrentConfiguration, clocks: any Clocks, log: Log, troubles: Alerts, signals: Signals
+        configuration: CurrentConfiguration, clocks: any Clocks, log: Log, troubles: Alerts, signals: WakeUps
     ) {
         self.configuration = configuration
         self.clocks = clocks

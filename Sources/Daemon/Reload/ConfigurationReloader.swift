@@ -38,7 +38,7 @@ final class ConfigurationReloader: Sendable {
     private let firstWatch: FirstWatch
     private let secrets: SecretReader
     private let loops: Loops
-    private let signals: Signals
+    private let signals: WakeUps
     /// Reloads run one after another.
     private let queue = TaskQueue()
     private let lastReloadSucceeded = Atomic(true)
@@ -54,7 +54,7 @@ final class ConfigurationReloader: Sendable {
 
     init(
         context: Context, lifecycle: Lifecycle, reloading: Reloading?, factory: DestinationFactory,
-        firstWatch: FirstWatch, secrets: SecretReader, loops: Loops, signals: Signals
+        firstWatch: FirstWatch, secrets: SecretReader, loops: Loops, signals: WakeUps
     ) {
         self.context = context
         self.lifecycle = lifecycle

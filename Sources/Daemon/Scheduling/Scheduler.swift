@@ -22,7 +22,7 @@ actor Scheduler {
     let attempts: AttemptContext
     let sendingLimits: SendingLimits
     let stateHealth: StateHealth
-    let signals: Signals
+    let signals: WakeUps
     let networks: Networks
     let callbacks: Callbacks
 
@@ -39,7 +39,7 @@ actor Scheduler {
     }
 
     init(
-        attempts: AttemptContext, sendingLimits: SendingLimits, stateHealth: StateHealth, signals: Signals,
+        attempts: AttemptContext, sendingLimits: SendingLimits, stateHealth: StateHealth, signals: WakeUps,
         addresses: AddressCache, busAddress: String = NetworkManagerEvents.systemBus, callbacks: Callbacks = Callbacks()
     ) {
         (self.attempts, self.sendingLimits, self.stateHealth) = (attempts, sendingLimits, stateHealth)

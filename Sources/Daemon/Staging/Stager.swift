@@ -57,7 +57,7 @@ actor Stager {
 
     init(
         context: Context, stateHealth: StateHealth, locator: SourceLocator, mediaReading: MediaReading,
-        making: LiveStaging, troubles: Alerts, stagingHolds: Alerts, signals: Signals,
+        making: LiveStaging, troubles: Alerts, stagingHolds: Alerts, signals: WakeUps,
         reconsider: @escaping @Sendable (String, FilePath) -> Void
     ) {
         (self.context, self.stateHealth, self.locator) = (context, stateHealth, locator)

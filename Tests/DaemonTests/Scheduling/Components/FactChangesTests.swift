@@ -5,7 +5,6 @@ import TestKit
 import Testing
 
 @testable import Daemon
-@testable import struct Daemon.Signals
 
 @Suite("Changed facts that wake")
 struct FactChangesTests {
@@ -166,7 +165,7 @@ struct FactChangesTests {
 
     @Test("each change wakes the loops that wait for it, and no other")
     func loops() async throws {
-        let facts: [(FactChanges, (Signals) -> [AsyncSignal])] = [
+        let facts: [(FactChanges, (WakeUps) -> [AsyncSignal])] = [
             (.scheduling, { [$0.scheduling] }), (.removals, { [$0.removal] }), (.notices, { [$0.hook] }),
             (.stateFailing, { [$0.scheduling] }), (.folders, { [$0.media] }),
             (.stateWritable, { [$0.scheduling, $0.staging, $0.release, $0.removal, $0.retention, $0.media, $0.hook] }),
@@ -177,10 +176,10 @@ struct FactChangesTests {
             ([.scheduling, .removals], { [$0.scheduling, $0.removal] }),
         ]
         for (changes, waiting) in facts {
-            let signals = Signals()
+            let signals = WakeUps()
             try await wakes(signals, waiting(signals)) { signals.wake(for: changes) }
         }
-        let commits: [(ChangeSet, (Signals) -> [AsyncSignal])] = [
+        let commits: [(ChangeSet, (WakeUps) -> [AsyncSignal])] = [
             (.arrivals, { [$0.maintenance, $0.retention, $0.media] }), (.copies, { [$0.staging, $0.media] }),
             (.queued, { [$0.scheduling, $0.media] }), (.due, { [$0.release, $0.media] }),
             (.released, { [$0.staging, $0.retention, $0.media] }), (.leftovers, { [$0.removal] }),
@@ -188,7 +187,7 @@ struct FactChangesTests {
             (.superseded, { [$0.scheduling] }), (.events, { [$0.hook] }), (.releaseNotes, { [$0.media] }),
         ]
         for (changes, waiting) in commits {
-            let signals = Signals()
+            let signals = WakeUps()
             try await wakes(signals, waiting(signals)) { signals.wake(for: changes) }
         }
         // Every bit is in the table.
@@ -197,7 +196,7 @@ struct FactChangesTests {
 
     @Test("events wake their readers, and changed folders those who wait for a scan")
     func broadcasts() async throws {
-        let signals = Signals()
+        let signals = WakeUps()
         let (reader, scan) = (AsyncSignal(), AsyncSignal())
         signals.events.add(reader)
         signals.folders.add(scan)
@@ -223,7 +222,7 @@ struct FactChangesTests {
 
     /// Expects that `body` wakes exactly these loops.
     private func wakes(
-        _ signals: Signals, _ expected: [AsyncSignal], _ body: () async throws -> Void
+        _ signals: WakeUps, _ expected: [AsyncSignal], _ body: () async throws -> Void
     ) async throws {
         let all = [
             signals.staging, signals.scheduling, signals.release, signals.removal, signals.grouping, signals.retention,

@@ -2,7 +2,7 @@ internal import Linux
 internal import Store
 
 /// The wake-ups of the daemon's loops, one for each, and of requests that wait.
-struct Signals: Sendable {
+struct WakeUps: Sendable {
     /// Counts the wake-ups, to find out whether all loops are at rest.
     let rest: QuiescenceCounter
     /// Assets may be waiting to be copied.
