@@ -15,7 +15,9 @@ import Watch
 
 extension ComponentScene {
     /// All components of the operations, over loops that do not run.
-    func handlers() -> OperationHandlers {
+    ///
+    /// - Parameter reloading: The source of new settings; `nil` where they cannot be reloaded.
+    func handlers(reloading: Reloading? = nil) -> OperationHandlers {
         let (parts, intake, fileSystems) = (parts, parts.intake(), FileSystems())
         let stager = parts.stager()
         let releaser = parts.releaser(WriterSearch(clocks: clocks))
@@ -40,7 +42,7 @@ extension ComponentScene {
             slots: AsyncSemaphore(slots: Hooks.slots) {}, signal: parts.signals.hook, scheduler: scheduler,
             sender: sender, events: cache)
         let reloader = ConfigurationReloader(
-            context: context, lifecycle: lifecycle, reloading: nil,
+            context: context, lifecycle: lifecycle, reloading: reloading,
             factory: DestinationFactory(
                 kinds: [], transport: Transport(names: parts.addresses), secrets: parts.secrets, clocks: clocks,
                 log: .silent),
