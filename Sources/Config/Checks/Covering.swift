@@ -22,9 +22,10 @@ struct Covering {
 
     /// Keys after whose `:` a secret may follow, for a file that did not parse.
     var words: [String] {
-        Set(anyKind.filter(\.value).map { String($0.key.split(separator: ".").last ?? "") }).sorted() + [
-            "literal", "command", "token", "password", "secret", "authorization",
-        ]
+        Set(anyKind.filter(\.value).map { String($0.key.split(separator: ".").last ?? "") }).sorted()
+            + SecretForm.allCases.filter { !$0.isReference }.map(\.rawValue) + [
+                "token", "password", "secret", "authorization",
+            ]
     }
 
     func cover(_ root: Node, in source: inout SourceText) {
@@ -46,9 +47,10 @@ struct Covering {
         case .list(let items): for item in items { coverEverywhere(item, in: &source) }
         case .mapping(let entries):
             for entry in entries {
-                if entry.key == "literal" {
+                let form = SecretForm(rawValue: entry.key)
+                if form == .literal {
                     source.cover(from: entry.value.start, to: entry.value.end)
-                } else if entry.key == "command", case .list(let words) = entry.value.content {
+                } else if form == .command, case .list(let words) = entry.value.content {
                     // A password may be among the program's arguments.
                     for word in words.dropFirst() { coverValues(of: word, in: &source) }
                 } else {
@@ -90,7 +92,7 @@ struct Covering {
         case .scalar: source.cover(from: node.start, to: node.end)
         case .list(let items): for item in items { coverValues(of: item, in: &source) }
         case .mapping(let entries):
-            for entry in entries where !["file", "env", "credential"].contains(entry.key) {
+            for entry in entries where SecretForm(rawValue: entry.key)?.isReference != true {
                 coverValues(of: entry.value, in: &source)
             }
         }

@@ -23,9 +23,7 @@ extension ListRetention {
     ]
 
     private static func key(_ name: String, _ path: Property<Self, Duration?>, _ least: Duration) -> Key<Self> {
-        Key(
-            name, path, { $1.read(name, as: .duration(atLeast: least))?.value },
-            { time, _ in .value(time?.inFile ?? .plain("never")) })
+        Key(name, path, .duration(atLeast: least)) { $0?.inFile ?? .plain("never") }
     }
 }
 

@@ -29,7 +29,9 @@ extension FolderSettings {
             Key("max_size", \.watch.limits.maxSize, .bytes), Key("min_age", \.watch.limits.minAge, .duration(ages)),
             Key("max_age", \.watch.limits.maxAge, .duration(ages)),
             Key("staging", .folderStaging, stagingKeys),
-            Key("export", optional: \.export, { $0.export($1) }) { $1.export($0) },
+            Key("export", optional: \.export, { $0.export($1) }) {
+                section(.export, ExportDraft.keys)(ExportDraft($0), $1)
+            },
             Key("removable", \.removable).printed(after: "watch"),
             PolicyOverrides.beforeUploadKey.of(\.policy),
             Key("release_unsure", \.releaseUnsure, .releaseUnsure).printed(after: "removable"),

@@ -48,12 +48,29 @@ extension Key {
             name, path, { take($0, $1).map { .some($0) } }, { value, pieces in value.flatMap { piece($0, pieces) } })
     }
 
+    /// A key whose value is one scalar.
+    ///
+    /// - Parameter written: The form of the file, for a type that is written in several ways.
+    init<Value: Equatable & Sendable>(
+        _ name: String, _ path: Property<Owner, Value>, _ reader: Reader<Value>,
+        written: @escaping @Sendable (Value) -> WrittenValue
+    ) {
+        self.init(name, path, { $1.read(name, as: reader)?.value }, { value, _ in .value(written(value)) })
+    }
+
+    init<Value: Equatable & Sendable>(
+        _ name: String, _ path: Property<Owner, Value?>, _ reader: Reader<Value>,
+        written: @escaping @Sendable (Value) -> WrittenValue
+    ) {
+        self.init(name, optional: path, { $1.read(name, as: reader)?.value }, { value, _ in .value(written(value)) })
+    }
+
     init<Value: SettingsValue>(_ name: String, _ path: Property<Owner, Value>, _ reader: Reader<Value>) {
-        self.init(name, path, { $1.read(name, as: reader)?.value }, { value, _ in .value(value.inFile) })
+        self.init(name, path, reader) { $0.inFile }
     }
 
     init<Value: SettingsValue>(_ name: String, _ path: Property<Owner, Value?>, _ reader: Reader<Value>) {
-        self.init(name, optional: path, { $1.read(name, as: reader)?.value }, { value, _ in .value(value.inFile) })
+        self.init(name, path, reader) { $0.inFile }
     }
 
     /// A key that takes one of the words of an enum.
@@ -130,6 +147,21 @@ extension Key {
             differs: { [differs] in differs($0[keyPath: path], $1[keyPath: path]) }, earlier: earlier)
     }
 
+    /// The same key for an owner that may contain this one, and reads it by itself.
+    func of<Outer>(optional value: @escaping @Sendable (Outer) -> Owner?) -> Key<Outer> {
+        Key<Outer>(
+            name: name, read: { _, _, _ in false },
+            piece: { [piece] owner, pieces in value(owner).flatMap { piece($0, pieces) } },
+            isPrinted: { [isPrinted] in value($0).map(isPrinted) ?? false },
+            differs: { [differs] in
+                switch (value($0), value($1)) {
+                case (let old?, let new?): differs(old, new)
+                case (nil, nil): false
+                default: true
+                }
+            }, earlier: earlier)
+    }
+
     /// Prints it only while a condition holds.
     func printed(where condition: @escaping @Sendable (Owner) -> Bool) -> Key {
         var key = self
@@ -182,10 +214,13 @@ extension Array {
         Key.printed(self, of: owner).compactMap { key in key.piece(owner, pieces).map { (key.name, $0) } }
     }
 
-    /// The same on one line, for values that contain no secret.
-    func inFile<Owner>(of owner: Owner) -> WrittenValue where Element == Key<Owner> {
+    /// The same on one line.
+    ///
+    /// - Parameter pieces: Needed only for values that may contain a secret.
+    func inFile<Owner>(of owner: Owner, _ pieces: EffectivePieces = EffectivePieces(hides: false)) -> WrittenValue
+    where Element == Key<Owner> {
         .mapping(
-            pieces(of: owner, EffectivePieces(hides: false)).compactMap { key, piece in
+            self.pieces(of: owner, pieces).compactMap { key, piece in
                 if case .value(let value, _, _) = piece { WrittenValue.Field(key: key, value: value) } else { nil }
             })
     }

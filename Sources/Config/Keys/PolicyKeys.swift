@@ -57,10 +57,10 @@ extension PolicyRules {
         Key("quotas", unlessEmpty: \.quotas) { $0.quotas($1) },
         Key("expires_after", \.expiresAfter, .duration(.seconds(60) ... .seconds(10 * 366 * 86_400))),
         Key("on_battery", \.onBattery),
-        Key(
-            "min_battery", optional: \.minBattery, { $1.read("min_battery", as: .percent)?.value },
-            { share, _ in .value(.plain("\(share)%")) }),
-        Key("busy", optional: \.busy, { $0.busy($1) }) { rule, pieces in .value(rule.written(pieces)) },
+        Key("min_battery", \.minBattery, .percent) { .plain("\($0)%") },
+        Key("busy", optional: \.busy, { $0.busy($1) }) { rule, pieces in
+            .value(BusyRule.keys.inFile(of: rule, pieces))
+        },
     ]
 }
 

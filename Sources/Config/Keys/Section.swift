@@ -41,7 +41,7 @@ struct Section: Sendable {
     static let afterUpload = Section(path: "folders[].after_upload", FolderSettings.afterUploadKeys)
     static let group = Section(path: "folders[].group", GroupRule.keys)
     static let folderStaging = Section(path: "folders[].staging", FolderSettings.stagingKeys)
-    static let export = Section(path: "folders[].export", keys: ["command", "output", "timeout", "min_size"])
+    static let export = Section(path: "folders[].export", ExportDraft.keys)
     static let folderRetry = Section(path: "folders[].retry", Backoff.uploadKeys)
     /// Keys of every destination, for all types.
     static let destination = Section(
@@ -52,24 +52,24 @@ struct Section: Sendable {
         "its own rules belong beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
     static let policy = Section(path: "policy", PolicySettings.keys, later: laterPolicy)
     /// An item of any `windows`.
-    static let window = Section(path: "windows[]", keys: ["between", "except"])
+    static let window = Section(path: "windows[]", Window.keys)
     /// An item of any `bandwidth`.
-    static let rate = Section(path: "bandwidth[]", keys: ["limit", "between", "except"])
+    static let rate = Section(path: "bandwidth[]", PolicyRules.RateRule.keys)
     /// For any `metered`.
-    static let metered = Section(path: "metered", keys: ["limit"])
+    static let metered = Section(path: "metered", MeteredRule.keys)
     /// An item of any `networks`.
     static let network = Section(path: "networks[]", NetworkRule.keys)
     /// An item of any `quotas`.
     static let quota = Section(
-        path: "quotas[]", keys: ["per", "starts_on", "bytes", "files", "network", "direction"],
+        path: "quotas[]", Quota.keys,
         elsewhere: [
             "between": "a quota counts whole hours, days, weeks or months; times of the day belong under `windows`",
             "limit": "a quota has `bytes`, `files` or both; a rate belongs under `bandwidth`",
         ])
     /// For any `busy`.
-    static let busy = Section(path: "busy", keys: ["file", "command", "every", "timeout"])
+    static let busy = Section(path: "busy", BusyRule.keys)
     /// For any `before_upload`.
-    static let beforeUpload = Section(path: "before_upload", keys: ["command", "timeout"])
+    static let beforeUpload = Section(path: "before_upload", BeforeUpload.keys)
     static let concurrency = Section(path: "policy.concurrency", PolicySettings.concurrencyKeys)
     static let retry = Section(path: "policy.retry", Backoff.uploadKeys)
     static let control = Section(
@@ -82,8 +82,7 @@ struct Section: Sendable {
         elsewhere: ["source": "what happens to a source is set in its folder, under `after_upload`"])
     static let hook = Section(path: "hooks[]", Hook.keys)
     static let hookRetry = Section(path: "hooks[].retry", Backoff.keys)
-    static let secret = Section(
-        path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
+    static let secret = Section(path: "SECRET", keys: SecretForm.allCases.map(\.rawValue))
 
     private static let laterPolicy = ["limit", "power"]
 

@@ -20,11 +20,6 @@ package indirect enum WrittenValue: Hashable, Sendable {
         .plain(rate.map { $0 == 0 ? "0" : writtenBytes($0) + "/s" } ?? "unlimited")
     }
 
-    /// Leaves out keys without a value.
-    static func fields(_ fields: [(key: String, value: WrittenValue?)]) -> WrittenValue {
-        .mapping(fields.compactMap { field in field.value.map { Field(key: field.key, value: $0) } })
-    }
-
     /// For people: without quotes.
     var text: String {
         switch self {

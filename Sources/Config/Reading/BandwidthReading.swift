@@ -19,20 +19,24 @@ extension SettingsReading {
             }
             let rule = Fields(item, .rate, path: key, start: item.start, findings: findings)
             rule.require("limit", "name the rate, like `limit: 2 MB/s`")
-            let limit = rule.read("limit", as: .rate)
-            let window = rule.has("between") ? self.window(rule) : nil
-            if !rule.has("between"), rule.has("except") {
+            var rate = PolicyRules.RateRule(limit: nil)
+            let readable = PolicyRules.RateRule.keys.read(rule, into: &rate, self)
+            if rule.has("between") {
+                rate.window = window(rule)
+            } else if rule.has("except") {
                 rule.error("belongs to `between`; add that, or take this out", "except")
             }
             // A rule whose time could not be read would always apply.
-            guard let limit, rule.has("between") == (window != nil) else { return nil }
-            return .init(window: window, limit: limit.value)
+            return readable.contains("limit") && rule.has("between") == (rate.window != nil) ? rate : nil
         }
     }
 }
 
 extension PolicyRules.RateRule: SettingsValue {
-    var inFile: WrittenValue { .fields([("limit", .rate(limit))] + (window?.writtenTimes ?? [])) }
+    static let keys: [Key<Self>] =
+        [Key("limit", \.limit, .rate) { .rate($0) }] + Window.keys.map { $0.of(optional: \.window) }
+
+    var inFile: WrittenValue { Self.keys.inFile(of: self) }
 }
 
 /// Bytes a second from `2 MB/s`, `8 Mbit/s` or `0`, in the form of a configuration; `nil` for any other text, and for

@@ -11,8 +11,8 @@ extension SettingsReading {
             return nil
         }
         let busy = fields.fields("busy", .busy)
-        let every = busy.read("every", as: .duration(.seconds(1) ... .seconds(3600)))
-        let timeout = busy.read("timeout", as: .duration(.milliseconds(100) ... .seconds(60)))
+        var rule = BusyRule(.command([]))
+        BusyRule.timeKeys.read(busy, into: &rule, self)
         guard busy.has("file") != busy.has("command") else {
             let both = busy.has("file")
             fields.error(
@@ -22,27 +22,34 @@ extension SettingsReading {
             return nil
         }
         if busy.has("file") {
-            for key in ["every", "timeout"] where busy.has(key) {
-                busy.error("belongs to `command`; a file is watched, and needs no time", key)
+            for key in BusyRule.timeKeys where busy.has(key.name) {
+                busy.error("belongs to `command`; a file is watched, and needs no time", key.name)
             }
-            return busy.read("file", as: .path).map { BusyRule(.file($0.value)) }
         }
-        guard
-            let words = program(
-                busy, example: "/usr/local/bin/is-recording", meanwhile: "until then it counts as busy")
-        else { return nil }
-        return BusyRule(.command(words), every: every?.value ?? .seconds(30), timeout: timeout?.value ?? .seconds(10))
+        return BusyRule.sourceKeys.read(busy, into: &rule, self).isEmpty ? nil : rule
     }
 }
 
 extension BusyRule {
-    func written(_ pieces: EffectivePieces) -> WrittenValue {
-        switch source {
-        case .file(let path): .fields([("file", path.inFile)])
-        case .command(let words):
-            .fields([
-                ("command", pieces.shown(words).inFile), ("every", every.inFile), ("timeout", timeout.inFile),
-            ])
-        }
+    static let keys = sourceKeys + timeKeys
+    /// Exactly one of them is set.
+    fileprivate static let sourceKeys: [Key<Self>] = [
+        Key("file", \.source, { $1.read("file", as: .path).map { .file($0.value) } }) { source, _ in
+            if case .file(let path) = source { .value(path.inFile) } else { nil }
+        },
+        Key("command", \.source, { $0.busyCommand($1) }) { source, pieces in
+            if case .command(let words) = source { pieces.command(words) } else { nil }
+        },
+    ]
+    fileprivate static let timeKeys: [Key<Self>] = [
+        Key("every", \.every, .duration(.seconds(1) ... .seconds(3600))).printed { !$0.source.isFile },
+        Key("timeout", \.timeout, .duration(.milliseconds(100) ... .seconds(60))).printed { !$0.source.isFile },
+    ]
+}
+
+extension SettingsReading {
+    fileprivate func busyCommand(_ busy: Fields) -> BusySource? {
+        program(busy, example: "/usr/local/bin/is-recording", meanwhile: "until then it counts as busy")
+            .map { .command($0) }
     }
 }

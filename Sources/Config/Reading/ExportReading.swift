@@ -1,5 +1,32 @@
 internal import Core
 
+/// An export while its keys are read: neither a command nor the name of an output can be empty.
+struct ExportDraft {
+    private var command: CommandWords?
+    private var output: Template?
+    private var timeout: Duration = .seconds(86_400)
+    private var minSize: Int64 = 1
+
+    static let keys: [Key<Self>] = [
+        Key("command", optional: \.command, { $0.command($1) }, { $1.command($0.source) }),
+        Key("output", \.output, .relativeName(mayHaveFolders: false)),
+        Key("timeout", \.timeout, .duration(.seconds(1) ... .seconds(7 * 86_400))),
+        Key("min_size", \.minSize, .bytes),
+    ]
+
+    init() {}
+
+    init(_ export: ExportSettings) {
+        (command, output, timeout, minSize) = (export.command, export.output, export.timeout, export.minSize)
+    }
+
+    /// `nil` without a command or an output.
+    var settings: ExportSettings? {
+        guard let command, let output else { return nil }
+        return ExportSettings(command: command, output: output, timeout: timeout, minSize: max(1, minSize))
+    }
+}
+
 /// Reads `folders[].export`.
 extension SettingsReading {
     func export(_ folder: Fields) -> ExportSettings? {
@@ -7,17 +34,12 @@ extension SettingsReading {
         let fields = folder.fields("export", .export)
         fields.require("command", "name the program and its arguments, like `[ffmpeg, -i, \"{input}\", \"{output}\"]`")
         fields.require("output", "name its output file, like `output: \"{stem}.mp4\"`")
-        let output = fields.read("output", as: .relativeName(mayHaveFolders: false))
-        let command = command(fields)
-        let timeout = fields.read("timeout", as: .duration(.seconds(1) ... .seconds(7 * 86_400)))
-        let least = fields.read("min_size", as: .bytes)
-        guard let command, let output else { return nil }
-        return ExportSettings(
-            command: command, output: output.value, timeout: timeout?.value ?? .seconds(86_400),
-            minSize: max(1, least?.value ?? 1))
+        var draft = ExportDraft()
+        ExportDraft.keys.read(fields, into: &draft, self)
+        return draft.settings
     }
 
-    private func command(_ fields: Fields) -> CommandWords? {
+    fileprivate func command(_ fields: Fields) -> CommandWords? {
         guard let words = fields.list("command", as: .text) else { return nil }
         guard let program = words.first else {
             if case .list(let items)? = fields.node("command")?.content, items.isEmpty {

@@ -6,10 +6,10 @@ extension SettingsReading {
     func metered(_ fields: Fields) -> MeteredRule? {
         guard let node = fields.node("metered") else { return nil }
         guard case .mapping = node.content else { return fields.read("metered", as: .metered)?.value }
-        let limit = fields.fields("metered", .metered)
-        limit.require("limit", "name the rate, like `metered: {limit: 200 kB/s}`")
-        guard let rate = limit.read("limit", as: .rate) else { return nil }
-        return rate.value.map { .limit($0) } ?? .allow
+        let inner = fields.fields("metered", .metered)
+        inner.require("limit", "name the rate, like `metered: {limit: 200 kB/s}`")
+        var rule = MeteredRule.allow
+        return MeteredRule.keys.read(inner, into: &rule, self).isEmpty ? nil : rule
     }
 
     func networks(_ fields: Fields) -> [NetworkRule] {
@@ -38,11 +38,19 @@ extension SettingsReading {
 }
 
 extension MeteredRule: SettingsValue {
+    static let keys: [Key<Self>] = [Key("limit", \.limit, .rate) { .rate($0) }]
+
+    /// Bytes a second; `nil` for no limit.
+    private var limit: Int64? {
+        get { if case .limit(let rate) = self { rate } else { nil } }
+        set { self = newValue.map { .limit($0) } ?? .allow }
+    }
+
     var inFile: WrittenValue {
         switch self {
         case .allow: .plain("allow")
         case .pause: .plain("pause")
-        case .limit(let rate): .fields([("limit", .rate(rate))])
+        case .limit: Self.keys.inFile(of: self)
         }
     }
 }

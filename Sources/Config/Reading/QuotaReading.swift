@@ -28,16 +28,11 @@ extension SettingsReading {
         return read.map(\.quota)
     }
 
-    private enum Span: String, CaseIterable { case hour, day, week, month }
-
     private func quota(_ fields: Fields) -> Quota? {
         fields.require("per", "name its period: `hour`, `day`, `week` or `month`")
-        let period = period(fields)
-        let bytes = fields.read("bytes", as: .bytes)
-        let files = fields.read("files", as: .whole(0...1_000_000_000))
-        let network = fields.read("network", as: Reader<Quota.Network>.choice)
-        let direction = fields.read("direction", as: Reader<Quota.Direction>.choice)
-        if direction != nil, fields.has("files"), !fields.has("bytes") {
+        var quota = Quota(period: .day)
+        let readable = Quota.keys.read(fields, into: &quota, self)
+        if readable.contains("direction"), fields.has("files"), !fields.has("bytes") {
             fields.error("applies to `bytes`; files count when they start", "direction")
         }
         if !fields.has("bytes"), !fields.has("files") {
@@ -45,24 +40,21 @@ extension SettingsReading {
                 "limits nothing; add `bytes`, like `bytes: 20 GB`, or `files`, like `files: 500`", at: fields.start,
                 key: fields.path)
         }
-        if let bytes, bytes.value > 0, bytes.value < Quota.leastConfigured {
+        if let bytes = quota.bytes, bytes > 0, bytes < Quota.leastConfigured {
             fields.error(
                 "is too little for any file to start; the minimum is \(Quota.leastConfigured >> 10) KiB, and 0 stops all transfers",
                 "bytes")
         }
-        if network?.value ?? .any == .any {
-            for (name, isZero) in [("bytes", bytes?.value == 0), ("files", files?.value == 0)] where isZero {
+        if quota.network == .any {
+            for (name, most) in [("bytes", quota.bytes), ("files", quota.files)] where most == 0 {
                 fields.warning("stops all transfers over every network; remove the quota, or raise it", name)
             }
         }
-        guard let period, bytes != nil || files != nil else { return nil }
-        return Quota(
-            period: period, bytes: bytes?.value, files: files.map { Int64($0.value) }, network: network?.value ?? .any,
-            direction: direction?.value ?? .sent)
+        return readable.contains("per") && (quota.bytes != nil || quota.files != nil) ? quota : nil
     }
 
-    private func period(_ fields: Fields) -> Period? {
-        guard let span = fields.read("per", as: Reader<Span>.choice)?.value else { return nil }
+    fileprivate func period(_ fields: Fields) -> Period? {
+        guard let span = fields.read("per", as: Reader<Period.Span>.choice)?.value else { return nil }
         switch span {
         case .hour, .day:
             if fields.has("starts_on") {
@@ -81,19 +73,38 @@ extension SettingsReading {
 }
 
 extension Quota: SettingsValue {
-    var inFile: WrittenValue {
-        let (span, first): (String, WrittenValue?) =
-            switch period {
-            case .hour: ("hour", nil)
-            case .day: ("day", nil)
-            case .week(let first): ("week", .plain(first.rawValue))
-            case .month(let first): ("month", .number(Int64(first)))
-            }
-        return .fields([
-            ("per", .plain(span)), ("starts_on", first), ("bytes", bytes?.inFile),
-            ("files", files.map { .number($0) }), ("network", .plain(network.rawValue)),
-            ("direction", bytes.map { _ in .plain(direction.rawValue) }),
-        ])
+    static let keys: [Key<Self>] = [
+        Key("per", \.period, { $0.period($1) }) { period, _ in .value(.plain(period.written.span.rawValue)) },
+        Key("starts_on", of: \.period.written.start) { start, _ in .value(start) },
+        Key("bytes", \.bytes, .bytes), Key("files", \.files, .files) { .number($0) }, Key("network", \.network),
+        Key("direction", \.direction).printed { $0.bytes != nil },
+    ]
+
+    var inFile: WrittenValue { Self.keys.inFile(of: self) }
+}
+
+extension Period {
+    /// The words of `per`.
+    fileprivate enum Span: String, CaseIterable { case hour, day, week, month }
+
+    /// The word of `per`, and the value of `starts_on`.
+    fileprivate var written: (span: Span, start: WrittenValue?) {
+        switch self {
+        case .hour: (.hour, nil)
+        case .day: (.day, nil)
+        case .week(let first): (.week, .plain(first.rawValue))
+        case .month(let first): (.month, .number(Int64(first)))
+        }
+    }
+}
+
+extension Reader where Value == Int64 {
+    /// A number of files.
+    fileprivate static var files: Reader {
+        let whole = Reader<Int>.whole(0...1_000_000_000)
+        return Reader(expected: whole.expected, isPlain: whole.isPlain) { text throws(Complaint) in
+            Int64(try whole.read(text))
+        }
     }
 }
 

@@ -1,5 +1,13 @@
 internal import Core
 
+/// The forms of a secret in the file: each is a key, and exactly one is set.
+enum SecretForm: String, CaseIterable {
+    case file, env, credential, command, literal
+
+    /// Whether its value only says where the secret is.
+    var isReference: Bool { self == .file || self == .env || self == .credential }
+}
+
 /// Reads where secrets are stored. The secrets themselves are not read, except `literal`.
 struct SecretReading {
     let findings: Findings
@@ -17,7 +25,7 @@ struct SecretReading {
             return nil
         }
         let fields = Fields(node, .secret, path: key, start: node.start, findings: findings)
-        let set = Section.secret.keys.filter(fields.has)
+        let set = SecretForm.allCases.filter { fields.has($0.rawValue) }
         guard set.count == 1 else {
             // An unknown key was reported already.
             if set.count > 1 || node.weight == 1 {
@@ -25,12 +33,13 @@ struct SecretReading {
             }
             return nil
         }
-        switch set[0] {
-        case "file": return file(fields)
-        case "env": return variable(fields)
-        case "credential": return credential(fields)
-        case "command": return command(fields)
-        default: return literal(fields)
+        let key = set[0].rawValue
+        return switch set[0] {
+        case .file: file(fields, key)
+        case .env: variable(fields, key)
+        case .credential: credential(fields, key)
+        case .command: command(fields, key)
+        case .literal: literal(fields, key)
         }
     }
 
@@ -75,79 +84,79 @@ struct SecretReading {
         return .json(object)
     }
 
-    private func file(_ fields: Fields) -> SecretSource? {
-        guard let path = fields.read("file", as: .path) else { return nil }
+    private func file(_ fields: Fields, _ key: String) -> SecretSource? {
+        guard let path = fields.read(key, as: .path) else { return nil }
         if let trouble = disk.troubleReading(path.value) {
-            fields.error(trouble, "file")
+            fields.error(trouble, key)
             return nil
         }
         if let mode = disk.openMode(path.value, to: .others) {
             fields.warning(
                 "every user of this machine can read `\(path.value.display)` (mode \(mode)); chmod it to 0600 or 0640",
-                "file")
+                key)
         }
         return .file(path.value)
     }
 
-    private func variable(_ fields: Fields) -> SecretSource? {
-        guard let name = fields.read("env", as: .text("the name of an environment variable")) else { return nil }
+    private func variable(_ fields: Fields, _ key: String) -> SecretSource? {
+        guard let name = fields.read(key, as: .text("the name of an environment variable")) else { return nil }
         guard !name.value.contains("="), !name.value.hasPrefix("$") else {
-            fields.error("takes the bare name of an environment variable, without `$` and `=`", "env")
+            fields.error("takes the bare name of an environment variable, without `$` and `=`", key)
             return nil
         }
         if disk.checks == .checked, (environment(name.value) ?? "").isEmpty {
-            fields.warning("the environment variable `\(name.value)` is not set here; the daemon will need it", "env")
+            fields.warning("the environment variable `\(name.value)` is not set here; the daemon will need it", key)
         }
         return .environment(name.value)
     }
 
-    private func credential(_ fields: Fields) -> SecretSource? {
-        guard let name = fields.read("credential", as: .name) else { return nil }
+    private func credential(_ fields: Fields, _ key: String) -> SecretSource? {
+        guard let name = fields.read(key, as: .name) else { return nil }
         guard disk.checks == .checked else { return .credential(name.value) }
         guard let folder = environment("CREDENTIALS_DIRECTORY"), folder.hasPrefix("/") else {
             fields.warning(
                 "cannot be checked here, because `$CREDENTIALS_DIRECTORY` is not set; the daemon's unit needs "
-                    + "`LoadCredential=\(name.value):…`", "credential")
+                    + "`LoadCredential=\(name.value):…`", key)
             return .credential(name.value)
         }
         if let trouble = disk.troubleReading(FilePath(folder).appending(FilePath(name.value))) {
-            fields.error(trouble + "; the unit needs `LoadCredential=\(name.value):…`", "credential")
+            fields.error(trouble + "; the unit needs `LoadCredential=\(name.value):…`", key)
             return nil
         }
         return .credential(name.value)
     }
 
-    private func command(_ fields: Fields) -> SecretSource? {
-        guard let words = fields.list("command", as: .text), let program = words.first else {
-            if case .list = fields.node("command")?.content {
-                fields.error("takes a program and its arguments, like `[/usr/bin/pass, show, nas]`", "command")
+    private func command(_ fields: Fields, _ key: String) -> SecretSource? {
+        guard let words = fields.list(key, as: .text), let program = words.first else {
+            if case .list = fields.node(key)?.content {
+                fields.error("takes a program and its arguments, like `[/usr/bin/pass, show, nas]`", key)
             }
             return nil
         }
         guard program.value.hasPrefix("/") else {
-            fields.error("takes the program by its absolute path; no shell looks for it", "command", at: program.place)
+            fields.error("takes the program by its absolute path; no shell looks for it", key, at: program.place)
             return nil
         }
         if let trouble = disk.troubleRunning(FilePath(program.value)) {
-            fields.error(trouble, "command", at: program.place)
+            fields.error(trouble, key, at: program.place)
             return nil
         }
         return .command(words.map(\.value))
     }
 
-    private func literal(_ fields: Fields) -> SecretSource? {
-        guard case .scalar(let text, _)? = fields.node("literal")?.content, !text.isEmpty else {
-            fields.error("takes the secret itself, as one text", "literal")
+    private func literal(_ fields: Fields, _ key: String) -> SecretSource? {
+        guard case .scalar(let text, _)? = fields.node(key)?.content, !text.isEmpty else {
+            fields.error("takes the secret itself, as one text", key)
             return nil
         }
         let file = findings.sources[fields.start.file].file
         if let mode = disk.openMode(ofConfiguration: file) {
             fields.error(
                 "a secret is in a file that others can read (mode \(mode)); keep it elsewhere: \(Self.forms), "
-                    + "or chmod 0600 `\(file.display)`", "literal")
+                    + "or chmod 0600 `\(file.display)`", key)
             return nil
         }
-        fields.warning("a secret is in the configuration; keep it elsewhere: \(Self.forms)", "literal")
+        fields.warning("a secret is in the configuration; keep it elsewhere: \(Self.forms)", key)
         return .literal(text)
     }
 }

@@ -19,24 +19,22 @@ extension SettingsReading {
 
     func window(_ fields: Fields) -> Window? {
         fields.require("between", "name the time of the day, like `between: 22:00-06:00`")
-        let between = fields.read("between", as: .window)
-        let except = fields.list("except", as: .day)
-        guard var window = between?.value else { return nil }
-        window.except = Set((except ?? []).map(\.value))
-        return window
+        var window = Window(from: 0, to: 1440)
+        return Window.keys.read(fields, into: &window, self).contains("between") ? window : nil
     }
 }
 
 extension Window: SettingsValue {
-    var inFile: WrittenValue {
-        except.isEmpty ? .text(words) : .fields(writtenTimes)
-    }
+    static let keys: [Key<Self>] = [
+        // The time and its days. The days that are excluded are read after them.
+        Key("between", \.self, .window) { .text($0.words) },
+        Key(
+            "except", \.except, { $1.list("except", as: .day).map { Set($0.map(\.value)) } },
+            { days, _ in .value(.list(days.sorted().map { .text("\($0)") })) }
+        ).printed { !$0.except.isEmpty },
+    ]
 
-    /// `between`, and `except` where days are excluded.
-    var writtenTimes: [(key: String, value: WrittenValue?)] {
-        [("between", .text(words))]
-            + (except.isEmpty ? [] : [("except", .list(except.sorted().map { .text("\($0)") }))])
-    }
+    var inFile: WrittenValue { except.isEmpty ? .text(words) : Self.keys.inFile(of: self) }
 }
 
 extension Reader where Value == CivilDay {

@@ -40,14 +40,6 @@ struct EffectivePieces {
 
     func templates(_ map: [String: Template]) -> EffectivePiece { mapping(map) { .value($0.inFile) } }
 
-    func export(_ export: ExportSettings) -> EffectivePiece {
-        .mapping(
-            [
-                ("command", command(export.command.source)), ("output", .value(export.output.inFile)),
-                ("timeout", .value(export.timeout.inFile)), ("min_size", .value(export.minSize.inFile)),
-            ], known: Section.export.keys)
-    }
-
     private func destination(_ destination: DestinationSettings) -> EffectivePiece {
         let own = keys[destination.type] ?? []
         return .mapping(
@@ -96,19 +88,21 @@ struct EffectivePieces {
     }
 
     func secret(_ source: SecretSource) -> EffectivePiece {
-        func only(_ key: String, _ value: WrittenValue) -> WrittenValue { .mapping([.init(key: key, value: value)]) }
         switch source {
-        case .file(let path): return .value(only("file", path.inFile))
-        case .environment(let name): return .value(only("env", .text(name)))
-        case .credential(let name): return .value(only("credential", .text(name)))
-        case .command(let words):
-            guard case .value(let shown, let otherwise, let note) = command(words) else { return command(words) }
-            return .value(only("command", shown), otherwise: otherwise, note: note)
+        case .file(let path): form(.file, path.inFile)
+        case .environment(let name): form(.env, .text(name))
+        case .credential(let name): form(.credential, .text(name))
+        case .command(let words): form(.command, shown(words).inFile, note: note(onHiding: words))
         case .literal(let text):
-            if !hides { return .value(only("literal", .text(text))) }
-            return .value(only("literal", .text(Self.hidden)), note: "the secret itself is not shown")
-        case .json(let object): return .mapping([("json", headers(object))])
+            hides
+                ? form(.literal, .text(Self.hidden), note: "the secret itself is not shown")
+                : form(.literal, .text(text))
+        case .json(let object): .mapping([("json", headers(object))])
         }
+    }
+
+    private func form(_ form: SecretForm, _ value: WrittenValue, note: String? = nil) -> EffectivePiece {
+        .value(.mapping([.init(key: form.rawValue, value: value)]), note: note)
     }
 
     /// A text written by a person, which may contain a password.
@@ -118,8 +112,11 @@ struct EffectivePieces {
     }
 
     func command(_ words: [String]) -> EffectivePiece {
-        let safe = shown(words)
-        return .value(safe.inFile, note: safe == words ? nil : "a secret in it is not shown")
+        .value(shown(words).inFile, note: note(onHiding: words))
+    }
+
+    private func note(onHiding words: [String]) -> String? {
+        shown(words) == words ? nil : "a secret in it is not shown"
     }
 
     /// A program and its arguments, without values after `--password=` or `--password`.
