@@ -24,13 +24,7 @@ final class Transfer: @unchecked Sendable {
     /// The objection of one of our own callbacks; more precise than libcurl's "aborted by callback".
     var objection: (kind: TransportError.Kind, detail: String)?
 
-    /// Bytes of the body that its throttles have granted and libcurl has not fetched yet.
-    private var granted = 0
-    /// Since when its throttles have granted nothing.
-    private var waitsSince: ContinuousClock.Instant?
-    /// Part of the answer came while it waits.
-    private(set) var isAnsweredInLine = false
-
+    private var throttleWait = ThrottleWait()
     /// The addresses of a name that libcurl must not look up itself.
     var resolved: ResolvedName?
 
@@ -41,15 +35,8 @@ final class Transfer: @unchecked Sendable {
 
     private var times = TransferTimes()
     private var isConnected = false
-    private var sent: Int64 = 0
-    /// `sent` drops to 0 when libcurl starts again; bytes that have left still count.
-    private var mostSent: Int64 = 0
+    private var body = SentBody()
     private var hasAnswered = false
-    /// Bytes of the body that the peer's kernel has certainly acknowledged.
-    private var acknowledged: Int64 = 0
-    /// The last bytes of the connection that carried the body, as of the last reading; `nil` where the kernel does not
-    /// tell.
-    private var tail: ConnectionTail?
     /// The bytes that it was charged with.
     private var bytesOnWire: Int64 = 0
     /// The last charge: the bytes of the body sent by then, and the time.
@@ -86,7 +73,7 @@ final class Transfer: @unchecked Sendable {
     func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
         TransportError(
             kind: kind, code: code, detail: detail, url: request.url,
-            bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
+            bytesSent: request.body.content(of: body.mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
     }
 
     // Events on the way; called by the callbacks.
@@ -158,16 +145,14 @@ final class Transfer: @unchecked Sendable {
             loop?.connections.charge(self)
         }
         // The answer is awaited: an acknowledgement may come before the connection breaks.
-        if now == sent, now > 0, now == request.body.count, !hasAnswered { loop?.connections.observe(self) }
-        guard now != sent else { return }
-        sent = now
-        mostSent = max(mostSent, now)
+        if now == body.sent, now > 0, now == request.body.count, !hasAnswered { loop?.connections.observe(self) }
+        guard body.progressed(to: now) else { return }
         times.sent()
         request.onSent?(request.body.content(of: now))
         guard request.onWire != nil else { return }
         // Often enough to keep a limit to within a send buffer, rarely enough to cost nothing.
-        if mostSent - charged.sent >= 128 << 10 || charged.at.duration(to: times.moved) > .milliseconds(250) {
-            charged = (mostSent, times.moved)
+        if body.mostSent - charged.sent >= 128 << 10 || charged.at.duration(to: times.moved) > .milliseconds(250) {
+            charged = (body.mostSent, times.moved)
             loop?.connections.charge(self)
         }
     }
@@ -187,28 +172,16 @@ final class Transfer: @unchecked Sendable {
     /// Whether it ends in the middle of its answer, while more of it may be in flight.
     var isBrokenOff: Bool { hasAnswered && (isCancelled.load(ordering: .relaxed) || objection != nil) }
 
-    /// Records the kernel's present counters of the connection. A body is the last data written to it, except for TLS's
-    /// close notification.
+    /// Records the kernel's present counters of the connection.
     func observe(_ counts: SocketCounts, isSecure: Bool, at end: SocketCounts.End?) {
-        acknowledged = max(acknowledged, mostSent - counts.queued)
-        let kept: Int64 =
-            switch end {
-            // Timers may still send three segments: see ``SocketCounts/onWire(isSecure:at:)``.
-            case .reset: max(0, counts.unsent - 3 * counts.largest)
-            case .orderly, nil: counts.isOver ? counts.unsent : 0
-            }
-        tail = ConnectionTail(queued: counts.queued, kept: kept, isSecure: isSecure)
+        body.observe(counts, isSecure: isSecure, at: end)
     }
 
     /// Called when writing has ended and all written bytes are counted.
     private var delivery: Delivery {
-        let given = source?.bytesRead ?? 0
-        let body = request.body
-        guard let tail else { return Delivery(atLeast: 0, atMost: body.content(of: max(given, mostSent))) }
-        // With encryption there are fewer bytes of the body than waiting bytes: so this is only a lower bound.
-        let least = max(acknowledged, mostSent - tail.queued, 0)
-        let most = tail.isSecure ? max(given, mostSent) : mostSent - tail.kept
-        return Delivery(atLeast: body.content(of: least), atMost: body.content(of: max(least, most)))
+        let bounds = body.delivered(given: source?.bytesRead ?? 0)
+        return Delivery(
+            atLeast: request.body.content(of: bounds.lowerBound), atMost: request.body.content(of: bounds.upperBound))
     }
 
     /// For a kernel without counters: the bytes that libcurl has sent, and 3 % for lower layers.
@@ -216,70 +189,65 @@ final class Transfer: @unchecked Sendable {
         var headers = 0
         if let easy { sluice_get_long(easy, CURLINFO_REQUEST_SIZE, &headers) }
         // With packets of 1,200 bytes.
-        let total = ((Int64(headers) + mostSent) * (103 + overhead / 12) + 99) / 100
+        let total = ((Int64(headers) + body.mostSent) * (103 + overhead / 12) + 99) / 100
         if total > bytesOnWire { charge(total - bytesOnWire) }
         // An acknowledgement of each segment, and the answer.
-        var (answer, body) = (0, 0)
+        var (header, content) = (0, 0)
         if let easy {
-            sluice_get_long(easy, CURLINFO_HEADER_SIZE, &answer)
-            sluice_get_off(easy, CURLINFO_SIZE_DOWNLOAD_T, &body)
+            sluice_get_long(easy, CURLINFO_HEADER_SIZE, &header)
+            sluice_get_off(easy, CURLINFO_SIZE_DOWNLOAD_T, &content)
         }
-        let came = ((Int64(answer + body)) * 103 + mostSent * 5 + 99) / 100
+        let came = ((Int64(header + content)) * 103 + body.mostSent * 5 + 99) / 100
         if came > arrived.onWire { chargeArrived(came - arrived.onWire) }
     }
 
     func received() {
         hasAnswered = true
-        isAnsweredInLine = waitsSince != nil
+        throttleWait.answered()
         times.moved = .now
     }
 
     // Throttles.
 
+    /// Part of the answer came while it waits.
+    var isAnsweredInLine: Bool { throttleWait.isAnsweredInLine }
+
     /// How many bytes of the body may be sent now; 0: none before ``resume(with:)``.
     func grant(upTo wanted: Int) -> Int {
         // Called again while it waits in line: libcurl has started again.
-        if waitsSince != nil { return 0 }
-        var count = min(granted, wanted)
-        granted -= count
+        guard var count = throttleWait.take(upTo: wanted) else { return 0 }
         if count == 0, let loop { count = loop.acquire(upTo: wanted, for: self) }
-        if count == 0 { waitsSince = .now }
+        if count == 0 { throttleWait.wait(from: .now) }
         return count
     }
 
     /// Continues to send, first `count` bytes, which its throttles have granted.
     func resume(with count: Int) {
-        times.resumed(waitingSince: waitsSince)
-        waitsSince = nil
-        isAnsweredInLine = false
-        granted += count
+        times.resumed(waitingSince: throttleWait.resume(with: count))
         if let easy { curl_easy_pause(easy, CURLPAUSE_CONT) }
     }
 
     /// Returns granted bytes that were not sent to the shared limits.
-    func returnGranted() {
-        request.throttles.returnBytes(granted)
-        granted = 0
-    }
+    func returnGranted() { request.throttles.returnBytes(throttleWait.takeAll()) }
 
-    private var isSending: Bool { request.body.count.map { sent < $0 } ?? (source?.stream != nil) }
+    private var isSending: Bool { request.body.count.map { body.sent < $0 } ?? (source?.stream != nil) }
 
     // Streams.
 
     /// The stream that it waits for; `nil` while it waits for none.
-    var awaited: ByteStream? { waitsSince == nil ? nil : source?.stream }
+    var awaited: ByteStream? { throttleWait.isWaiting ? source?.stream : nil }
 
     /// Whether its body has bytes to send now, or its end. If not, it waits for ``resume(with:)``.
     func hasBytes() -> Bool {
         guard let stream = source?.stream, !stream.isReady else { return true }
-        if waitsSince == nil { waitsSince = .now }
+        throttleWait.wait(from: .now)
         return false
     }
 
     /// How long this transfer may continue without progress, and the error when that is over.
     func timeLeft(at now: ContinuousClock.Instant) -> (Duration, () -> TransportError) {
         // A transfer that is held back is not late. The peer or the caller may end it.
-        if waitsSince != nil { return (.seconds(60), { self.error(.stalled, 0, "held back") }) }
+        if throttleWait.isWaiting { return (.seconds(60), { self.error(.stalled, 0, "held back") }) }
         let phase: TransferTimes.Phase =
             !isConnected ? .connecting : isSending && !hasAnswered ? .sending : .answering
         let (left, kind, words) = times.left(request.limits, phase, at: now)
@@ -343,7 +311,7 @@ final class Transfer: @unchecked Sendable {
     private var response: Response {
         var response = Response(
             status: status, headers: answer.headers, body: answer.body, url: request.url,
-            bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
+            bytesSent: request.body.content(of: body.mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
         if Proxies.mayHaveAnswered(status, answer.headers, scheme: WebAddress(request.url).scheme) {
             response.possibleProxy = proxy
         }
