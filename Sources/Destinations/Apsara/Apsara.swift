@@ -23,12 +23,10 @@ struct Apsara: Destination {
         if let objection = Self.objections(values).first {
             throw UnusableSetting(key: objection.key, problem: objection.problem)
         }
-        settings = Self.settings(values)
-        var caFile: FilePath?
-        if case .path(let path)? = values["ca_file"] { caFile = path }
+        settings = ApsaraSettings.keys.settings(values)
         client = AuthorizedClient(
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
-            caFile: caFile, clocks: tools.clocks, name: tools.name)
+            caFile: settings.bucket.caFile, clocks: tools.clocks, name: tools.name)
         let way = OwnService.way(values, in: "authorisation")
         var homes = [settings.endpoint ?? ApsaraAPI.endpoint(settings.region)]
         if case .service(let url, _, _)? = way { homes = [url] }

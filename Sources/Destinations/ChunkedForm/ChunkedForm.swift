@@ -5,9 +5,7 @@ internal import Transport
 /// A server that takes a file as numbered blocks, each in its own form (`multipart/form-data`).
 struct ChunkedForm: Destination {
     private let server: FormEndpoint
-    private let parallel: Int
-    private let gone: GonePolicy
-    private let finalError: FinalErrorPolicy
+    private let transfer: FormTransfer
     let site: DestinationSite
 
     func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
@@ -22,8 +20,8 @@ struct ChunkedForm: Destination {
 
     private func engine(_ context: RequestContext) -> PartsEngine {
         PartsEngine(
-            dialect: FormDialect(server: server, context: context), parallel: parallel, gone: gone,
-            finalError: finalError)
+            dialect: FormDialect(server: server, context: context), parallel: transfer.parallel, gone: transfer.gone,
+            finalError: transfer.finalError)
     }
 
     func upload(
@@ -96,6 +94,172 @@ struct ChunkedForm: Destination {
 }
 
 extension ChunkedForm {
+    static let kind = DestinationKind(
+        type: DestinationType(
+            name: "chunked-form",
+            summary:
+                "a server that takes numbered blocks as forms, as Resumable.js, Dropzone, Plupload and others send them",
+            keys: FormTransfer.keys.map(\.setting), presets: FormPreset.summaries,
+            releaseDoubts: { $0.has("preset") ? ChunkedForm.releaseDoubts($0) : [] },
+            objections: { $0.has("preset") ? ChunkedForm.read($0).objections : [] }
+        )
+    ) { values, tools in try ChunkedForm(values, tools) }
+
+    private static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
+        let transfer = FormTransfer.keys.settings(values)
+        let ends = transfer.gone.releaseDoubts + transfer.finalError.releaseDoubts
+        guard read(values).settings.success.conditions.isEmpty else { return ends }
+        return ends + [
+            "any answer with one of the statuses of `success` acknowledges a block, whatever its body says, also "
+                + "an error in a 200; list the bodies of a success under `success.json`, like `[\"/error empty\"]`"
+        ]
+    }
+
+    private static func read(
+        _ values: [String: SettingValue]
+    ) -> (settings: FormSettings, objections: [SettingObjection]) {
+        let preset = values.text("preset").flatMap { FormPreset.named($0)?.values } ?? [:]
+        var reading = FormReading(values.over(preset))
+        let settings = reading.settings()
+        var objections = reading.objections
+        for section in ["headers", "open.headers", "send.headers", "finish.headers", "abort.headers"] {
+            for name in (values.map(section) ?? [:]).keys.sorted() where reserved.contains(name.lowercased()) {
+                objections.append(
+                    SettingObjection(key: "\(section).\(name)", problem: "cannot be set: it belongs to the protocol"))
+            }
+        }
+        return (settings, objections)
+    }
+
+    init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
+        guard let url = values.text("url") else { throw UnusableSetting(key: "url", problem: "is missing") }
+        transfer = FormTransfer.keys.settings(values)
+        let (settings, objections) = Self.read(values)
+        if let first = objections.first { throw UnusableSetting(key: first.key, problem: first.problem) }
+        var headers: [CredentialProvider.Header] = []
+        for (name, source) in (values.map("headers") ?? [:]).sorted(by: { $0.key < $1.key }) {
+            // A literal is a template, and is filled in with the rest of the request.
+            if case .literal = source { continue }
+            headers.append(.init(name, source))
+        }
+        server = FormEndpoint(
+            url: url,
+            client: AuthorizedClient(
+                transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
+                origin: WebAddress(url).origin, caFile: transfer.caFile, clocks: tools.clocks, name: tools.name),
+            secrets: CredentialProvider(
+                settings.secrets.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }, reader: tools.secrets),
+            settings: settings, limits: transfer.limits)
+        // An address without a host was refused earlier.
+        site = WebAddress(url).site ?? .here
+    }
+}
+
+/// Settings for the sending of blocks, beside those that describe the forms.
+struct FormTransfer: DeclaredSettings {
+    var parallel = 1
+    var gone = GonePolicy.reupload
+    var finalError = FinalErrorPolicy.fail
+    var limits = RequestLimits()
+    var caFile: FilePath?
+
+    static let defaults = FormTransfer()
+
+    static let keys = DestinationKey<FormTransfer>.table {
+        DestinationKey("url", .url, required: true, "The address that takes the blocks.")
+        DestinationKey(
+            "preset", .choice(FormPreset.names), required: true, "Which client's forms the server understands.")
+        DestinationKey("headers", .headers, "More headers for every request, to this server only.")
+        DestinationKey("credential", .secret, "The value of `{credential}`.")
+        DestinationKey("secrets", .secrets, "The values of `{secret:NAME}`, by name.")
+        DestinationKey.caFile(\.caFile)
+        DestinationKey(
+            "block",
+            .section([
+                SettingKey("size", .size, "Bytes of a block; the preset's, or 1 MiB."),
+                SettingKey(
+                    "rule", .choice(PartPlan.Rule.allCases.map(\.rawValue)),
+                    "How the rest of a file is sent: as a `short` block of its own, or with the last block (`merge`)."
+                ),
+                SettingKey(
+                    "announce", .choice(FormSettings.Announcement.allCases.map(\.rawValue)),
+                    "The value of `{block_size}` for a file that is smaller than a block."),
+            ]), "How files are split.")
+        DestinationKey(
+            "parallel_blocks", \.parallel, as: .whole(1...16),
+            "Blocks of one file that are sent at once; {default} by default.")
+        DestinationKey(
+            "id", .choice(FormSettings.IDRule.allCases.map(\.rawValue)),
+            "How `{id}` is made: at random, or of size, path and content.")
+        DestinationKey(
+            "repeat_safe", .flag,
+            "Whether a block may be sent twice. If not, a block without an answer starts the file again."
+        )
+        GonePolicy.key(\.gone)
+        FinalErrorPolicy.key(\.finalError)
+        DestinationKey(
+            "open",
+            .section([
+                method, address, fields, query, ownHeaders,
+                SettingKey(
+                    "file_part",
+                    .section([
+                        SettingKey("name", .text, "The name of the part."),
+                        SettingKey("filename", .text, "The file name in it."),
+                        SettingKey("content_type", .text, "Its type."),
+                        SettingKey(
+                            "body", .choice(["empty", "absent"]),
+                            "Whether the part is sent without a byte in it, or left out."),
+                    ]), "The file's part of this request."),
+                SettingKey("token", .text, "Where the answer names the upload, as a JSON pointer."),
+            ]), "A first request, for servers that give each upload a name.")
+        DestinationKey(
+            "send",
+            .section([
+                bodyMethod, address, fields, query, ownHeaders, part,
+                SettingKey("omit", .texts, "Fields, parameters and headers of the preset that are left out."),
+                SettingKey("omit_when_single", .texts, "The same for files of one block."),
+                SettingKey(
+                    "only_when_resumed", .texts,
+                    "Those that only the first block has when an upload is resumed."),
+            ]), "The request with a block.")
+        DestinationKey("success", .section([status, json]), "Which answers acknowledge: all of it must hold.")
+        DestinationKey("permanent", .section([status, json]), "Which answers are final: any of it is enough.")
+        DestinationKey(
+            "restart", .section([status, json]), "Which answers ask for the file from its first block on.")
+        DestinationKey(
+            "done", .text,
+            "Where the answer to the last block has the file's address, as a JSON pointer; `none` if there is none."
+        )
+        DestinationKey("new_id", .text, "Where an answer gives the upload another id, as a JSON pointer.")
+        DestinationKey(
+            "probe",
+            .section([
+                client, address, query,
+                SettingKey("status", .texts, "Statuses that mean that the server has the block."),
+                SettingKey("list", .text, "Where one answer lists all blocks that are there."),
+                SettingKey("base", .whole(0...1), "The first block's number in that list; 1 by default."),
+                SettingKey("header", .text, "A header of each answer that shows how much the server has."),
+            ]), "How to ask the server which blocks it has.")
+        DestinationKey(
+            "finish",
+            .section([
+                method, address, fields, query, ownHeaders, encoding,
+                SettingKey("when", .choice(["always", "multi"]), "`multi`: not for files of one block."),
+                SettingKey("take", .text, "Where the answer has the file's address, as a JSON pointer."),
+            ]), mayBeNone: true,
+            "A last request, for servers that join the blocks on demand; `none` for those that need none.")
+        DestinationKey(
+            "abort",
+            .section([
+                method, address, fields, query, ownHeaders, encoding,
+                SettingKey("status", .texts, "Statuses that mean that nothing is left."),
+            ]), "A request that removes the data of a cancelled upload.")
+        for key in RequestLimits.keys { key.of(\.limits) }
+    }
+
+    // Parts of several sections.
+
     private static let part = SettingKey(
         "file_part",
         .section([
@@ -119,165 +283,4 @@ extension ChunkedForm {
         "json", .texts,
         "Conditions on the answer's JSON, like `/success = true`, `/error empty`, `/files/*/error absent`, `/status not error, 400-599`, `/data exists`."
     )
-
-    static let kind = DestinationKind(
-        type: DestinationType(
-            name: "chunked-form",
-            summary:
-                "a server that takes numbered blocks as forms, as Resumable.js, Dropzone, Plupload and others send them",
-            keys: [
-                SettingKey("url", .url, required: true, "The address that takes the blocks."),
-                SettingKey(
-                    "preset", .choice(FormPreset.names), required: true, "Which client's forms the server understands."),
-                SettingKey("headers", .headers, "More headers for every request, to this server only."),
-                SettingKey("credential", .secret, "The value of `{credential}`."),
-                SettingKey("secrets", .secrets, "The values of `{secret:NAME}`, by name."),
-                SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
-                SettingKey(
-                    "block",
-                    .section([
-                        SettingKey("size", .size, "Bytes of a block; the preset's, or 1 MiB."),
-                        SettingKey(
-                            "rule", .choice(PartPlan.Rule.allCases.map(\.rawValue)),
-                            "How the rest of a file is sent: as a `short` block of its own, or with the last block (`merge`)."
-                        ),
-                        SettingKey(
-                            "announce", .choice(FormSettings.Announcement.allCases.map(\.rawValue)),
-                            "The value of `{block_size}` for a file that is smaller than a block."),
-                    ]), "How files are split."),
-                SettingKey(
-                    "parallel_blocks", .whole(1...16), "Blocks of one file that are sent at once; 1 by default."),
-                SettingKey(
-                    "id", .choice(FormSettings.IDRule.allCases.map(\.rawValue)),
-                    "How `{id}` is made: at random, or of size, path and content."),
-                SettingKey(
-                    "repeat_safe", .flag,
-                    "Whether a block may be sent twice. If not, a block without an answer starts the file again."
-                ),
-                SettingKey("gone", .choice(GonePolicy.allCases.map(\.rawValue)), GonePolicy.summary),
-                SettingKey(
-                    "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
-                SettingKey(
-                    "open",
-                    .section([
-                        method, address, fields, query, ownHeaders,
-                        SettingKey(
-                            "file_part",
-                            .section([
-                                SettingKey("name", .text, "The name of the part."),
-                                SettingKey("filename", .text, "The file name in it."),
-                                SettingKey("content_type", .text, "Its type."),
-                                SettingKey(
-                                    "body", .choice(["empty", "absent"]),
-                                    "Whether the part is sent without a byte in it, or left out."),
-                            ]), "The file's part of this request."),
-                        SettingKey("token", .text, "Where the answer names the upload, as a JSON pointer."),
-                    ]), "A first request, for servers that give each upload a name."),
-                SettingKey(
-                    "send",
-                    .section([
-                        bodyMethod, address, fields, query, ownHeaders, part,
-                        SettingKey("omit", .texts, "Fields, parameters and headers of the preset that are left out."),
-                        SettingKey("omit_when_single", .texts, "The same for files of one block."),
-                        SettingKey(
-                            "only_when_resumed", .texts,
-                            "Those that only the first block has when an upload is resumed."),
-                    ]), "The request with a block."),
-                SettingKey("success", .section([status, json]), "Which answers acknowledge: all of it must hold."),
-                SettingKey("permanent", .section([status, json]), "Which answers are final: any of it is enough."),
-                SettingKey(
-                    "restart", .section([status, json]), "Which answers ask for the file from its first block on."),
-                SettingKey(
-                    "done", .text,
-                    "Where the answer to the last block has the file's address, as a JSON pointer; `none` if there is none."
-                ),
-                SettingKey("new_id", .text, "Where an answer gives the upload another id, as a JSON pointer."),
-                SettingKey(
-                    "probe",
-                    .section([
-                        client, address, query,
-                        SettingKey("status", .texts, "Statuses that mean that the server has the block."),
-                        SettingKey("list", .text, "Where one answer lists all blocks that are there."),
-                        SettingKey("base", .whole(0...1), "The first block's number in that list; 1 by default."),
-                        SettingKey("header", .text, "A header of each answer that shows how much the server has."),
-                    ]), "How to ask the server which blocks it has."),
-                SettingKey(
-                    "finish",
-                    .section([
-                        method, address, fields, query, ownHeaders, encoding,
-                        SettingKey("when", .choice(["always", "multi"]), "`multi`: not for files of one block."),
-                        SettingKey("take", .text, "Where the answer has the file's address, as a JSON pointer."),
-                    ]), mayBeNone: true,
-                    "A last request, for servers that join the blocks on demand; `none` for those that need none."),
-                SettingKey(
-                    "abort",
-                    .section([
-                        method, address, fields, query, ownHeaders, encoding,
-                        SettingKey("status", .texts, "Statuses that mean that nothing is left."),
-                    ]), "A request that removes the data of a cancelled upload."),
-                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
-                SettingKey(
-                    "reply_timeout", .duration, "How long it may take to answer after the last byte; 10 min by default."
-                ),
-            ], presets: FormPreset.summaries,
-            releaseDoubts: { $0["preset"] == nil ? [] : ChunkedForm.releaseDoubts($0) },
-            objections: { $0["preset"] == nil ? [] : ChunkedForm.read($0).objections }
-        )
-    ) { values, tools in try ChunkedForm(values, tools) }
-
-    private static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
-        let ends = GonePolicy.releaseDoubts(values)
-        guard read(values).settings.success.conditions.isEmpty else { return ends }
-        return ends + [
-            "any answer with one of the statuses of `success` acknowledges a block, whatever its body says, also "
-                + "an error in a 200; list the bodies of a success under `success.json`, like `[\"/error empty\"]`"
-        ]
-    }
-
-    private static func read(
-        _ values: [String: SettingValue]
-    ) -> (settings: FormSettings, objections: [SettingObjection]) {
-        var preset: [String: SettingValue] = [:]
-        if case .text(let name)? = values["preset"] { preset = FormPreset.named(name)?.values ?? [:] }
-        var reading = FormReading(values.over(preset))
-        let settings = reading.settings()
-        var objections = reading.objections
-        for section in ["headers", "open.headers", "send.headers", "finish.headers", "abort.headers"] {
-            guard case .map(let map)? = values[section] else { continue }
-            for name in map.keys.sorted() where reserved.contains(name.lowercased()) {
-                objections.append(
-                    SettingObjection(key: "\(section).\(name)", problem: "cannot be set: it belongs to the protocol"))
-            }
-        }
-        return (settings, objections)
-    }
-
-    init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        guard case .text(let url)? = values["url"] else { throw UnusableSetting(key: "url", problem: "is missing") }
-        let (settings, objections) = Self.read(values)
-        if let first = objections.first { throw UnusableSetting(key: first.key, problem: first.problem) }
-        var headers: [CredentialProvider.Header] = []
-        if case .map(let map)? = values["headers"] {
-            for (name, source) in map.sorted(by: { $0.key < $1.key }) {
-                // A literal is a template, and is filled in with the rest of the request.
-                if case .literal = source { continue }
-                headers.append(.init(name, source))
-            }
-        }
-        if case .whole(let number)? = values["parallel_blocks"] { parallel = number } else { parallel = 1 }
-        var caFile: FilePath?
-        if case .path(let path)? = values["ca_file"] { caFile = path }
-        server = FormEndpoint(
-            url: url,
-            client: AuthorizedClient(
-                transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
-                origin: WebAddress(url).origin, caFile: caFile, clocks: tools.clocks, name: tools.name),
-            secrets: CredentialProvider(
-                settings.secrets.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }, reader: tools.secrets),
-            settings: settings, limits: RequestLimits(values))
-        // An address without a host was refused earlier.
-        site = WebAddress(url).site ?? .here
-        gone = GonePolicy(values)
-        finalError = FinalErrorPolicy(values)
-    }
 }

@@ -14,7 +14,7 @@ extension FormReading {
         if let open = settings.open { judgeParts("open", open.message, open.part, without: settings.omitted) }
         judgeHeaders(settings)
         for section in ["open", "finish", "abort"] { judgeMethod(section, settings) }
-        if let url = text("url"), url.contains(where: { $0 == "{" || $0 == "}" }) {
+        if let url = values.text("url"), url.contains(where: { $0 == "{" || $0 == "}" }) {
             object("url", "is used as it is: names in braces are not replaced; use them in `send.url`")
         }
     }
@@ -23,7 +23,7 @@ extension FormReading {
         if settings.blockSize < 1 || settings.blockSize > Self.largestBlock {
             object("block.size", "takes 1 B to 16 TiB: no file is larger; the preset's size is used where none is set")
         }
-        guard case .whole(let parallel)? = values["parallel_blocks"], parallel > 1 else { return }
+        guard let parallel = values.whole("parallel_blocks"), parallel > 1 else { return }
         if !settings.repeatsSafely {
             object(
                 "parallel_blocks",
@@ -109,7 +109,7 @@ extension FormReading {
         var known = Set(settings.headers.keys)
         for names in [settings.send.fields, settings.send.query, settings.send.headers] { known.formUnion(names.keys) }
         for key in ["send.omit", "send.omit_when_single", "send.only_when_resumed"] {
-            for name in texts(key) ?? [] where !known.contains(name) {
+            for name in values.texts(key) ?? [] where !known.contains(name) {
                 object(
                     key,
                     "names `\(name)`, and the request has no such field, parameter or header"
@@ -163,7 +163,7 @@ extension FormReading {
         func sent(_ names: some Sequence<String>) -> [String] {
             names.filter { !settings.omitted.contains($0) }.sorted()
         }
-        let all = sent(map("headers").keys)
+        let all = sent((values.map("headers") ?? [:]).keys)
         judgeHeaders("headers", all, among: all)
         for (section, message) in sections {
             guard let names = message.map({ sent($0.headers.keys) }) else { continue }
@@ -184,7 +184,7 @@ extension FormReading {
     }
 
     private mutating func judgeMethod(_ section: String, _ settings: FormSettings) {
-        guard text("\(section).method") == "GET" else { return }
+        guard values.text("\(section).method") == "GET" else { return }
         let hasBody =
             switch section {
             case "open": settings.open.map { !$0.message.fields.isEmpty || $0.part != nil } ?? false

@@ -11,20 +11,20 @@ struct FormReading {
     init(_ values: [String: SettingValue]) {
         self.values = values
         if case .secrets(let map)? = values["secrets"] { secrets = map }
-        if case .secret(let source)? = values["credential"] { secrets[FormValues.credential] = source }
+        if let source = values.secret("credential") { secrets[FormValues.credential] = source }
     }
 
     mutating func settings() -> FormSettings {
         let send = message("send", otherwise: "POST", encoding: .multipart)
         let part = part("send", otherwise: "file")
         var settings = FormSettings(
-            preset: text("preset") ?? "custom", blockSize: bytes("block.size") ?? 1 << 20,
-            rule: word("block.rule") ?? .short, announced: word("block.announce") ?? .nominal,
-            id: word("id") ?? .uuid4, repeatsSafely: flag("repeat_safe") ?? true,
+            preset: values.text("preset") ?? "custom", blockSize: values.bytes("block.size") ?? 1 << 20,
+            rule: values.word("block.rule") ?? .short, announced: values.word("block.announce") ?? .nominal,
+            id: values.word("id") ?? .uuid4, repeatsSafely: values.flag("repeat_safe") ?? true,
             headers: templates("headers", literalsOnly: true),
-            open: nil, send: send, part: part, omitted: Set(texts("send.omit") ?? []),
-            omittedWhenSingle: Set(texts("send.omit_when_single") ?? []),
-            onlyWhenResumed: Set(texts("send.only_when_resumed") ?? []),
+            open: nil, send: send, part: part, omitted: Set(values.texts("send.omit") ?? []),
+            omittedWhenSingle: Set(values.texts("send.omit_when_single") ?? []),
+            onlyWhenResumed: Set(values.texts("send.only_when_resumed") ?? []),
             success: rule("success", otherwise: ["200-299"]), permanent: rule("permanent", otherwise: []),
             restart: rule("restart", otherwise: []), done: pointer("done"), newID: pointer("new_id"),
             probe: probe(), finish: finish(), abort: abort(), secrets: [:])
@@ -42,9 +42,9 @@ struct FormReading {
         _ section: String, otherwise method: String, encoding: FormSettings.Encoding
     ) -> FormSettings.Message {
         FormSettings.Message(
-            method: text("\(section).method") ?? method, url: address("\(section).url"),
+            method: values.text("\(section).method") ?? method, url: address("\(section).url"),
             fields: templates("\(section).fields"), query: templates("\(section).query"),
-            headers: templates("\(section).headers"), encoding: word("\(section).encoding") ?? encoding)
+            headers: templates("\(section).headers"), encoding: values.word("\(section).encoding") ?? encoding)
     }
 
     private mutating func part(_ section: String, otherwise name: String) -> FormSettings.FilePart {
@@ -56,10 +56,10 @@ struct FormReading {
 
     private mutating func open() -> FormSettings.Open? {
         let message = message("open", otherwise: "POST", encoding: .multipart)
-        let isAbsent = text("open.file_part.body") == "absent"
+        let isAbsent = values.text("open.file_part.body") == "absent"
         let part = isAbsent ? nil : part("open", otherwise: "file")
         guard let token = pointer("open.token") else {
-            if text("open.token").map({ $0 == "none" }) ?? true {
+            if values.text("open.token").map({ $0 == "none" }) ?? true {
                 object("open.token", "is missing: where the answer names the upload, like `/data/upToken`")
             }
             return nil
@@ -70,12 +70,12 @@ struct FormReading {
     private mutating func probe() -> FormSettings.Probe? {
         guard has("probe") else { return nil }
         let message = message("probe", otherwise: "GET", encoding: .urlencoded)
-        let list = text("probe.list")
-        if values["probe.base"] != nil, list == nil {
+        let list = values.text("probe.list")
+        if values.has("probe.base"), list == nil {
             object(
                 "probe.base", "is the first number of a list, and `list` is not set: take it out, or say where one is")
         }
-        if let name = text("probe.header") {
+        if let name = values.text("probe.header") {
             if list != nil {
                 object(
                     "probe.header", "cannot be set together with `list`: a server reports its blocks in one way only")
@@ -84,9 +84,7 @@ struct FormReading {
             return .header(name)
         }
         if list != nil {
-            var base = 1
-            if case .whole(let number)? = values["probe.base"] { base = number }
-            return pointer("probe.list").map { .list(message, $0, base: base) }
+            return pointer("probe.list").map { .list(message, $0, base: values.whole("probe.base") ?? 1) }
         }
         if !namesBlock([message.url] + message.query.values) {
             object(
@@ -96,7 +94,7 @@ struct FormReading {
             return nil
         }
         let known = statuses("probe.status", otherwise: ["200"])
-        if texts("probe.status") == [] {
+        if values.texts("probe.status") == [] {
             object(
                 "probe.status", "is empty, so no answer would confirm a block; list some, like `[200]`")
         }
@@ -105,7 +103,8 @@ struct FormReading {
 
     private mutating func finish() -> FormSettings.Finish? {
         guard has("finish") else {
-            if FormPreset.needingFinish.contains(text("preset") ?? ""), text("finish") != SettingKey.none {
+            if FormPreset.needingFinish.contains(values.text("preset") ?? ""), values.text("finish") != SettingKey.none
+            {
                 object(
                     "finish",
                     "is missing: servers of this preset keep blocks until a request of their own joins them; say which one, "
@@ -116,7 +115,7 @@ struct FormReading {
         }
         return FormSettings.Finish(
             message: message("finish", otherwise: "POST", encoding: .urlencoded),
-            isForManyOnly: text("finish.when") == "multi", url: pointer("finish.take"))
+            isForManyOnly: values.text("finish.when") == "multi", url: pointer("finish.take"))
     }
 
     private mutating func abort() -> FormSettings.Abort? {
@@ -128,12 +127,12 @@ struct FormReading {
 
     private mutating func rule(_ section: String, otherwise: [String]) -> FormRule {
         let found = statuses("\(section).status", otherwise: otherwise)
-        if section == "success", texts("success.status") == [] {
+        if section == "success", values.texts("success.status") == [] {
             object(
                 "success.status", "is empty, so no answer would acknowledge a block; list some, like `[200-299]`")
         }
         var conditions: [FormCondition] = []
-        for text in texts("\(section).json") ?? [] {
+        for text in values.texts("\(section).json") ?? [] {
             guard let condition = FormCondition(text) else {
                 object("\(section).json", "takes conditions like \(FormCondition.forms), and has `\(text)`")
                 continue
@@ -145,37 +144,13 @@ struct FormReading {
 
     // MARK: Values
 
-    func text(_ key: String) -> String? {
-        if case .text(let text)? = values[key] { text } else { nil }
-    }
-
-    func texts(_ key: String) -> [String]? {
-        if case .texts(let texts)? = values[key] { texts } else { nil }
-    }
-
-    private func flag(_ key: String) -> Bool? {
-        if case .flag(let flag)? = values[key] { flag } else { nil }
-    }
-
-    private func bytes(_ key: String) -> Int64? {
-        if case .bytes(let bytes)? = values[key] { bytes } else { nil }
-    }
-
-    private func word<Word: RawRepresentable>(_ key: String) -> Word? where Word.RawValue == String {
-        text(key).flatMap { Word(rawValue: $0) }
-    }
-
-    func map(_ key: String) -> [String: SecretSource] {
-        if case .map(let map)? = values[key] { map } else { [:] }
-    }
-
     mutating func object(_ key: String, _ problem: String) {
         objections.append(SettingObjection(key: key, problem: problem))
     }
 
     /// `none` removes the preset's value.
     private mutating func pointer(_ key: String) -> JSONPointer? {
-        guard let text = text(key), text != "none" else { return nil }
+        guard let text = values.text(key), text != "none" else { return nil }
         guard let pointer = JSONPointer(text) else {
             object(
                 key,
@@ -187,18 +162,18 @@ struct FormReading {
     }
 
     private mutating func statuses(_ key: String, otherwise: [String]) -> FormStatuses {
-        do { return try FormStatuses(texts(key) ?? otherwise) } catch {
+        do { return try FormStatuses(values.texts(key) ?? otherwise) } catch {
             object(key, error.problem)
             return FormStatuses.none
         }
     }
 
     private mutating func template(_ key: String, otherwise: String) -> FormTemplate {
-        parsed(text(key) ?? otherwise, key)
+        parsed(values.text(key) ?? otherwise, key)
     }
 
     private mutating func address(_ key: String) -> FormTemplate {
-        guard let text = text(key) else { return FormTemplate([]) }
+        guard let text = values.text(key) else { return FormTemplate([]) }
         if WebAddress(text).authority != nil || text.contains(where: \.isWhitespace) {
             object(key, "takes a path on the destination's own server, like `/upload/done`: secrets go nowhere else")
         }
@@ -224,7 +199,7 @@ struct FormReading {
 
     private mutating func templates(_ key: String, literalsOnly: Bool = false) -> [String: FormTemplate] {
         var templates: [String: FormTemplate] = [:]
-        for (name, source) in map(key) {
+        for (name, source) in values.map(key) ?? [:] {
             if case .json(let object) = source {
                 templates[name] = FormTemplate(json(object, "\(key).\(name).json"))
                 continue

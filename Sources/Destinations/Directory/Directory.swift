@@ -113,58 +113,73 @@ extension RemoteSpace {
     }
 }
 
+/// A person's settings for a folder.
+struct DirectorySettings: DeclaredSettings {
+    var path: FilePath = ""
+    var mount: FilePath?
+    var marker: String?
+    var taken = NameConflictRule.suffix
+    /// Octal digits.
+    var mode: String?
+    var cost: Metered?
+    var patience: Duration = .seconds(60)
+
+    static let defaults = DirectorySettings()
+
+    static let keys = DestinationKey<DirectorySettings>.table {
+        DestinationKey("path", \.path, required: true, "The folder. It must exist, and is never created.")
+        DestinationKey(
+            "mount", \.mount,
+            "The mount point that must be mounted before anything is written; by default that of `path` in /etc/fstab, `/` for none."
+        )
+        DestinationKey("marker", \.marker, "A file that must be in the folder before anything is written.")
+        DestinationKey(
+            "taken", \.taken, "What to do if another file has the name: `suffix` (default), `replace` or `fail`.")
+        DestinationKey(
+            "mode", \.mode, "Permission bits of files, like `\"0640\"`; by default those that the umask allows.")
+        DestinationKey(
+            "network", \.cost, among: [.metered, .unmetered],
+            "What bytes to a folder on another machine cost (NFS, SMB, FUSE); unknown by default.")
+        DestinationKey(
+            "stall_timeout", \.patience, "How long the folder may take to answer; {default} by default.")
+    }
+
+    /// - Throws: ``UnusableSetting``.
+    func markerFile() throws -> FilePath? {
+        guard let marker else { return nil }
+        guard !marker.isEmpty, !marker.utf8.contains(UInt8(ascii: "/")), marker != ".", marker != ".." else {
+            throw UnusableSetting(key: "marker", problem: "takes the name of a file in the folder, not a path")
+        }
+        return FilePath(marker)
+    }
+
+    /// - Throws: ``UnusableSetting``.
+    func permissions() throws -> UInt32? {
+        guard let mode else { return nil }
+        guard let bits = UInt32(mode, radix: 8), bits <= 0o777, bits & 0o600 == 0o600 else {
+            throw UnusableSetting(
+                key: "mode", problem: "takes octal permission bits that let the owner read and write, like `\"0640\"`")
+        }
+        return bits
+    }
+}
+
 extension Directory {
     static let kind = DestinationKind(
         type: DestinationType(
             name: "directory", summary: "a folder of this machine, such as a NAS that is mounted",
-            keys: [
-                SettingKey("path", .path, required: true, "The folder. It must exist, and is never created."),
-                SettingKey(
-                    "mount", .path,
-                    "The mount point that must be mounted before anything is written; by default that of `path` in /etc/fstab, `/` for none."
-                ),
-                SettingKey("marker", .text, "A file that must be in the folder before anything is written."),
-                SettingKey(
-                    "taken", .choice(NameConflictRule.allCases.map(\.rawValue)),
-                    "What to do if another file has the name: `suffix` (default), `replace` or `fail`."),
-                SettingKey(
-                    "mode", .text, "Permission bits of files, like `\"0640\"`; by default those that the umask allows."),
-                SettingKey(
-                    "network", .choice([Metered.metered, .unmetered].map(\.rawValue)),
-                    "What bytes to a folder on another machine cost (NFS, SMB, FUSE); unknown by default."),
-                SettingKey("stall_timeout", .duration, "How long the folder may take to answer; 60 s by default."),
-            ])
+            keys: DirectorySettings.keys.map(\.setting))
     ) { values, tools in try Directory(values, tools) }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        guard case .path(let path)? = values["path"] else { throw UnusableSetting(key: "path", problem: "is missing") }
-        var mount = MountPoint.expected(for: path)
-        if case .path(let point)? = values["mount"] { mount = point }
-        var marker: FilePath?
-        if case .text(let name)? = values["marker"] {
-            guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
-                throw UnusableSetting(key: "marker", problem: "takes the name of a file in the folder, not a path")
-            }
-            marker = FilePath(name)
-        }
-        var mode: UInt32?
-        if case .text(let digits)? = values["mode"] {
-            guard let bits = UInt32(digits, radix: 8), bits <= 0o777, bits & 0o600 == 0o600 else {
-                throw UnusableSetting(
-                    key: "mode",
-                    problem: "takes octal permission bits that let the owner read and write, like `\"0640\"`")
-            }
-            mode = bits
-        }
-        var taken = NameConflictRule.suffix
-        if case .text(let word)? = values["taken"], let rule = NameConflictRule(rawValue: word) { taken = rule }
-        var cost: Metered?
-        if case .text(let word)? = values["network"] { cost = Metered(rawValue: word) }
-        var patience: Duration = .seconds(60)
-        if case .duration(let limit)? = values["stall_timeout"] { patience = max(limit, .seconds(1)) }
+        let settings = DirectorySettings.keys.settings(values)
+        guard !settings.path.isEmpty else { throw UnusableSetting(key: "path", problem: "is missing") }
         self.init(
             DirectoryTarget(
-                name: tools.name, path: path, mount: mount.map { MountPoint($0) }, marker: marker, mode: mode,
-                clocks: tools.clocks, disk: SlowDisk(patience: patience)), taken: taken, cost: cost)
+                name: tools.name, path: settings.path,
+                mount: (settings.mount ?? MountPoint.expected(for: settings.path)).map { MountPoint($0) },
+                marker: try settings.markerFile(), mode: try settings.permissions(), clocks: tools.clocks,
+                disk: SlowDisk(patience: max(settings.patience, .seconds(1)))), taken: settings.taken,
+            cost: settings.cost)
     }
 }

@@ -4,14 +4,20 @@ internal import Core
 enum FinalErrorPolicy: String, Sendable, CaseIterable {
     case fail, accept
 
-    init(_ values: [String: SettingValue]) {
-        self = .fail
-        if case .text(let word)? = values["final_error"], let policy = Self(rawValue: word) { self = policy }
+    static func key<Owner: DeclaredSettings>(_ path: DestinationKey<Owner>.Property<Self>) -> DestinationKey<Owner> {
+        DestinationKey(
+            "final_error", path,
+            "What to do when the server has every byte and answers the last request with an error: `fail` (default) or "
+                + "`accept`.")
     }
 
-    static let summary =
-        "What to do when the server has every byte and answers the last request with an error: `fail` (default) or "
-        + "`accept`."
+    /// Warnings of `check` where a folder removes its sources.
+    var releaseDoubts: [String] {
+        guard self == .accept else { return [] }
+        return [
+            "`final_error: accept` regards files as complete that the server refused at their end; set `final_error: fail`"
+        ]
+    }
 }
 
 /// The unsuccessful answer to the request with the last byte of a file. Where a remote can only say how many bytes it

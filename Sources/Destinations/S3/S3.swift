@@ -16,15 +16,13 @@ struct S3: ObjectListing, UnfinishedListing {
             throw UnusableSetting(key: "bucket", problem: "is missing")
         }
         guard let access = S3Access.of(values) else { throw UnusableSetting(key: "access_key", problem: "is missing") }
-        var caFile: FilePath?
-        if case .path(let path)? = values["ca_file"] { caFile = path }
-        self.init(settings, access, caFile: caFile, tools)
+        self.init(settings, access, tools)
     }
 
-    init(_ settings: S3Settings, _ access: S3Access, caFile: FilePath?, _ tools: DestinationTools) {
+    init(_ settings: S3Settings, _ access: S3Access, _ tools: DestinationTools) {
         let client = AuthorizedClient(
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
-            caFile: caFile, clocks: tools.clocks, name: tools.name)
+            caFile: settings.caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
         bucket = S3Bucket(
             client: client, settings: settings, signer: access.signer(settings, client, tools), rights: access.shown,

@@ -50,6 +50,8 @@ struct S3Preset: Sendable {
     /// The service refuses bytes that do not match the digests sent with them.
     var comparesDigests = false
 
+    static let other = S3Preset(name: "other", summary: "any other service that speaks S3", tags: .unknown)
+
     static let all = [
         S3Preset(
             name: "aws", summary: "Amazon S3", host: "s3.{region}.amazonaws.com", region: nil, isVirtual: true,
@@ -70,7 +72,7 @@ struct S3Preset: Sendable {
         S3Preset(
             name: "scaleway", summary: "Scaleway", host: "s3.{region}.scw.cloud", region: nil, mostParts: 1000),
         S3Preset(name: "storj", summary: "Storj's gateway", smallestPart: 64 << 20, tags: .opaque),
-        S3Preset(name: "other", summary: "any other service that speaks S3", tags: .unknown),
+        other,
     ]
 
     /// The host for a region. Amazon's regions in China are below a domain of their own.

@@ -28,6 +28,8 @@ struct S3Settings: Sendable {
     var assignedObject: S3AssignedObject?
     /// Headers for each object: storage class, encryption, ACL, tags.
     var objectHeaders: [(name: String, value: String)] = []
+    /// Certificates to trust instead of the system's.
+    var caFile: FilePath?
 }
 
 /// One object for which a right was given: its key is neither chosen nor changed.
@@ -46,70 +48,63 @@ extension S3 {
     static let kind = DestinationKind(
         type: DestinationType(
             name: "s3", summary: "a bucket at Amazon S3, or at a service or server that speaks its protocol",
-            keys: [
-                SettingKey("bucket", .text, required: true, "The bucket. It must exist, and is never created."),
-                SettingKey(
-                    "preset", .choice(S3Preset.all.map(\.name)),
-                    "The service; `other` by default, `aws` without `endpoint`."),
-                SettingKey("endpoint", .url, "The service's address, without the bucket; the preset's by default."),
-                SettingKey("region", .text, "The region that requests are signed for; the preset's, or `us-east-1`."),
-                SettingKey(
-                    "addressing", .choice(["path", "virtual"]),
-                    "Where the bucket is named: in the path, or as a part of the host; the preset's by default."),
-            ] + S3Access.keys + [
-                SettingKey(
-                    "part_size", .size, "Bytes of a part, 16 MiB by default; more if a file would have too many parts."),
-                SettingKey("single_up_to", .size, "Files up to this size are sent in one request; 16 MiB by default."),
-                SettingKey("parallel", .whole(1...16), "Parts of one file that are sent at once; 4 by default."),
-                SettingKey(
-                    "checksum", .choice(S3Preset.Checksum.allCases.filter { $0 != .crc64 }.map(\.rawValue)),
-                    "The checksum that is sent for comparison: of the whole object (`crc64nvme`, `crc32c`), of each part (`sha256`, `md5`), or `none`; the preset's by default."
-                ),
-                SettingKey(
-                    "etag", .choice([S3Preset.Tags.md5.rawValue, S3Preset.Tags.opaque.rawValue]),
-                    "What the service's ETags of 32 digits are: the `md5` of the bytes, or `opaque`; the preset's by default, detected for `other`."
-                ),
-                SettingKey(
-                    "taken", .choice(NameConflictRule.allCases.map(\.rawValue)),
-                    "What to do if the key holds another file: add a number (`suffix`, default), `replace` it, or `fail`."
-                ),
-                SettingKey("storage_class", .text, "`STANDARD_IA`, `GLACIER_IR` … as the service names them."),
-                SettingKey("acl", .text, "A canned ACL, like `bucket-owner-full-control`."),
-                SettingKey("encryption", .choice(["AES256", "aws:kms", "aws:kms:dsse"]), "Encryption at the service."),
-                SettingKey("kms_key", .text, "The key for `aws:kms`; the account's own by default."),
-                SettingKey("tags", .labels, "Tags of each object."),
-                SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
-                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
-                SettingKey(
-                    "reply_timeout", .duration, "How long it may take to answer after the last byte; 10 min by default."
-                ),
-            ], presets: S3Preset.all.map { ($0.name, $0.summary) }, objections: { objections($0) })
+            keys: keys.map(\.setting), presets: S3Preset.all.map { ($0.name, $0.summary) },
+            objections: { objections($0) })
     ) { values, tools in try S3(values, tools) }
 
+    static let keys = DestinationKey<S3Settings>.table {
+        DestinationKey("bucket", \.bucket, required: true, "The bucket. It must exist, and is never created.")
+        DestinationKey(
+            "preset", .choice(S3Preset.all.map(\.name)),
+            "The service; `other` by default, `aws` without `endpoint`.")
+        DestinationKey("endpoint", .url, "The service's address, without the bucket; the preset's by default.")
+        DestinationKey("region", .text, "The region that requests are signed for; the preset's, or `us-east-1`.")
+        DestinationKey(
+            "addressing", .choice(["path", "virtual"]),
+            "Where the bucket is named: in the path, or as a part of the host; the preset's by default."
+        ) { $1.isVirtual = $0 == .text("virtual") }
+        for key in S3Access.keys { DestinationKey(key) }
+        for key in S3Settings.sizes { key }
+        DestinationKey(
+            "checksum", \.checksum, among: S3Preset.Checksum.allCases.filter { $0 != .crc64 },
+            "The checksum that is sent for comparison: of the whole object (`crc64nvme`, `crc32c`), of each part (`sha256`, `md5`), or `none`; the preset's by default."
+        )
+        DestinationKey(
+            "etag", \.tags, among: [.md5, .opaque],
+            "What the service's ETags of 32 digits are: the `md5` of the bytes, or `opaque`; the preset's by default, detected for `other`."
+        )
+        S3Settings.taken
+        DestinationKey.header(
+            "x-amz-storage-class", "storage_class", .text,
+            "`STANDARD_IA`, `GLACIER_IR` … as the service names them.")
+        DestinationKey.header("x-amz-acl", "acl", .text, "A canned ACL, like `bucket-owner-full-control`.")
+        DestinationKey.header(
+            "x-amz-server-side-encryption", "encryption", .choice(["AES256", "aws:kms", "aws:kms:dsse"]),
+            "Encryption at the service.")
+        DestinationKey.header(
+            "x-amz-server-side-encryption-aws-kms-key-id", "kms_key", .text,
+            "The key for `aws:kms`; the account's own by default.")
+        DestinationKey.tags("x-amz-tagging")
+        DestinationKey.caFile(\.caFile)
+        for key in RequestLimits.keys { key.of(\.limits) }
+    }
+
     static func settings(_ values: [String: SettingValue]) -> S3Settings? {
-        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
-        guard let bucket = text("bucket") else { return nil }
-        let endpoint = text("endpoint")
-        guard let preset = S3Preset.named(text("preset") ?? (endpoint == nil ? "aws" : "other")) else { return nil }
-        guard let region = text("region") ?? preset.region ?? (endpoint == nil ? nil : "us-east-1") else { return nil }
-        guard let address = endpoint ?? preset.host(in: region).map({ "https://\($0)" }) else { return nil }
-        var settings = S3Settings(
-            preset: preset, bucket: bucket, region: region,
-            endpoint: address.hasSuffix("/") ? String(address.dropLast()) : address,
-            isVirtual: text("addressing").map { $0 == "virtual" }
-                ?? (preset.isVirtual && endpoint == nil && isHostName(bucket)), checksum: preset.checksum,
-            tags: preset.tags)
-        if let word = text("checksum"), let kind = S3Preset.Checksum(rawValue: word) { settings.checksum = kind }
-        if let word = text("etag"), let tags = S3Preset.Tags(rawValue: word) { settings.tags = tags }
-        settings.apply(values)
-        for (key, header) in [
-            ("storage_class", "x-amz-storage-class"), ("acl", "x-amz-acl"),
-            ("encryption", "x-amz-server-side-encryption"), ("kms_key", "x-amz-server-side-encryption-aws-kms-key-id"),
-        ] {
-            if let value = text(key) { settings.objectHeaders.append((header, value)) }
-        }
-        if let tags = S3Settings.tagging(values) { settings.objectHeaders.append(("x-amz-tagging", tags)) }
+        let endpoint = values.text("endpoint")
+        guard let bucket = values.text("bucket"), let preset = preset(values),
+            let region = values.text("region") ?? preset.region ?? (endpoint == nil ? nil : "us-east-1"),
+            let address = endpoint ?? preset.host(in: region).map({ "https://\($0)" })
+        else { return nil }
+        var settings = S3Settings(of: preset)
+        settings.region = region
+        settings.endpoint = withoutSlash(address)
+        settings.isVirtual = preset.isVirtual && endpoint == nil && isHostName(bucket)
+        keys.apply(values, to: &settings)
         return settings
+    }
+
+    private static func preset(_ values: [String: SettingValue]) -> S3Preset? {
+        S3Preset.named(values.text("preset") ?? (values.has("endpoint") ? S3Preset.other.name : "aws"))
     }
 
     /// Whether it can be a part of a host name under a certificate for `*.host`.
@@ -120,52 +115,68 @@ extension S3 {
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
         var all: [SettingObjection] = []
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
-        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
-        if let bucket = text("bucket") {
+        if let bucket = values.text("bucket") {
             let isName =
                 (3...255).contains(bucket.utf8.count)
                 && bucket.utf8.allSatisfy { $0.isLetterOrDigit(or: "-._") } && bucket.first != "."
                 && !bucket.contains("..")
             if !isName { object("bucket", "takes 3 to 255 letters, digits, dots and hyphens, not `\(bucket)`") }
-            if text("addressing") == "virtual", !isHostName(bucket) {
+            if values.text("addressing") == "virtual", !isHostName(bucket) {
                 object("addressing", "is `virtual`, and `\(bucket)` cannot be a part of a host's name; use `path`")
             }
         }
-        let endpoint = text("endpoint")
+        let endpoint = values.text("endpoint")
         all += S3ValueChecks.objections(values)
-        let preset = S3Preset.named(text("preset") ?? (endpoint == nil ? "aws" : "other"))
+        let preset = preset(values)
         if let preset, endpoint == nil {
             if preset.host == nil {
                 object("preset", "is `\(preset.name)`, whose address only you know: set `endpoint`")
             }
-            if preset.region == nil, text("region") == nil { object("preset", "is `\(preset.name)`: set `region`") }
+            if preset.region == nil, values.text("region") == nil {
+                object("preset", "is `\(preset.name)`: set `region`")
+            }
         }
         if let endpoint, let path = Optional(WebAddress(endpoint).path), !path.isEmpty, path != "/" {
             object("endpoint", "ends with its host: the bucket is named in `bucket`, and folders in names")
         }
         all += S3Access.objections(values)
-        if values["kms_key"] != nil, text("encryption")?.hasPrefix("aws:kms") != true {
+        if values.has("kms_key"), values.text("encryption")?.hasPrefix("aws:kms") != true {
             object("kms_key", "has no effect without `encryption: aws:kms`")
         }
         return all + S3Settings.objections(values, preset)
     }
 }
 
-// Settings with the same keys for every service.
-extension S3Settings {
-    mutating func apply(_ values: [String: SettingValue]) {
-        if case .text(let word)? = values["taken"], let rule = NameConflictRule(rawValue: word) { taken = rule }
-        if case .bytes(let size)? = values["part_size"] { partSize = size }
-        if case .bytes(let size)? = values["single_up_to"] { singleUpTo = size }
-        if case .whole(let count)? = values["parallel"] { parallel = count }
-        if case .flag(let isWanted)? = values["traffic_limit"] { tellsLimit = isWanted }
-        limits = RequestLimits(values)
+// Keys that are the same for every service.
+extension S3Settings: DeclaredSettings {
+    static let defaults = S3Settings(of: .other)
+
+    /// Settings without a bucket yet.
+    init(of preset: S3Preset) {
+        self.init(
+            preset: preset, bucket: "", region: "", endpoint: "", isVirtual: preset.isVirtual,
+            checksum: preset.checksum, tags: preset.tags)
     }
 
+    static let sizes = DestinationKey<S3Settings>.table {
+        DestinationKey(
+            "part_size", \.partSize, "Bytes of a part, {default} by default; more if a file would have too many parts.")
+        DestinationKey(
+            "single_up_to", \.singleUpTo, "Files up to this size are sent in one request; {default} by default.")
+        DestinationKey(
+            "parallel", \.parallel, as: .whole(1...16),
+            "Parts of one file that are sent at once; {default} by default.")
+    }
+    static let taken = DestinationKey<Self>(
+        "taken", \.taken,
+        "What to do if the key holds another file: add a number (`suffix`, default), `replace` it, or `fail`.")
+    static let trafficLimit = DestinationKey<Self>(
+        "traffic_limit", \.tellsLimit,
+        "Whether the service gets the rate limit of the policy, and enforces it too; `{default}` by default.")
+
     /// The tags in the form of the header.
-    static func tagging(_ values: [String: SettingValue]) -> String? {
-        guard case .map(let tags)? = values["tags"] else { return nil }
-        return tags.sorted { $0.key < $1.key }.compactMap { name, source -> String? in
+    fileprivate static func tagging(_ tags: [String: SecretSource]) -> String {
+        tags.sorted { $0.key < $1.key }.compactMap { name, source -> String? in
             guard case .literal(let value) = source else { return nil }
             return "\(PercentCoding.encode(name.utf8))=\(PercentCoding.encode(value.utf8))"
         }.joined(separator: "&")
@@ -179,14 +190,14 @@ extension S3Settings {
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
         let smallest = preset?.smallestPart ?? 5 << 20
         for key in ["part_size", "single_up_to"] {
-            guard case .bytes(let size)? = values[key] else { continue }
+            guard let size = values.bytes(key) else { continue }
             if size > 5 << 30 { object(key, "is at most 5 GiB, for every service") }
             if key == "part_size", size < smallest {
-                let least = smallest < 1 << 20 ? "\(smallest >> 10) KiB" : "\(smallest >> 20) MiB"
-                object(key, "is at least \(least) for `\(name ?? preset?.name ?? "other")`")
+                let name = name ?? preset?.name ?? S3Preset.other.name
+                object(key, "is at least \(shownSize(smallest)) for `\(name)`")
             }
         }
-        if case .map(let tags)? = values["tags"] {
+        if let tags = values.map("tags") {
             if tags.count > 10 { object("tags", "are at most 10") }
             for (name, source) in tags.sorted(by: { $0.key < $1.key }) {
                 guard case .literal(let text) = source else {
@@ -202,5 +213,22 @@ extension S3Settings {
             }
         }
         return all
+    }
+}
+
+extension DestinationKey<S3Settings> {
+    /// A key whose value is a header of each object.
+    static func header(_ header: String, _ name: String, _ kind: SettingKey.Kind, _ summary: String) -> Self {
+        Self(name, kind, summary) { value, settings in
+            if let text = String.of(value) { settings.objectHeaders.append((header, text)) }
+        }
+    }
+
+    /// - Parameter header: The header with all tags.
+    static func tags(_ header: String) -> Self {
+        Self("tags", .labels, "Tags of each object.") { value, settings in
+            guard let tags = [String: SecretSource].of(value) else { return }
+            settings.objectHeaders.append((header, S3Settings.tagging(tags)))
+        }
     }
 }

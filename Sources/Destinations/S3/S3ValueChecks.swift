@@ -17,7 +17,7 @@ enum S3ValueChecks {
     static func marked(_ values: [String: SettingValue]) -> [SettingObjection] {
         var all: [SettingObjection] = []
         for (key, marks) in marks {
-            guard case .text(let word)? = values[key],
+            guard let word = values.text(key),
                 !word.utf8.allSatisfy({ $0.isLetterOrDigit() || marks.utf8.contains($0) })
             else {
                 continue
@@ -30,12 +30,11 @@ enum S3ValueChecks {
 
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
         var all = marked(values)
-        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
-        if let acl = text("acl"), !acls.contains(acl) {
+        if let acl = values.text("acl"), !acls.contains(acl) {
             let problem = "is not a canned ACL: `\(acl)`; there are: \(acls.joined(separator: ", "))"
             all.append(SettingObjection(key: "acl", problem: problem))
         }
-        if text("addressing") == "virtual", let host = text("endpoint").map({ WebAddress($0).host }),
+        if values.text("addressing") == "virtual", let host = values.text("endpoint").map({ WebAddress($0).host }),
             IPAddress(host.filter { $0 != "[" && $0 != "]" }) != nil
         {
             let problem = "is `virtual`, and no bucket can be named before the address \(host); use `path`"

@@ -34,15 +34,14 @@ struct AllowedOrigins: Sendable {
         self.remedy = remedy
     }
 
-    /// - Parameter values: Values of a destination that has the key `allow_origins`.
-    init(home: String, _ values: [String: SettingValue], domains: [String] = []) {
-        var named: [String] = []
-        if case .texts(let texts)? = values[Self.key.name] { named = texts }
-        self.init(homes: [home], named: named, domains: domains)
-    }
+    private static let keyName = "allow_origins"
 
-    static let key = SettingKey(
-        "allow_origins", .origins, "Other origins to which the server may send uploads; none by default.")
+    static func key<Owner: DeclaredSettings>(
+        _ path: DestinationKey<Owner>.Property<[String]>
+    ) -> DestinationKey<Owner> {
+        DestinationKey(
+            keyName, path, as: .origins, "Other origins to which the server may send uploads; none by default.")
+    }
 
     /// The origins that a person configured, for credentials.
     var origins: Set<String> {
@@ -121,7 +120,7 @@ struct AllowedOrigins: Sendable {
     /// The origin for the configuration, together with the existing ones.
     private func line(for target: WebAddress) -> String {
         let all = (named + [target]).map(\.shownOrigin).map { $0.contains("[") ? "\"\($0)\"" : $0 }
-        return "\(Self.key.name): [\(all.joined(separator: ", "))]"
+        return "\(Self.keyName): [\(all.joined(separator: ", "))]"
     }
 }
 

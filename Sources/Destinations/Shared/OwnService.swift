@@ -145,18 +145,14 @@ extension OwnService {
     ]
 
     static func way(_ values: [String: SettingValue], in section: String) -> Source? {
-        if case .texts(let words)? = values["\(section).command"] { return .command(words) }
-        guard case .text(let url)? = values["\(section).url"] else { return nil }
+        if let words = values.texts("\(section).command") { return .command(words) }
+        guard let url = values.text("\(section).url") else { return nil }
         var headers: [CredentialProvider.Header] = []
-        if case .secret(let source)? = values["\(section).token"] {
+        if let source = values.secret("\(section).token") {
             headers.append(.init("Authorization", prefix: "Bearer ", source))
         }
-        if case .map(let map)? = values["\(section).headers"] {
-            headers += map.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }
-        }
-        var caFile: FilePath?
-        if case .path(let path)? = values["\(section).ca_file"] { caFile = path }
-        return .service(url: url, headers: headers, caFile: caFile)
+        headers += (values.map("\(section).headers") ?? [:]).sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }
+        return .service(url: url, headers: headers, caFile: values.path("\(section).ca_file"))
     }
 
     static func isSet(_ values: [String: SettingValue], in section: String) -> Bool {
@@ -173,32 +169,30 @@ extension OwnService {
         func object(_ key: String, _ problem: String) {
             all.append(SettingObjection(key: "\(section).\(key)", problem: problem))
         }
-        if case .texts(let words)? = values["\(section).command"] {
+        if let words = values.texts("\(section).command") {
             if words.first?.hasPrefix("/") != true {
                 object("command", "takes a program by its absolute path, and its arguments; no shell looks for it")
             }
-            for key in ["url", "token", "headers", "ca_file"] where values["\(section).\(key)"] != nil {
+            for key in ["url", "token", "headers", "ca_file"] where values.has("\(section).\(key)") {
                 object(key, "is for a service, and `command` is asked; take one of them out")
             }
-        } else if values["\(section).url"] == nil {
+        } else if !values.has("\(section).url") {
             all.append(
                 SettingObjection(
                     key: section, problem: "\(lacking): set `url` or `command`",
                     missing: ["\(section).url", "\(section).command"]))
         }
-        if case .secret(.literal(let token))? = values["\(section).token"],
+        if case .literal(let token)? = values.secret("\(section).token"),
             !token.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         {
             object("token", "has a character that no header may have")
         }
-        if case .map(let map)? = values["\(section).headers"] {
-            for name in map.keys.sorted() {
-                if reserved.contains(name.lowercased()) {
-                    object("headers.\(name)", "cannot be set: it belongs to the protocol")
-                }
-                if name.lowercased() == "authorization", values["\(section).token"] != nil {
-                    object("headers.\(name)", "is what `token` sets; take one of them out")
-                }
+        for name in (values.map("\(section).headers") ?? [:]).keys.sorted() {
+            if reserved.contains(name.lowercased()) {
+                object("headers.\(name)", "cannot be set: it belongs to the protocol")
+            }
+            if name.lowercased() == "authorization", values.has("\(section).token") {
+                object("headers.\(name)", "is what `token` sets; take one of them out")
             }
         }
         return all

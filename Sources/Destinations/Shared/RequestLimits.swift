@@ -18,16 +18,31 @@ struct RequestLimits: Sendable {
     /// `reply_timeout`, where it is set.
     var reply: Duration?
 
-    init() {}
+    private var replyWait: Duration {
+        get { sending.replyWait }
+        set {
+            reply = newValue
+            sending.replyWait = newValue
+            // An answer that arrives in small pieces must end, too.
+            sending.answer = newValue + Self.answering
+            small = Limits(replyWait: newValue, whole: newValue + Self.answering)
+            reading = small
+        }
+    }
+}
 
-    init(_ values: [String: SettingValue]) {
-        if case .duration(let limit)? = values["stall_timeout"] { sending.sendingStall = limit }
-        guard case .duration(let limit)? = values["reply_timeout"] else { return }
-        reply = limit
-        sending.replyWait = limit
-        // An answer that arrives in small pieces must end, too.
-        sending.answer = limit + Self.answering
-        small = Limits(replyWait: limit, whole: limit + Self.answering)
-        reading = small
+extension RequestLimits: DeclaredSettings {
+    static let defaults = RequestLimits()
+
+    static let keys = keys(reply: "How long it may take to answer after the last byte; {default} by default.")
+
+    /// - Parameter summary: The description of `reply_timeout`.
+    static func keys(reply summary: String) -> [DestinationKey<Self>] {
+        DestinationKey.table {
+            DestinationKey(
+                "stall_timeout", \.sending.sendingStall,
+                "How long the server may accept no byte; {default} by default.")
+            DestinationKey("reply_timeout", \.replyWait, summary)
+        }
     }
 }

@@ -5,9 +5,17 @@ internal import Transport
 
 /// A person's settings for a tus server, with defaults filled in.
 struct TusSettings: Sendable {
-    var isASCII: Bool
+    var isASCII = false
     var checksum: Hasher.Algorithm?
-    var limits: RequestLimits
+    var limits = RequestLimits()
+    /// `chunk_size`.
+    var chunk: Int64?
+    var gone = GonePolicy.reupload
+    var finalError = FinalErrorPolicy.fail
+    var allowedOrigins: [String] = []
+    var token: SecretSource?
+    var headers: [String: SecretSource] = [:]
+    var caFile: FilePath?
 }
 
 /// A server that speaks tus 1.0 (https://tus.io/protocols/resumable-upload).
@@ -141,75 +149,45 @@ struct Tus: Destination {
 }
 
 extension Tus {
-    /// Maximum size of a request, unless set.
-    private static let defaultChunk: Int64 = 64 << 20
     /// A cut request with a checksum keeps nothing, so those are shorter.
     private static let defaultCheckedChunk: Int64 = 8 << 20
 
     static let kind = DestinationKind(
         type: DestinationType(
             name: "tus", summary: "a server that speaks tus 1.0, such as tusd or `sluice receive`",
-            keys: [
-                SettingKey("url", .url, required: true, "The address for new uploads."),
-                AllowedOrigins.key,
-                SettingKey(
-                    "token", .secret, "Sent as `Authorization: Bearer …`, to this server and to `allow_origins` only."),
-                SettingKey(
-                    "headers", .headers,
-                    "More headers for every request, to this server and to `allow_origins` only."),
-                SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
-                SettingKey("chunk_size", .size, "Maximum bytes of one request, 64 MiB by default; 0 for no limit."),
-                SettingKey(
-                    "checksum", .choice(["none", "sha1", "sha256"]),
-                    "The checksum that the server verifies for each request, if it offers that."),
-                SettingKey(
-                    "ascii_filename", .flag,
-                    "Writes non-ASCII characters of file names as %HH, for servers that refuse them."),
-                SettingKey("gone", .choice(GonePolicy.allCases.map(\.rawValue)), GonePolicy.summary),
-                SettingKey(
-                    "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
-                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
-                SettingKey(
-                    "reply_timeout", .duration, "How long it may take to answer after the last byte; 10 min by default."
-                ),
-            ], releaseDoubts: GonePolicy.releaseDoubts)
+            keys: TusSettings.keys.map(\.setting),
+            releaseDoubts: {
+                let settings = TusSettings.keys.settings($0)
+                return settings.gone.releaseDoubts + settings.finalError.releaseDoubts
+            })
     ) { values, tools in try Tus(values, tools) }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        guard case .text(let url)? = values["url"] else { throw UnusableSetting(key: "url", problem: "is missing") }
+        guard let url = values.text("url") else { throw UnusableSetting(key: "url", problem: "is missing") }
+        let settings = TusSettings.keys.settings(values)
         var headers: [CredentialProvider.Header] = []
-        if case .secret(let source)? = values["token"] {
-            headers.append(.init("Authorization", prefix: "Bearer ", source))
-        }
-        if case .map(let map)? = values["headers"] {
-            for (name, source) in map.sorted(by: { $0.key < $1.key }) {
-                if Self.reserved.contains(name.lowercased()) {
-                    throw UnusableSetting(key: "headers", problem: "cannot set `\(name)`: it belongs to the protocol")
-                }
-                headers.append(.init(name, source))
+        if let token = settings.token { headers.append(.init("Authorization", prefix: "Bearer ", token)) }
+        for (name, source) in settings.headers.sorted(by: { $0.key < $1.key }) {
+            if Self.reserved.contains(name.lowercased()) {
+                throw UnusableSetting(key: "headers", problem: "cannot set `\(name)`: it belongs to the protocol")
             }
+            headers.append(.init(name, source))
         }
-        var checksum: Hasher.Algorithm?
-        if case .text(let word)? = values["checksum"] { checksum = Hasher.Algorithm(rawValue: word) }
-        var chunk = checksum == nil ? Self.defaultChunk : Self.defaultCheckedChunk
-        if case .bytes(let size)? = values["chunk_size"] { chunk = size == 0 ? .max : size }
-        var settings = TusSettings(isASCII: false, checksum: checksum, limits: RequestLimits(values))
-        if case .flag(let isASCII)? = values["ascii_filename"] { settings.isASCII = isASCII }
-        var caFile: FilePath?
-        if case .path(let path)? = values["ca_file"] { caFile = path }
-
-        let allowed = AllowedOrigins(home: url, values)
+        let allowed = AllowedOrigins(homes: [url], named: settings.allowedOrigins)
         server = TusServer(
             endpoint: url,
             client: AuthorizedClient(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
-                origins: allowed.origins, allowed: allowed, caFile: caFile, clocks: tools.clocks, name: tools.name),
+                origins: allowed.origins, allowed: allowed, caFile: settings.caFile, clocks: tools.clocks,
+                name: tools.name),
             settings: settings, capabilities: TusCapabilities(), log: tools.log)
         // An address without a host was refused earlier.
         site = WebAddress(url).site ?? .here
-        chunks = ChunkSize(chunk)
-        gone = GonePolicy(values)
-        finalError = FinalErrorPolicy(values)
+        chunks = ChunkSize(
+            chosen: settings.chunk,
+            otherwise: settings.checksum == nil ? ChunkSize.standard : Self.defaultCheckedChunk)
+        gone = settings.gone
+        finalError = settings.finalError
     }
 
     func objection(toHeader name: String) -> String? {
@@ -235,4 +213,30 @@ extension Tus {
         "tus-resumable", "upload-offset", "upload-length", "upload-metadata", "upload-checksum", "upload-concat",
         "upload-defer-length", "content-type", "content-length", "transfer-encoding", "expect", "host", "connection",
     ]
+}
+
+extension TusSettings: DeclaredSettings {
+    static let defaults = TusSettings()
+
+    static let keys = DestinationKey<TusSettings>.table {
+        DestinationKey("url", .url, required: true, "The address for new uploads.")
+        AllowedOrigins.key(\.allowedOrigins)
+        DestinationKey(
+            "token", \.token, "Sent as `Authorization: Bearer …`, to this server and to `allow_origins` only.")
+        DestinationKey(
+            "headers", \.headers, as: .headers,
+            "More headers for every request, to this server and to `allow_origins` only.")
+        DestinationKey.caFile(\.caFile)
+        ChunkSize.key(\.chunk)
+        DestinationKey(
+            "checksum", .choice(["none", "sha1", "sha256"]),
+            "The checksum that the server verifies for each request, if it offers that."
+        ) { $1.checksum = String.of($0).flatMap { Hasher.Algorithm(rawValue: $0) } }
+        DestinationKey(
+            "ascii_filename", \.isASCII,
+            "Writes non-ASCII characters of file names as %HH, for servers that refuse them.")
+        GonePolicy.key(\.gone)
+        FinalErrorPolicy.key(\.finalError)
+        for key in RequestLimits.keys { key.of(\.limits) }
+    }
 }

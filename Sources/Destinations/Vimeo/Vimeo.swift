@@ -13,30 +13,23 @@ struct Vimeo: ObjectListing {
     /// (links that its own clients have recorded).
     static let domains = ["vimeo.com"]
 
-    /// Maximum size of a request, unless set.
-    private static let defaultChunk: Int64 = 64 << 20
-
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         // The loader has reported all of them, with their places.
         if let objection = Self.objections(values).first {
             throw UnusableSetting(key: objection.key, problem: objection.problem)
         }
-        let settings = Self.settings(values)
-        guard case .secret(let token)? = values["token"] else {
-            throw UnusableSetting(key: "token", problem: "is missing")
-        }
-        var chunk = Self.defaultChunk
-        if case .bytes(let size)? = values["chunk_size"] { chunk = size == 0 ? .max : size }
-        var caFile: FilePath?
-        if case .path(let path)? = values["ca_file"] { caFile = path }
+        let settings = VimeoSettings.keys.settings(values)
+        guard let token = settings.token else { throw UnusableSetting(key: "token", problem: "is missing") }
         func client(_ headers: [CredentialProvider.Header], _ allowed: AllowedOrigins) -> AuthorizedClient {
             AuthorizedClient(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
-                origins: [WebAddress(settings.base).origin], allowed: allowed, caFile: caFile, clocks: tools.clocks,
+                origins: [WebAddress(settings.base).origin], allowed: allowed, caFile: settings.caFile,
+                clocks: tools.clocks,
                 name: tools.name)
         }
         // The address of an upload is its own permission, and is on other hosts: the token never goes there.
-        let bytes = client([], AllowedOrigins(home: settings.base, values, domains: Self.domains))
+        let bytes = client(
+            [], AllowedOrigins(homes: [settings.base], named: settings.allowedOrigins, domains: Self.domains))
         account = VimeoAccount(
             api: VimeoAPI(
                 client([.init("Authorization", prefix: "Bearer ", token)], AllowedOrigins(homes: [settings.base])),
@@ -44,14 +37,14 @@ struct Vimeo: ObjectListing {
                 limits: settings.limits.small),
             tus: TusServer(
                 endpoint: settings.base, client: bytes,
-                settings: TusSettings(isASCII: false, checksum: nil, limits: settings.limits),
+                settings: TusSettings(limits: settings.limits),
                 capabilities: TusCapabilities(), log: tools.log),
             ranges: ContentRange(
                 client: bytes, limits: settings.limits, meaning: .count(RangeHabit()), success: .ofPiece),
             settings: settings, secrets: tools.secrets, log: tools.log)
         site = WebAddress(settings.base).site ?? .here
-        chunks = ChunkSize(chunk)
-        finalError = FinalErrorPolicy(values)
+        chunks = ChunkSize(chosen: settings.chunk)
+        finalError = settings.finalError
     }
 
     func upload(

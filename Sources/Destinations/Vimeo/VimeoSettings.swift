@@ -36,6 +36,13 @@ struct VimeoSettings: Sendable {
     var limits = RequestLimits()
     var video = VimeoFields()
     var password: SecretSource?
+    /// The account's access token.
+    var token: SecretSource?
+    /// `chunk_size`.
+    var chunk: Int64?
+    var finalError = FinalErrorPolicy.fail
+    var allowedOrigins: [String] = []
+    var caFile: FilePath?
 }
 
 /// Fields for every video, in addition to its name and description.
@@ -53,98 +60,77 @@ struct VimeoFields: Hashable, Sendable {
     var thumbnail = false
 }
 
+extension VimeoSettings: DeclaredSettings {
+    static let defaults = VimeoSettings()
+
+    static let keys = DestinationKey<VimeoSettings>.table {
+        DestinationKey(
+            "token", \.token, required: true, "An access token of the account, with the scope `upload`.")
+        DestinationKey("url", .url, "The API, `\(publicAPI)` by default.") { value, settings in
+            if let url = String.of(value) { settings.base = withoutSlash(url) }
+        }
+        AllowedOrigins.key(\.allowedOrigins)
+        DestinationKey.caFile(\.caFile)
+        DestinationKey(
+            "flow", \.flow,
+            "How bytes are sent: `tus` (default), or the older `two-step` and `four-step`, which the public service has switched off."
+        )
+        DestinationKey(
+            "verify", \.verify,
+            "When an upload is complete: when the service has accepted every byte (`transfer`), or when the video is `playable`; the latter by default if sources are deleted or moved."
+        )
+        DestinationKey(
+            "poll", \.firstPoll,
+            "Time until it is asked again whether a video is ready; {default} by default, and more each time.")
+        DestinationKey(
+            "verify_timeout", \.verifyTimeout,
+            "How long it may process a video before a warning; {default} by default. No source is released because of the time."
+        )
+        ChunkSize.key(\.chunk)
+        FinalErrorPolicy.key(\.finalError)
+        for key in RequestLimits.keys(
+            reply:
+                "How long it may take to answer after the last byte: {default} by default, and 60 s if the request has no bytes of the file."
+        ) { key.of(\.limits) }
+        DestinationKey("video", videoKeys, "Properties of each video.")
+    }
+
+    private static let videoKeys = DestinationKey<VimeoSettings>.table {
+        DestinationKey("name", .template, "Its title; the name of the file without its ending by default.")
+        DestinationKey("description", .template, "Its description.")
+        DestinationKey("license", \.video.license, as: .choice(VimeoLimits.licenses), "A Creative Commons licence.")
+        DestinationKey("locale", \.video.locale, "The language of its texts, `en` or `de-DE`.")
+        DestinationKey(
+            "content_rating", \.video.contentRating, "Ratings, as Vimeo names them: `safe`, `unrated`, `violence` …")
+        DestinationKey("password", \.password, "The password for viewers; for `privacy: {view: password}`.")
+        DestinationKey("users", \.video.users, "Who may see it, as `/users/123`; for `privacy: {view: users}`.")
+        DestinationKey("folder", \.video.folder, "The folder that it is put into, as `/users/1/projects/2`.")
+        DestinationKey(
+            "thumbnail", \.video.thumbnail,
+            "Whether an image that accompanies a video (`group` of its folder) becomes its thumbnail; no by default.")
+        DestinationKey("privacy", privacyKeys, "Who may see, embed, download or comment it.")
+    }
+
+    private static let privacyKeys = DestinationKey<VimeoSettings>.table {
+        DestinationKey(
+            "view", .template,
+            "Who may see it: \(Vimeo.list(VimeoLimits.view)), or a template that makes one of them.")
+        DestinationKey("embed", .template, "Where it may be embedded: \(Vimeo.list(VimeoLimits.embed)).")
+        DestinationKey("comments", .template, "Who may comment: \(Vimeo.list(VimeoLimits.comments)).")
+        DestinationKey("download", \.video.download, "Whether viewers may download it.")
+        DestinationKey("add", \.video.add, "Whether viewers may add it to their collections.")
+    }
+}
+
 extension Vimeo {
     static let kind = DestinationKind(
         type: DestinationType(
             name: "vimeo", summary: "an account at Vimeo, or at a server that speaks its API",
-            keys: [
-                SettingKey(
-                    "token", .secret, required: true, "An access token of the account, with the scope `upload`."),
-                SettingKey("url", .url, "The API, `https://api.vimeo.com` by default."),
-                AllowedOrigins.key,
-                SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
-                SettingKey(
-                    "flow", .choice(VimeoFlow.allCases.map(\.rawValue)),
-                    "How bytes are sent: `tus` (default), or the older `two-step` and `four-step`, which the public service has switched off."
-                ),
-                SettingKey(
-                    "verify", .choice(VimeoVerification.allCases.map(\.rawValue)),
-                    "When an upload is complete: when the service has accepted every byte (`transfer`), or when the video is `playable`; the latter by default if sources are deleted or moved."
-                ),
-                SettingKey(
-                    "poll", .duration,
-                    "Time until it is asked again whether a video is ready; 15 s by default, and more each time."),
-                SettingKey(
-                    "verify_timeout", .duration,
-                    "How long it may process a video before a warning; 24 h by default. No source is released because of the time."
-                ),
-                SettingKey("chunk_size", .size, "Maximum bytes of one request, 64 MiB by default; 0 for no limit."),
-                SettingKey(
-                    "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
-                SettingKey("stall_timeout", .duration, "How long the server may accept no byte; 60 s by default."),
-                SettingKey(
-                    "reply_timeout", .duration,
-                    "How long it may take to answer after the last byte: 10 min by default, and 60 s if the request has no bytes of the file."
-                ),
-                SettingKey("video", .section(video), "Properties of each video."),
-            ], releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
+            keys: VimeoSettings.keys.map(\.setting), releaseDoubts: { releaseDoubts($0) },
+            objections: { objections($0) })
     ) { values, tools in try Vimeo(values, tools) }
 
-    private static let video = [
-        SettingKey("name", .template, "Its title; the name of the file without its ending by default."),
-        SettingKey("description", .template, "Its description."),
-        SettingKey("license", .choice(VimeoLimits.licenses), "A Creative Commons licence."),
-        SettingKey("locale", .text, "The language of its texts, `en` or `de-DE`."),
-        SettingKey("content_rating", .texts, "Ratings, as Vimeo names them: `safe`, `unrated`, `violence` …"),
-        SettingKey("password", .secret, "The password for viewers; for `privacy: {view: password}`."),
-        SettingKey("users", .texts, "Who may see it, as `/users/123`; for `privacy: {view: users}`."),
-        SettingKey("folder", .text, "The folder that it is put into, as `/users/1/projects/2`."),
-        SettingKey(
-            "thumbnail", .flag,
-            "Whether an image that accompanies a video (`group` of its folder) becomes its thumbnail; no by default."),
-        SettingKey(
-            "privacy",
-            .section([
-                SettingKey(
-                    "view", .template,
-                    "Who may see it: \(list(VimeoLimits.view)), or a template that makes one of them."
-                ),
-                SettingKey("embed", .template, "Where it may be embedded: \(list(VimeoLimits.embed))."),
-                SettingKey("comments", .template, "Who may comment: \(list(VimeoLimits.comments))."),
-                SettingKey("download", .flag, "Whether viewers may download it."),
-                SettingKey("add", .flag, "Whether viewers may add it to their collections."),
-            ]), "Who may see, embed, download or comment it."),
-    ]
-
-    private static func list(_ words: [String]) -> String { words.map { "`\($0)`" }.joined(separator: ", ") }
-
-    static func settings(_ values: [String: SettingValue]) -> VimeoSettings {
-        var settings = VimeoSettings()
-        if case .text(let url)? = values["url"] { settings.base = url.hasSuffix("/") ? String(url.dropLast()) : url }
-        if case .text(let word)? = values["flow"], let flow = VimeoFlow(rawValue: word) { settings.flow = flow }
-        if case .text(let word)? = values["verify"], let end = VimeoVerification(rawValue: word) {
-            settings.verify = end
-        }
-        if case .duration(let time)? = values["poll"] { settings.firstPoll = time }
-        if case .duration(let time)? = values["verify_timeout"] { settings.verifyTimeout = time }
-        settings.limits = RequestLimits(values)
-        if case .secret(let source)? = values["video.password"] { settings.password = source }
-        settings.video = fields(values)
-        return settings
-    }
-
-    private static func fields(_ values: [String: SettingValue]) -> VimeoFields {
-        var fields = VimeoFields()
-        if case .text(let word)? = values["video.license"] { fields.license = word }
-        if case .text(let text)? = values["video.locale"] { fields.locale = text }
-        if case .texts(let words)? = values["video.content_rating"] { fields.contentRating = words }
-        if case .flag(let flag)? = values["video.privacy.download"] { fields.download = flag }
-        if case .flag(let flag)? = values["video.privacy.add"] { fields.add = flag }
-        if case .texts(let users)? = values["video.users"] { fields.users = users }
-        if case .text(let folder)? = values["video.folder"] { fields.folder = folder }
-        if case .flag(let flag)? = values["video.thumbnail"] { fields.thumbnail = flag }
-        return fields
-    }
+    fileprivate static func list(_ words: [String]) -> String { words.map { "`\($0)`" }.joined(separator: ", ") }
 
     private static func isAddress(_ text: String, after prefix: String) -> Bool {
         text.hasPrefix(prefix) && text.utf8.count > prefix.utf8.count
@@ -153,8 +139,9 @@ extension Vimeo {
 
     /// Doubts that can be found before there is a file.
     private static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
-        var doubts = GonePolicy.releaseDoubts(values)
-        if settings(values).verify == .transfer {
+        let settings = VimeoSettings.keys.settings(values)
+        var doubts = settings.finalError.releaseDoubts
+        if settings.verify == .transfer {
             doubts.append(
                 "`verify: transfer` regards an upload as complete before the service knows whether it can make a video of it; "
                     + "leave `verify` out, or set `playable`")
@@ -166,7 +153,7 @@ extension Vimeo {
         var all: [SettingObjection] = []
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
         for (name, words) in VimeoLimits.choices.sorted(by: { $0.key < $1.key }) {
-            guard case .template(let template)? = values[name], let written = template.constant,
+            guard let written = values.template(name)?.constant,
                 !words.contains(written)
             else { continue }
             object(
@@ -175,11 +162,12 @@ extension Vimeo {
                     + (closest(to: written.lowercased(), among: words).map { "; did you mean `\($0)`?" } ?? ""))
         }
         for (name, most) in VimeoLimits.longest.sorted(by: { $0.key < $1.key }) {
-            guard case .template(let template)? = values[name] else { continue }
+            guard let template = values.template(name) else { continue }
             let count = template.pieces.reduce(0) { if case .text(let text) = $1 { $0 + text.count } else { $0 } }
             if count > most { object(name, "has \(count) characters, and Vimeo takes at most \(most)") }
         }
-        let fields = fields(values)
+        let settings = VimeoSettings.keys.settings(values)
+        let fields = settings.video
         for user in fields.users where !isAddress(user, after: "/users/") {
             object("video.users", "takes addresses like `/users/123`, not `\(user)`")
         }
@@ -189,8 +177,8 @@ extension Vimeo {
         if let locale = fields.locale, !isLocale(locale) {
             object("video.locale", "takes a language like `en` or `de-DE`, not `\(locale)`")
         }
-        let hasPassword = values["video.password"] != nil
-        guard case .template(let view)? = values["video.privacy.view"] else {
+        let hasPassword = settings.password != nil
+        guard let view = values.template("video.privacy.view") else {
             if hasPassword { object("video.password", "has no effect without `privacy: {view: password}`") }
             if !fields.users.isEmpty { object("video.users", "has no effect without `privacy: {view: users}`") }
             return all

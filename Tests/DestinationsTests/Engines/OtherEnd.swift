@@ -204,7 +204,7 @@ private final class BucketEnd: OtherEnd {
         settings.parallel = 1
         let key = S3Access.kept(.words(id: .literal("AK"), secret: .literal(secret ?? ""), token: nil))
         let access = signer.map { S3Access.signer(.service(url: $0.url, headers: [], caFile: nil), hosts: []) }
-        destination = S3(settings, access ?? key, caFile: nil, tools(Transport()))
+        destination = S3(settings, access ?? key, tools(Transport()))
     }
 
     var objects: [FilePath: [UInt8]] {

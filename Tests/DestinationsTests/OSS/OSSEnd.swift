@@ -31,7 +31,7 @@ final class OSSEnd: OtherEnd {
             settings.preset.smallestPart = 1
             (settings.partSize, settings.singleUpTo, settings.parallel) = (chunk, chunk / 2, 1)
             let access = try #require(S3Access.of(values))
-            destination = S3(settings, access, caFile: nil, Self.tools(transport, clocks))
+            destination = S3(settings, access, Self.tools(transport, clocks))
         } else {
             destination = try OSS.kind.make(values, Self.tools(transport, clocks))
         }

@@ -45,7 +45,7 @@ struct S3MetadataTests {
                 throw Parcel.Unexpected(what: "no instance metadata")
             }
             access.patience = patience
-            destination = S3(try #require(S3.settings(values)), .metadata(access), caFile: nil, tools)
+            destination = S3(try #require(S3.settings(values)), .metadata(access), tools)
             emulator.change { $0.token = "token-1" }
         }
 

@@ -48,7 +48,7 @@ final class S3End: OtherEnd {
             (settings.partSize, settings.singleUpTo, settings.parallel) = (chunk, chunk / 2, 1)
             let keys = S3Keys.Source.words(
                 id: .literal(S3Server.id), secret: .literal(S3Server.secretKey), token: nil)
-            destination = S3(settings, .kept(keys), caFile: nil, tools)
+            destination = S3(settings, .kept(keys), tools)
         } else {
             destination = try S3(values, tools)
         }

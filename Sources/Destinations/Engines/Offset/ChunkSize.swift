@@ -37,6 +37,19 @@ final class ChunkSize: Sendable {
     private let configured: Int64
     private let state: Mutex<State>
 
+    /// Unless `chunk_size` is set.
+    static let standard: Int64 = 64 << 20
+
+    static func key<Owner: DeclaredSettings>(_ path: DestinationKey<Owner>.Property<Int64?>) -> DestinationKey<Owner> {
+        DestinationKey(
+            "chunk_size", path, "Maximum bytes of one request, \(shownSize(standard)) by default; 0 for no limit.")
+    }
+
+    /// - Parameter chosen: The value of `chunk_size`: 0 for no limit, `nil` where it is not set.
+    convenience init(chosen: Int64?, otherwise: Int64 = standard) {
+        self.init(chosen == 0 ? .max : chosen ?? otherwise)
+    }
+
     /// - Parameter configured: `Int64.max` for no limit.
     init(_ configured: Int64) {
         self.configured = configured

@@ -59,27 +59,21 @@ extension S3Access {
 
     /// - Returns: `nil` where no access is configured.
     static func of(_ values: [String: SettingValue]) -> S3Access? {
-        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
-        func secret(_ key: String) -> SecretSource? {
-            if case .secret(let source)? = values[key] { source } else { nil }
-        }
-        if let kind = text("instance_metadata.kind").flatMap({ S3Metadata.Kind(rawValue: $0) }) {
+        if let kind: S3Metadata.Kind = values.word("instance_metadata.kind") {
             return .metadata(
                 S3Metadata.Settings(
-                    kind: kind, url: text("instance_metadata.url"), role: text("instance_metadata.role"),
-                    token: secret("instance_metadata.token")))
+                    kind: kind, url: values.text("instance_metadata.url"), role: values.text("instance_metadata.role"),
+                    token: values.secret("instance_metadata.token")))
         }
         if let signer = OwnService.way(values, in: S3Presigner.section) {
-            var hosts: [String] = []
-            if case .texts(let texts)? = values["presign.hosts"] { hosts = texts }
-            return .signer(signer, hosts: hosts)
+            return .signer(signer, hosts: values.texts("presign.hosts") ?? [])
         }
         if let service = OwnService.way(values, in: "sts") { return .served(service) }
-        if let document = secret("credentials") {
-            return .kept(.document(document, profile: text("profile") ?? "default"))
+        if let document = values.secret("credentials") {
+            return .kept(.document(document, profile: values.text("profile") ?? "default"))
         }
-        guard let id = secret("access_key"), let key = secret("secret_key") else { return nil }
-        return .kept(.words(id: id, secret: key, token: secret("session_token")))
+        guard let id = values.secret("access_key"), let key = values.secret("secret_key") else { return nil }
+        return .kept(.words(id: id, secret: key, token: values.secret("session_token")))
     }
 
     /// - Parameters:
@@ -91,8 +85,8 @@ extension S3Access {
     ) -> [SettingObjection] {
         var all: [SettingObjection] = []
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
-        let hasWords = ["access_key", "secret_key", "session_token"].contains { values[$0] != nil }
-        let hasDocument = values["credentials"] != nil
+        let hasWords = ["access_key", "secret_key", "session_token"].contains { values.has($0) }
+        let hasDocument = values.has("credentials")
         let sections = further.filter { OwnService.isSet(values, in: $0) }
         if hasDocument, hasWords {
             object("credentials", "replaces `access_key`, `secret_key` and `session_token`")
@@ -102,8 +96,8 @@ extension S3Access {
             object(section, "replaces a key\(whose); take one of them out")
         }
         if sections.isEmpty, !hasDocument {
-            let lacking = ["access_key", "secret_key"].filter { values[$0] == nil }
-            if let there = ["access_key", "secret_key", "session_token"].first(where: { values[$0] != nil }) {
+            let lacking = ["access_key", "secret_key"].filter { !values.has($0) }
+            if let there = ["access_key", "secret_key", "session_token"].first(where: { values.has($0) }) {
                 let names = lacking.map { "`\($0)`" }.joined(separator: " and ")
                 if !lacking.isEmpty { object(there, "needs \(names) beside it") }
             } else {
@@ -118,7 +112,7 @@ extension S3Access {
                         missing: further))
             }
         }
-        if case .text(let profile)? = values["profile"], !hasDocument {
+        if let profile = values.text("profile"), !hasDocument {
             object("profile", "is `\(profile)`, and has no effect without `credentials`")
         }
         return all + S3Metadata.objections(values) + S3Presigner.objections(values)

@@ -256,17 +256,17 @@ actor S3Metadata: S3KeySource {
         func object(_ key: String, _ problem: String) {
             all.append(SettingObjection(key: "instance_metadata.\(key)", problem: problem))
         }
-        guard case .text(let kind)? = values["instance_metadata.kind"] else { return [] }
-        if kind == Kind.instance.rawValue, values["instance_metadata.token"] != nil {
+        guard let kind: Kind = values.word("instance_metadata.kind") else { return [] }
+        if kind == .instance, values.has("instance_metadata.token") {
             object("token", "has no effect for `instance`, which gives one itself")
         }
-        if kind == Kind.container.rawValue, values["instance_metadata.role"] != nil {
+        if kind == .container, values.has("instance_metadata.role") {
             object("role", "has no effect for `container`, whose address has it")
         }
-        if case .text(let url)? = values["instance_metadata.url"] {
+        if let url = values.text("instance_metadata.url") {
             if !isNear(url) { object("url", "is another machine, and the key could be read on its way; use https") }
             let path = WebAddress(url).path
-            if kind == Kind.instance.rawValue, !path.isEmpty {
+            if kind == .instance, !path.isEmpty {
                 object("url", "ends with its host for `instance`: the paths below it are the same everywhere")
             }
         }

@@ -8,7 +8,7 @@ extension S3Presigner {
 
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
         var all = OwnService.objections(values, in: section, lacking: "names no signer")
-        if case .texts(let hosts)? = values["\(section).hosts"] {
+        if let hosts = values.texts("\(section).hosts") {
             for host in hosts
             where WebAddress("https://\(host)").authority != host || host.isEmpty || host.contains("@") {
                 all.append(
