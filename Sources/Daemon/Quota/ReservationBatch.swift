@@ -15,6 +15,8 @@ final class ReservationBatch: Sendable {
     /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
     private let countsNotes: Bool
     private let ledger: Ledger
+    /// The decision for each folder that was asked about: a bundle has many files of one folder.
+    private let routes = Mutex<[String: Admission.RouteDecision]>([:])
     /// Numbers of the reservations that the store has not confirmed yet, by upload.
     private let pending = Mutex<[String: (number: Int64, kind: QuotaState.Class)]>([:])
 
@@ -48,8 +50,14 @@ final class ReservationBatch: Sendable {
 
     /// The way that files of a folder may use; `nil` for none.
     func route(for folder: String) -> Admission.Route? {
-        guard case .open(let route) = snapshot.route(to: destination, from: origin(folder)) else { return nil }
-        return route
+        let decision = routes.withLock { routes in
+            if let known = routes[folder] { return known }
+            let decision = snapshot.route(to: destination, from: origin(folder))
+            routes[folder] = decision
+            return decision
+        }
+        if case .open(let route) = decision { return route }
+        return nil
     }
 
     private func kind(_ folder: String, _ route: Admission.Route) -> QuotaState.Class {
