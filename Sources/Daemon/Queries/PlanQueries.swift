@@ -22,43 +22,8 @@ struct PlanQueries: Sendable {
         let backlog = try await context.store.read { try $0.backlog.classes() }
         let rates = try await rates(query, Set(backlog.map(\.destination)))
         try await scheduler.sendingLimits.ledger.refresh()
-        let snapshot = await scheduler.snapshot
-        var question = snapshot.question
-        let (grants, short) = (snapshot.grants, snapshot.quotaWaits.all)
-        var exempt: [Plan.Queue] = []
-        var missing = Set(grants.uploads.keys)
-        question.queues = backlog.map { waiting in
-            var queue = Plan.Queue(
-                folder: waiting.folder, destination: waiting.destination, uploads: [],
-                rest: waiting.rest + waiting.unstaged)
-            queue.grants = grants.folders[waiting.folder] ?? []
-            let destination = context.destinations[waiting.destination]
-            // Only their sum is known, so they are treated as files of one size.
-            if queue.rest.files > 0 {
-                queue.piece = destination?.uncutPiece(ofSize: queue.rest.bytes / queue.rest.files)
-            }
-            for upload in waiting.first {
-                let sent = live[upload.id]?.sent ?? upload.sent
-                let planned = Plan.Upload(
-                    left: max(0, upload.size - sent), priority: upload.priority, isUnderWay: upload.isRunning,
-                    isBegun: upload.isBegun,
-                    // An upload that has begun continues with the pieces it was cut into.
-                    piece: upload.isBegun
-                        ? short[upload.id].map { UncutPiece(costing: $0.bytes) }
-                        : destination?.uncutPiece(ofSize: upload.size))
-                guard let own = grants.uploads[upload.id] else {
-                    queue.uploads.append(planned)
-                    continue
-                }
-                // It is planned separately.
-                missing.remove(upload.id)
-                var single = Plan.Queue(folder: queue.folder, destination: queue.destination, uploads: [planned])
-                single.grants = queue.grants + own
-                exempt.append(single)
-            }
-            return queue
-        }
-        question.queues += exempt
+        let basis = PlanBasis(await scheduler.snapshot, backlog) { [live] in live[$0]?.sent }
+        var question = basis.input
         question.rates = Plan.Rates(
             everything: query.rate,
             destinations: query.rate == nil
@@ -72,8 +37,9 @@ struct PlanQueries: Sendable {
         let plan = try await blocking { Plan(asked) }
         return PlanView(
             plan, rates: rates,
-            backlog: backlog.map { ($0.unstaged.files, $0.paused.files) } + exempt.map { _ in (0, 0) },
-            notes: notes(asked, rates, leftOut: missing))
+            backlog: backlog.map { ($0.unstaged.files, $0.paused.files) }
+                + Array(repeating: (0, 0), count: basis.exemptCount),
+            notes: notes(asked, rates, leftOut: basis.leftOut))
     }
 
     private func rates(_ query: PlanQuery, _ destinations: Set<String>) async throws -> [PlanRateView] {
@@ -114,7 +80,7 @@ struct PlanQueries: Sendable {
 
 extension PolicySnapshot {
     /// The rules that a person waived for folders and uploads, and until when.
-    fileprivate var grants: (folders: [String: [Plan.OverrideGrant]], uploads: [String: [Plan.OverrideGrant]]) {
+    var grants: (folders: [String: [Plan.OverrideGrant]], uploads: [String: [Plan.OverrideGrant]]) {
         var folders: [String: [Plan.OverrideGrant]] = [:]
         var uploads: [String: [Plan.OverrideGrant]] = [:]
         for exception in overrides.active(at: inputs.now) {
@@ -130,7 +96,7 @@ extension PolicySnapshot {
     }
 
     /// The inputs of a plan, without the backlog and the rates.
-    fileprivate var question: Plan.Input {
+    var question: Plan.Input {
         // Paused folders may have been removed from the configuration while uploads of them still wait.
         let names = settings.folders.map(\.watch.name)
         let gone = pauses.records.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
