@@ -27,7 +27,7 @@ struct Apsara: Destination {
         client = AuthorizedClient(
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
             caFile: settings.bucket.caFile, clocks: tools.clocks, name: tools.name)
-        let way = OwnService.way(values, in: "authorisation")
+        let way = settings.authority.source
         var homes = [settings.endpoint ?? ApsaraAPI.endpoint(settings.region)]
         if case .service(let url, _, _)? = way { homes = [url] }
         if case .command? = way { homes = [] }
@@ -41,7 +41,7 @@ struct Apsara: Destination {
             site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
             return
         }
-        guard let access = S3Access.of(values),
+        guard let access = S3Access(settings.bucket.access),
             let keys = access.keys(client, tools, reply: settings.bucket.limits.reply)
         else {
             throw UnusableSetting(key: "access_key", problem: "is missing")

@@ -29,7 +29,9 @@ struct ApsaraSettings: Sendable {
     var verifyTimeout: Duration = .seconds(86_400)
     /// Wait between the first two requests for the state of a medium; later waits are longer.
     var firstPoll: Duration = .seconds(15)
-    /// Sizes, time limits and the number of parallel parts. Each upload's own address says where its parts go.
+    /// Asks VOD in place of a key.
+    var authority = OwnService.Settings()
+    /// Sizes, time limits, the key and the number of parallel parts. Each upload's own address says where its parts go.
     var bucket: S3Settings
 }
 
@@ -38,9 +40,9 @@ extension ApsaraSettings: DeclaredSettings {
 
     static let keys = DestinationKey<ApsaraSettings>.table {
         DestinationKey(
-            "authorisation", .section(OwnService.keys),
+            "authorisation", OwnService.Settings.keys.map { $0.of(\.authority) },
             "A service or a program of yours that asks VOD for an upload address and credential.")
-        for key in S3Access.keysOfAlibaba { DestinationKey(key) }
+        for key in S3AccessSettings.keysOfAlibaba { key.of(\.bucket.access) }
         DestinationKey("region", \.region, "The region of VOD; `{default}` by default.")
         address("endpoint", \.endpoint, "The address of VOD's API; that of the region by default.")
         DestinationKey(
@@ -122,13 +124,14 @@ extension Apsara {
     private static let kindName = "apsara-vod"
 
     static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
-        if OwnService.way(values, in: "authorisation") != nil {
+        let settings = ApsaraSettings.keys.settings(values)
+        if settings.authority.source != nil {
             return [
                 "with `authorisation` Sluice has no key to ask VOD whether it can use a file, so an upload is "
                     + "complete when the storage has it; set `access_key` or `sts` instead"
             ]
         }
-        guard ApsaraSettings.keys.settings(values).verify == .transfer else { return [] }
+        guard settings.verify == .transfer else { return [] }
         return [
             "`verify: transfer` regards an upload as complete before VOD knows whether it can use it; leave `verify` out, or "
                 + "set `playable`"

@@ -33,7 +33,9 @@ enum OSS {
             throw UnusableSetting(key: objection.key, problem: objection.problem)
         }
         guard let settings = settings(values) else { throw UnusableSetting(key: "bucket", problem: "is missing") }
-        guard let access = S3Access.of(values) else { throw UnusableSetting(key: "access_key", problem: "is missing") }
+        guard let access = S3Access(settings.access) else {
+            throw UnusableSetting(key: "access_key", problem: "is missing")
+        }
         return S3(settings, access, tools)
     }
 
@@ -67,7 +69,7 @@ enum OSS {
         DestinationKey(
             "signature", \.signing, among: [.v4, .v1],
             "How requests are signed: `v4` by default, `v1` if the region is not known.")
-        for key in S3Access.keysOfAlibaba { DestinationKey(key) }
+        for key in S3AccessSettings.keysOfAlibaba { key.of(\.access) }
         for key in S3Settings.sizes { key }
         S3Settings.trafficLimit
         S3Settings.taken

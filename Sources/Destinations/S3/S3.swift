@@ -15,7 +15,9 @@ struct S3: ObjectListing, UnfinishedListing {
         guard let settings = Self.settings(values) else {
             throw UnusableSetting(key: "bucket", problem: "is missing")
         }
-        guard let access = S3Access.of(values) else { throw UnusableSetting(key: "access_key", problem: "is missing") }
+        guard let access = S3Access(settings.access) else {
+            throw UnusableSetting(key: "access_key", problem: "is missing")
+        }
         self.init(settings, access, tools)
     }
 

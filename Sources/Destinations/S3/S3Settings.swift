@@ -30,6 +30,7 @@ struct S3Settings: Sendable {
     var objectHeaders: [(name: String, value: String)] = []
     /// Certificates to trust instead of the system's.
     var caFile: FilePath?
+    var access = S3AccessSettings()
 }
 
 /// One object for which a right was given: its key is neither chosen nor changed.
@@ -63,7 +64,7 @@ extension S3 {
             "addressing", .choice(["path", "virtual"]),
             "Where the bucket is named: in the path, or as a part of the host; the preset's by default."
         ) { $1.isVirtual = $0 == .text("virtual") }
-        for key in S3Access.keys { DestinationKey(key) }
+        for key in S3AccessSettings.keys { key.of(\.access) }
         for key in S3Settings.sizes { key }
         DestinationKey(
             "checksum", \.checksum, among: S3Preset.Checksum.allCases.filter { $0 != .crc64 },

@@ -22,9 +22,6 @@ struct DestinationKey<Owner: Sendable>: Sendable {
 }
 
 extension DestinationKey {
-    /// A key that is read together with others.
-    init(_ setting: SettingKey) { self.init(setting: setting) { _, _, _ in } }
-
     /// A key whose value sets no property, or several.
     ///
     /// - Parameter store: Nothing for a key that is read together with others.
@@ -58,10 +55,11 @@ extension DestinationKey {
     }
 
     init<Word: RawRepresentable<String> & CaseIterable & Sendable>(
-        _ name: String, _ path: Property<Word?>, among words: [Word] = Array(Word.allCases), _ summary: String
+        _ name: String, _ path: Property<Word?>, among words: [Word] = Array(Word.allCases), required: Bool = false,
+        _ summary: String
     ) where Owner: DeclaredSettings {
         self.init(
-            name, path, .choice(words.map(\.rawValue)), false, Owner.defaults[keyPath: path]?.rawValue, summary
+            name, path, .choice(words.map(\.rawValue)), required, Owner.defaults[keyPath: path]?.rawValue, summary
         ) { value in String.of(value).flatMap { Word(rawValue: $0) }.map { .some($0) } }
     }
 

@@ -131,29 +131,37 @@ struct OwnService: Sendable {
 
 // A person's settings for it, in a section.
 extension OwnService {
-    static let keys = [
-        SettingKey("url", .url, "The service that is asked."),
-        SettingKey("token", .secret, "Sent to it as `Authorization: Bearer …`."),
-        SettingKey("headers", .headers, "More headers for it."),
-        SettingKey("ca_file", .path, "Certificates to trust for it instead of the system's (PEM)."),
-        SettingKey("command", .texts, "Instead of a service, a program and its arguments."),
-    ]
+    struct Settings: DeclaredSettings {
+        var url: String?
+        var token: SecretSource?
+        var headers: [String: SecretSource] = [:]
+        var caFile: FilePath?
+        var command: [String]?
+
+        static let defaults = Settings()
+
+        static let keys = DestinationKey<Settings>.table {
+            DestinationKey("url", \.url, as: .url, "The service that is asked.")
+            DestinationKey("token", \.token, "Sent to it as `Authorization: Bearer …`.")
+            DestinationKey("headers", \.headers, as: .headers, "More headers for it.")
+            DestinationKey("ca_file", \.caFile, "Certificates to trust for it instead of the system's (PEM).")
+            DestinationKey("command", \.command, "Instead of a service, a program and its arguments.")
+        }
+
+        /// `nil` where the section is not set.
+        var source: Source? {
+            if let command { return .command(command) }
+            guard let url else { return nil }
+            let authorization = token.map { CredentialProvider.Header("Authorization", prefix: "Bearer ", $0) }
+            let others = headers.sorted { $0.key < $1.key }.map { CredentialProvider.Header($0.key, $0.value) }
+            return .service(url: url, headers: (authorization.map { [$0] } ?? []) + others, caFile: caFile)
+        }
+    }
 
     /// Lower-case. Set twice, they would break the framing.
     private static let reserved: Set<String> = [
         "content-type", "content-length", "transfer-encoding", "expect", "host", "connection", "accept",
     ]
-
-    static func way(_ values: [String: SettingValue], in section: String) -> Source? {
-        if let words = values.texts("\(section).command") { return .command(words) }
-        guard let url = values.text("\(section).url") else { return nil }
-        var headers: [CredentialProvider.Header] = []
-        if let source = values.secret("\(section).token") {
-            headers.append(.init("Authorization", prefix: "Bearer ", source))
-        }
-        headers += (values.map("\(section).headers") ?? [:]).sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }
-        return .service(url: url, headers: headers, caFile: values.path("\(section).ca_file"))
-    }
 
     static func isSet(_ values: [String: SettingValue], in section: String) -> Bool {
         values.keys.contains { $0.hasPrefix("\(section).") }

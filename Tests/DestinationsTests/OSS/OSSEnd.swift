@@ -30,7 +30,7 @@ final class OSSEnd: OtherEnd {
             var settings = try #require(OSS.settings(values))
             settings.preset.smallestPart = 1
             (settings.partSize, settings.singleUpTo, settings.parallel) = (chunk, chunk / 2, 1)
-            let access = try #require(S3Access.of(values))
+            let access = try #require(S3Access(settings.access))
             destination = S3(settings, access, Self.tools(transport, clocks))
         } else {
             destination = try OSS.kind.make(values, Self.tools(transport, clocks))

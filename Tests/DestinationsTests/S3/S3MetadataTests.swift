@@ -41,11 +41,12 @@ struct S3MetadataTests {
             let tools = DestinationTools(
                 transport: transport, secrets: SecretReader(variable: { variables[$0] }), clocks: clocks,
                 name: "archive", log: { _ in })
-            guard case .metadata(var access)? = S3Access.of(values) else {
+            let settings = try #require(S3.settings(values))
+            guard case .metadata(var access)? = S3Access(settings.access) else {
                 throw Parcel.Unexpected(what: "no instance metadata")
             }
             access.patience = patience
-            destination = S3(try #require(S3.settings(values)), .metadata(access), tools)
+            destination = S3(settings, .metadata(access), tools)
             emulator.change { $0.token = "token-1" }
         }
 

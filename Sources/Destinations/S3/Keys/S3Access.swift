@@ -14,66 +14,90 @@ enum S3Access: Sendable {
     case served(OwnService.Source)
 }
 
+/// A person's settings for the access to a bucket.
+struct S3AccessSettings: DeclaredSettings {
+    var id: SecretSource?
+    var secret: SecretSource?
+    var token: SecretSource?
+    var document: SecretSource?
+    var profile = "default"
+    /// `nil`: no machine or container is asked.
+    var metadataKind: S3Metadata.Kind?
+    var metadata = S3Metadata.Settings(kind: .instance)
+    var signer = OwnService.Settings()
+    /// Hosts that signed addresses may name.
+    var signedHosts: [String] = []
+    var keyService = OwnService.Settings()
+
+    static let defaults = S3AccessSettings()
+
+    static let keys = DestinationKey<S3AccessSettings>.table {
+        for key in storedKeys(
+            credentials:
+                "Instead of these three: a shared credentials file, or JSON as a `credential_process` prints it.")
+        { key }
+        DestinationKey(
+            "instance_metadata", metadataKeys,
+            "Instead of a key: the credentials that the machine or the container gets.")
+        DestinationKey(
+            S3Presigner.section,
+            OwnService.Settings.keys.map { $0.of(\.signer) } + [
+                DestinationKey(
+                    "hosts", \.signedHosts, "Hosts that signed addresses may name, in addition to the endpoint.")
+            ], "Instead of a key: a service that has it and signs each request.")
+    }
+
+    /// The keys for a key of Alibaba Cloud.
+    static let keysOfAlibaba = DestinationKey<S3AccessSettings>.table {
+        for key in storedKeys(
+            credentials:
+                "Instead of these three: JSON with `AccessKeyId`, `AccessKeySecret`, `SecurityToken` and `Expiration`, or a credentials file."
+        ) { key }
+        DestinationKey(
+            "sts", OwnService.Settings.keys.map { $0.of(\.keyService) },
+            "Instead of a key: a service of yours that hands out temporary keys of the security token service.")
+    }
+
+    private static func storedKeys(credentials summary: String) -> [DestinationKey<Self>] {
+        DestinationKey.table {
+            DestinationKey("access_key", \.id, "The key's id.")
+            DestinationKey("secret_key", \.secret, "The key itself.")
+            DestinationKey("session_token", \.token, "The token of a temporary key.")
+            DestinationKey("credentials", \.document, summary)
+            DestinationKey("profile", \.profile, "Which section of a credentials file; `{default}` by default.")
+        }
+    }
+
+    private static let metadataKeys = DestinationKey<S3AccessSettings>.table {
+        DestinationKey(
+            "kind", \.metadataKind, required: true,
+            "The source of the key: the `instance` (IMDSv2), or the `container` service.")
+        DestinationKey("url", \.metadata.url, as: .url, "The address of that source; the kind's own by default.")
+        DestinationKey("role", \.metadata.role, "The role of the instance; the one that it has by default.")
+        DestinationKey(
+            "token", \.metadata.token,
+            "The token for the container service; the one in the environment by default.")
+    }
+}
+
 extension S3Access {
-    /// The configuration keys for a key of Alibaba Cloud.
-    static let keysOfAlibaba = [
-        SettingKey("access_key", .secret, "The key's id."),
-        SettingKey("secret_key", .secret, "The key itself."),
-        SettingKey("session_token", .secret, "The token of a temporary key."),
-        SettingKey(
-            "credentials", .secret,
-            "Instead of these three: JSON with `AccessKeyId`, `AccessKeySecret`, `SecurityToken` and `Expiration`, or a credentials file."
-        ),
-        SettingKey("profile", .text, "Which section of a credentials file; `default` by default."),
-        SettingKey(
-            "sts", .section(OwnService.keys),
-            "Instead of a key: a service of yours that hands out temporary keys of the security token service."),
-    ]
-
-    static let keys = [
-        SettingKey("access_key", .secret, "The key's id."),
-        SettingKey("secret_key", .secret, "The key itself."),
-        SettingKey("session_token", .secret, "The token of a temporary key."),
-        SettingKey(
-            "credentials", .secret,
-            "Instead of these three: a shared credentials file, or JSON as a `credential_process` prints it."),
-        SettingKey("profile", .text, "Which section of a credentials file; `default` by default."),
-        SettingKey(
-            "instance_metadata",
-            .section([
-                SettingKey(
-                    "kind", .choice(S3Metadata.Kind.allCases.map(\.rawValue)), required: true,
-                    "The source of the key: the `instance` (IMDSv2), or the `container` service."),
-                SettingKey("url", .url, "The address of that source; the kind's own by default."),
-                SettingKey("role", .text, "The role of the instance; the one that it has by default."),
-                SettingKey(
-                    "token", .secret, "The token for the container service; the one in the environment by default."),
-            ]), "Instead of a key: the credentials that the machine or the container gets."),
-        SettingKey(
-            "presign",
-            .section(
-                OwnService.keys + [
-                    SettingKey("hosts", .texts, "Hosts that signed addresses may name, in addition to the endpoint.")
-                ]), "Instead of a key: a service that has it and signs each request."),
-    ]
-
-    /// - Returns: `nil` where no access is configured.
-    static func of(_ values: [String: SettingValue]) -> S3Access? {
-        if let kind: S3Metadata.Kind = values.word("instance_metadata.kind") {
-            return .metadata(
-                S3Metadata.Settings(
-                    kind: kind, url: values.text("instance_metadata.url"), role: values.text("instance_metadata.role"),
-                    token: values.secret("instance_metadata.token")))
+    /// `nil` where no access is configured.
+    init?(_ settings: S3AccessSettings) {
+        if let kind = settings.metadataKind {
+            var metadata = settings.metadata
+            metadata.kind = kind
+            self = .metadata(metadata)
+        } else if let signer = settings.signer.source {
+            self = .signer(signer, hosts: settings.signedHosts)
+        } else if let service = settings.keyService.source {
+            self = .served(service)
+        } else if let document = settings.document {
+            self = .kept(.document(document, profile: settings.profile))
+        } else if let id = settings.id, let secret = settings.secret {
+            self = .kept(.words(id: id, secret: secret, token: settings.token))
+        } else {
+            return nil
         }
-        if let signer = OwnService.way(values, in: S3Presigner.section) {
-            return .signer(signer, hosts: values.texts("presign.hosts") ?? [])
-        }
-        if let service = OwnService.way(values, in: "sts") { return .served(service) }
-        if let document = values.secret("credentials") {
-            return .kept(.document(document, profile: values.text("profile") ?? "default"))
-        }
-        guard let id = values.secret("access_key"), let key = values.secret("secret_key") else { return nil }
-        return .kept(.words(id: id, secret: key, token: values.secret("session_token")))
     }
 
     /// - Parameters:
