@@ -100,7 +100,7 @@ struct StatusPartsTests {
                     "nas", RemoteSpace(free: 10), underWay: [], now: clocks.wall(), monotonic: clocks.monotonic(),
                     lasting: .seconds(60))
             })
-        let settings = try #require(parts.now.settings(ofDestination: "nas"))
+        let settings = try #require(parts.now.settings.destination(named: "nas"))
         let view = parts.destination(settings, tallies, today: today, limit: 9)
         #expect(view.state == "up" && view.hold == nil && view.running == 0 && view.waiting == 3)
         #expect(view.sentToday == 30 && view.receivedToday == 4 && view.limit == 9)

@@ -105,7 +105,7 @@ struct RequestLoopTests {
         let scene = try await ComponentScene { $0.hooks = [hook] }
         await scene.scheduler.setRoute(to: Hook.account("door"), isOpen: true)
         let signals = scene.parts.signals
-        let slots = AsyncSemaphore { signals.wake(for: .notices) }
+        let slots = AsyncSemaphore(slots: Hooks.slots) { signals.wake(for: .notices) }
         let hooks = Hooks(
             context: scene.context, stateHealth: scene.parts.stateHealth, counters: scene.parts.counters,
             slots: slots, signal: signals.hook, scheduler: scene.scheduler,
@@ -113,7 +113,8 @@ struct RequestLoopTests {
                 transport: PermittedTransport(GatedTransport(gate: gate)), secrets: scene.parts.secrets,
                 clocks: scene.clocks),
             events: EventCache(
-                context: scene.context, views: scene.views, live: scene.parts.live, making: scene.parts.making))
+                context: scene.context, commits: signals.events, views: scene.views, live: scene.parts.live,
+                making: scene.parts.making))
         let newest = await scene.store.seq
         _ = try await scene.store.write { try $0.notices.keepHooks(["door"], from: newest) }
         let loop = Task { try await hooks.run() }
@@ -125,7 +126,7 @@ struct RequestLoopTests {
         let line = try #require(await hooks.lines["door"])
         #expect(line.waiting.map(\.tries) == [0] && line.trouble == nil && line.running == nil)
         // A notice that policy holds takes no slot, and does not wake its own loop.
-        #expect(slots.tryAcquire(leaving: AsyncSemaphore.most - 1))
+        #expect(slots.tryAcquire(leaving: Hooks.slots - 1))
         slots.releaseUnused()
         gate.open()
         await scene.scheduler.pause(nil)

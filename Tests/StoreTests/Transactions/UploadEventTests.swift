@@ -123,8 +123,8 @@ struct UploadEventTests {
             // The upload that runs finds the copy lost; this one waits for the new copy as well.
             let running = try await store.read { try $0.uploads.of(one.asset) }.first { $0.state == .uploading }
             let id = try #require(running).id
-            try await store.write { try $0.attempts.finish(id, .copyLost(Self.failure)) }
-        case .copyLost: try await finish(.copyLost(Self.failure))
+            try await store.write { try $0.attempts.finish(id, .copyLost(Self.failure, .missing)) }
+        case .copyLost: try await finish(.copyLost(Self.failure, .missing))
         case .cancelled: _ = try await store.write { try $0.transitions.cancel([one.id]) }
         case .retriedFromCopy: _ = try await store.write { try $0.transitions.retry(one.id, fromCopy: true) }
         case .retriedFromSource: _ = try await store.write { try $0.transitions.retry(one.id, fromCopy: false) }
