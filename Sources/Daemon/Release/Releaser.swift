@@ -17,8 +17,8 @@ actor Releaser {
     let writers: any WriterDetecting
     /// Requests from `Watch` that a file settles again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
-    /// Assets whose source cannot be released now, and when they are tried again.
-    var deferred: [Int64: (until: MonotonicTime, failures: Int, folder: String)] = [:]
+    /// Assets whose source cannot be released now, with their folders.
+    var deferred = Deferrals<Int64, String>(Backoff(first: .seconds(10), ceiling: .seconds(1800)))
 
     /// Folders for which it was logged that their moves are copies.
     private var copiedFolders: Set<String> = []
@@ -69,7 +69,7 @@ actor Releaser {
 
     /// The disk of these folders is present again: their releases are tried at once, and their failures are forgotten.
     func retry(_ folders: Set<String>) async throws {
-        for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
+        deferred.removeAll { _, folder in folders.contains(folder) }
         // The commit wakes the loop.
         try await context.store.write { try $0.releases.clearNotes(of: folders) }
     }
@@ -81,14 +81,14 @@ actor Releaser {
             let after = cursor
             let found = try await context.store.read { try $0.releases.dueAssets(limit: Self.page, after: after) }
             guard let last = found.last else {
-                deferred = deferred.filter { seen.contains($0.key) }
+                deferred.removeAll { asset, _ in !seen.contains(asset) }
                 return
             }
             seen.formUnion(found)
             cursor = last
             let now = context.clocks.monotonic()
             // Only assets that are due are read: an absent disk may have deferred a hundred thousand.
-            let due = found.filter { deferred[$0].map { $0.until <= now } ?? true }
+            let due = found.filter { !deferred.isWaiting($0, at: now) }
             for some in due.pieces(of: Self.together) where !Task.isCancelled {
                 try await release(context.store.read { try $0.releases.releasable(Array(some)) })
             }
@@ -156,7 +156,7 @@ actor Releaser {
         try await blocking { for name in names { try staging.remove(name) } }
         try await context.store.write { tx in try tx.releases.finish(ends.map { ($0.asset.id, $0.source) }, note: note)
         }
-        for (asset, _) in ends { deferred[asset.id] = nil }
+        for (asset, _) in ends { deferred.remove(asset.id, at: context.clocks.monotonic()) }
     }
 
     /// The reason why a source stays though no upload of it is to come.
@@ -205,7 +205,7 @@ actor Releaser {
         let why = isReceived ? "it has no other source" : "its source is gone or has changed"
         let note = "it was uploaded to no destination, and \(why): its copy is \(place.display)"
         try await context.store.write { try $0.releases.finish(asset.id, .kept, note: note, isChanged: isChanged) }
-        deferred[asset.id] = nil
+        deferred.remove(asset.id, at: context.clocks.monotonic())
         context.log.warning(
             "kept the copy of a file that was uploaded to no destination, because \(why)",
             ["path": asset.path.display, "copy": place.display])
@@ -238,7 +238,7 @@ actor Releaser {
             // One record for both: after a crash before it, the next run finds source and copy gone and writes it then.
             try await context.store.write { try $0.releases.finish(asset.id, state, note: note, isChanged: isChanged) }
             report(asset, state, note)
-            deferred[asset.id] = nil
+            deferred.remove(asset.id, at: context.clocks.monotonic())
             if isChanged { settleAgain(asset) }
         }
     }
@@ -329,7 +329,8 @@ actor Releaser {
             return .over(.kept, note: UnsureReleaseTexts.note(doubt))
         case .wait(let time):
             let until = context.clocks.monotonic().advanced(by: time)
-            deferred[asset.id] = (until, deferred[asset.id]?.failures ?? 0, asset.folder)
+            deferred.set(
+                Deferrals.Deferral(until: until, failures: deferred.failures(of: asset.id), asset.folder), of: asset.id)
             // Its uploads are verified: the copy would only fill the cache until then.
             try await removeCopy(asset)
             try await context.store.write { try $0.releases.recordDroppedCopy(asset.id) }
@@ -356,20 +357,20 @@ actor Releaser {
     }
 
     private func postpone(_ asset: AssetRecord, _ reason: String, isReported: Bool = false) async throws {
-        let failures = (deferred[asset.id]?.failures ?? 0) + 1
-        let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
-            afterFailures: failures, jitter: Random.jitter())
-        deferred[asset.id] = (context.clocks.monotonic().advanced(by: wait), failures, asset.folder)
+        let deferral = deferred.failed(
+            asset.id, asset.folder, at: context.clocks.monotonic(), jitter: Random.jitter()
+        ).deferral
         try await note(reason, asset)
-        if !isReported, failures & (failures - 1) == 0 {
+        if !isReported, deferral.isToLog {
             context.log.warning(
-                "source not released yet", ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
+                "source not released yet",
+                ["path": asset.path.display, "reason": reason, "failures": "\(deferral.failures)"])
         }
     }
 
     func nextDeadline() -> Duration? {
         // Never at once: an asset may have left the list meanwhile.
-        deferred.values.map(\.until).min().map { max(.seconds(1), $0.since(context.clocks.monotonic())) }
+        deferred.next.map { max(.seconds(1), $0.since(context.clocks.monotonic())) }
     }
 
     private func note(_ reason: String, _ asset: AssetRecord) async throws {

@@ -49,7 +49,7 @@ extension Releaser {
     func reevaluate(_ folders: Set<String>) async throws {
         if folders.isEmpty { return }
         for folder in folders { _ = unsureReleases.clear(folder) }
-        for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
+        deferred.removeAll { _, folder in folders.contains(folder) }
         try await reviewKept(of: folders)
     }
 

@@ -22,33 +22,25 @@ struct CopyDeferrals: Sendable {
         var isToLog: Bool { count & (count - 1) == 0 }
     }
 
-    private struct Deferral {
-        var until: MonotonicTime
-        var failures: Int
-        let source: Source
-    }
-
     /// The interval between tries of a staging folder that does not work or has no space.
     static let blockTime: Duration = .seconds(10)
 
-    private var entries: [Int64: Deferral] = [:]
+    private var entries = Deferrals<Int64, Source>(Backoff(first: .seconds(10), ceiling: .seconds(600)))
     /// How often in a row a file's source had changed when its copy was made.
     private var changes: [Int64: Int] = [:]
     /// Folders whose settings block all of their files.
     private var blockedFolders: Set<String> = []
     /// The staging folder refused a copy: none is tried before this.
     private var blockedUntil: MonotonicTime?
-    /// Whether a file may be copied now that was deferred before.
-    private var hasNews = false
 
     var isEmpty: Bool { entries.isEmpty }
 
     /// The files that are not to be tried yet.
-    func waiting(at now: MonotonicTime) -> [Int64] { entries.filter { $0.value.until > now }.map(\.key) }
+    func waiting(at now: MonotonicTime) -> [Int64] { entries.waiting(at: now) }
 
     /// The files whose time has come.
     func due(at now: MonotonicTime, exports: Bool) -> [Int64] {
-        entries.filter { $0.value.source.exports == exports && $0.value.until <= now }.map(\.key)
+        entries.due(at: now) { $0.exports == exports }
     }
 
     /// Whether the staging folder has refused a copy shortly before.
@@ -62,7 +54,7 @@ struct CopyDeferrals: Sendable {
     /// - Parameter isTroubled: The staging folder has no space or does not work. Other programs may free space, without
     ///   notice.
     func nextDeadline(at now: MonotonicTime, isTroubled: Bool) -> Duration? {
-        let times = entries.values.map(\.until) + [blockedUntil].compactMap(\.self)
+        let times = [entries.next, blockedUntil].compactMap(\.self)
         // Never at once: a due file may lack space.
         let earliest = times.min().map { max(.seconds(1), $0.since(now)) }
         return isTroubled ? min(earliest ?? Self.blockTime, Self.blockTime) : earliest
@@ -72,10 +64,8 @@ struct CopyDeferrals: Sendable {
 
     /// The source cannot be copied now: it is tried again after a wait that becomes longer each time.
     mutating func failed(_ source: Source, at now: MonotonicTime, jitter: Double) -> Wait {
-        let failures = (entries[source.asset]?.failures ?? 0) + 1
-        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(afterFailures: failures, jitter: jitter)
-        entries[source.asset] = Deferral(until: now.advanced(by: wait), failures: failures, source: source)
-        return Wait(duration: wait, count: failures)
+        let (wait, deferral) = entries.failed(source.asset, source, at: now, jitter: jitter)
+        return Wait(duration: wait, count: deferral.failures)
     }
 
     /// The source has changed while it was copied.
@@ -88,13 +78,13 @@ struct CopyDeferrals: Sendable {
         changes[source.asset] = count
         guard count >= 3 else { return nil }
         let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, jitter: 1)
-        entries[source.asset] = Deferral(until: now.advanced(by: wait), failures: 0, source: source)
+        entries.set(Deferrals.Deferral(until: now.advanced(by: wait), failures: 0, source), of: source.asset)
         return Wait(duration: wait, count: count)
     }
 
     /// Ends the deferral of a file.
     mutating func end(_ asset: Int64, at now: MonotonicTime) {
-        if let entry = entries.removeValue(forKey: asset), entry.until > now { hasNews = true }
+        entries.remove(asset, at: now)
     }
 
     /// Forgets how often the source of a file has changed: it was copied, or never will be.
@@ -106,10 +96,7 @@ struct CopyDeferrals: Sendable {
     ///
     /// - Parameter folders: `nil` for all.
     mutating func retry(_ folders: Set<String>? = nil, at now: MonotonicTime) {
-        for (id, entry) in entries where entry.until > now && folders?.contains(entry.source.folder) ?? true {
-            entries[id]?.until = now
-            hasNews = true
-        }
+        entries.retry(at: now) { folders?.contains($0.folder) ?? true }
     }
 
     /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
@@ -132,10 +119,7 @@ struct CopyDeferrals: Sendable {
     }
 
     /// - Returns: Whether to wake the workers.
-    mutating func takeWake() -> Bool {
-        defer { hasNews = false }
-        return hasNews
-    }
+    mutating func takeWake() -> Bool { entries.takeWake() }
 }
 
 extension CopyDeferrals.Source {
