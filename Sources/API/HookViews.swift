@@ -33,7 +33,7 @@ package struct HookView: Codable, Sendable, Hashable {
 }
 
 /// The result of sending a hook a made-up event.
-package struct HookTrial: Codable, Sendable, Hashable {
+package struct HookTestResult: Codable, Sendable, Hashable {
     package var hook: String
     /// Whether the hook accepted it.
     package var ok: Bool

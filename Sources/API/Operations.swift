@@ -45,7 +45,7 @@ package protocol Operations: Sendable {
     /// Checks everything that the running configuration names, and contacts the destinations that policy permits.
     func check(_ request: CheckRequest) async throws -> CheckReport
     /// Sends a made-up event to a hook.
-    func tryHook(_ name: String) async throws -> HookTrial
+    func tryHook(_ name: String) async throws -> HookTestResult
     /// Asks a destination for one page of its content.
     func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply
     /// Lists unfinished uploads at a destination that no upload continues, and removes them if requested.

@@ -138,12 +138,12 @@ struct Backlog: Sendable {
             }
             fileSystem = here.name
         }
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: folder, relative: relative, size: status.size, modified: status.modified, inode: status.inode,
             born: status.born, fileSystem: fileSystem)
         let file = SettledFile(
             folder: folder, root: root, relative: relative, status: status, identity: identity, settledBy: .lease)
-        let order = NewAsset.Order(
+        let order = NewAsset.PlannedUpload(
             destination: destination(number), name: relative, mediaType: "video/mp4", key: nil,
             context: ["camera": folder], metadata: ["filename": relative.name.display])
         return NewAsset(file: file, action: .keep, priority: number % 50 == 0 ? 10 : 0, orders: [order])

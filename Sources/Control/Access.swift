@@ -12,7 +12,7 @@ struct Access: Sendable {
     let isMember: @Sendable (_ user: UInt32, _ group: UInt32) -> Bool
 
     static var ofThisProcess: Access {
-        Access(user: Accounts.user, group: Accounts.group, isMember: Accounts.isMember(_:of:))
+        Access(user: UserDatabase.user, group: UserDatabase.group, isMember: UserDatabase.isMember(_:of:))
     }
 
     func mayChange(_ peer: WebPeer) async -> Bool {

@@ -80,10 +80,10 @@ package struct ControlClient: Sendable {
             within: .seconds(3600))
     }
     package func check(_ request: CheckRequest) async throws -> CheckReport { try await post("check", request) }
-    package func tryHook(_ name: String) async throws -> HookTrial {
+    package func tryHook(_ name: String) async throws -> HookTestResult {
         // A program may take as long as its time-out, which is at most 10 minutes.
         try await send(
-            Request("POST", url("hooks/\(PercentCoding.encode(name.utf8))/test")), as: HookTrial.self,
+            Request("POST", url("hooks/\(PercentCoding.encode(name.utf8))/test")), as: HookTestResult.self,
             within: .seconds(660))
     }
     package func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
@@ -105,7 +105,7 @@ package struct ControlClient: Sendable {
         let task = Task {
             var last = since
             do {
-                while try await follow(&last, out) { try await Alarms.shared.sleep(for: .milliseconds(200)) }
+                while try await readEvents(&last, out) { try await Alarms.shared.sleep(for: .milliseconds(200)) }
                 throw ControlError.ended(last: last)
             } catch {
                 out.finish(throwing: error)
@@ -118,7 +118,7 @@ package struct ControlClient: Sendable {
     /// The events of one connection.
     ///
     /// - Returns: Whether to repeat the request from `last`.
-    private func follow(
+    private func readEvents(
         _ last: inout Int64?, _ out: AsyncThrowingStream<EventView, any Error>.Continuation
     ) async throws -> Bool {
         let reading = EventReading(last: last, out)
@@ -219,7 +219,8 @@ package struct ControlClient: Sendable {
     /// The group of the socket, or of the first directory on the way that denies access.
     private var denied: ControlError {
         let group =
-            Accounts.groupToJoin(for: socket, writes: true) ?? Accounts.groupToJoin(for: socket.parent, writes: false)
+            UserDatabase.groupToJoin(for: socket, writes: true)
+            ?? UserDatabase.groupToJoin(for: socket.parent, writes: false)
         return .denied(socket: socket, group: group)
     }
 }

@@ -156,7 +156,7 @@ final class ControlService: WebService {
 
     /// The name of the client for people.
     private static func name(of peer: WebPeer) -> String {
-        peer.user.map { Accounts.name(of: $0) ?? "user \($0)" } ?? peer.address ?? "unknown"
+        peer.user.map { UserDatabase.name(of: $0) ?? "user \($0)" } ?? peer.address ?? "unknown"
     }
 
     private func perform(_ act: Route.Act, _ selection: Selection) async throws -> UploadsReply {
@@ -178,10 +178,10 @@ final class ControlService: WebService {
             }
             since = number
         }
-        let filter = try EventFeed.Filter(request.query)
+        let filter = try EventSubscriber.Filter(request.query)
         let headers = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")]
         guard request.method != "HEAD" else { return WebReply(status: 200, headers: headers, body: .none) }
-        let feed = EventFeed(
+        let feed = EventSubscriber(
             try await operations.events(since: since), filter: filter, heartbeat: heartbeat,
             writer: writer)
         guard subscribers.enter(feed) else {

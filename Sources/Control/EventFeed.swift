@@ -8,7 +8,7 @@ internal import Synchronization
 /// The queue between the daemon and a slow reader is bounded. A newer progress event replaces an older one of the same
 /// upload. When the queue is full nevertheless, the subscriber gets `overflow` and the end, and reconnects with its
 /// last number. The daemon never waits here.
-final class EventFeed: Sendable {
+final class EventSubscriber: Sendable {
     /// The events that a subscriber requests.
     struct Filter: Sendable {
         var types: Set<EventType>?
@@ -61,7 +61,7 @@ final class EventFeed: Sendable {
                 }
                 group.addTask {
                     // Ends by cancellation, when the subscriber or the daemon stops.
-                    while (try? await Alarms.shared.sleep(for: heartbeat)) != nil { queue.beat() }
+                    while (try? await Alarms.shared.sleep(for: heartbeat)) != nil { queue.sendKeepAlive() }
                 }
                 await group.next()
                 group.cancelAll()
@@ -144,7 +144,7 @@ final class EventQueue: Sendable {
     }
 
     /// Adds a comment, where no other piece is queued.
-    func beat() {
+    func sendKeepAlive() {
         let comment = Array(": \n\n".utf8)
         let reader = state.withLock { state -> Reader? in
             guard !state.isEnded, state.pieces.isEmpty else { return nil }

@@ -5,12 +5,12 @@ final class Subscribers: Sendable {
     let limit: Int
     private let feeds = Mutex<[WeakFeed]>([])
 
-    private struct WeakFeed: Sendable { weak let feed: EventFeed? }
+    private struct WeakFeed: Sendable { weak let feed: EventSubscriber? }
 
     init(limit: Int) { self.limit = limit }
 
     /// - Returns: `false` when the limit is reached.
-    func enter(_ feed: EventFeed) -> Bool {
+    func enter(_ feed: EventSubscriber) -> Bool {
         feeds.withLock { feeds in
             if feeds.count >= limit { feeds.removeAll { $0.feed == nil } }
             guard feeds.count < limit else { return false }

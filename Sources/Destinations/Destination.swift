@@ -23,7 +23,7 @@ package protocol Destination: Sendable {
     /// request may end anywhere.
     ///
     /// - Parameter size: `nil`: for a file of any size that the settings are meant for.
-    func uncutPiece(ofSize size: Int64?) -> UncutPiece?
+    func uncutPiece(ofSize size: Int64?) -> IndivisibleRequest?
     /// The size of its requests, where a larger one has failed; `nil` where none has.
     var requestSize: RequestSize? { get }
     /// Restores the size that an earlier run has learned for the same remote.
@@ -52,7 +52,7 @@ package protocol Destination: Sendable {
     /// For `sluice rebuild`, when the record of sent files was lost.
     ///
     /// - Throws: ``UploadError`` when the remote cannot be asked now.
-    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup
     /// Asks, without side effects, whether uploads would work: for `sluice check`.
     func check(context: RequestContext) async -> CheckResult
     /// The objection to a request header with this name for one upload's requests; `nil` for none.
@@ -70,7 +70,7 @@ package protocol Destination: Sendable {
 
 extension Destination {
     package func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] { [] }
-    package func uncutPiece(ofSize size: Int64?) -> UncutPiece? { nil }
+    package func uncutPiece(ofSize size: Int64?) -> IndivisibleRequest? { nil }
     package var requestSize: RequestSize? { nil }
     package func recall(_ size: RequestSize) {}
     package var bundling: Bundling? { nil }

@@ -3,8 +3,8 @@ package import Credentials
 package import Transport
 
 /// One kind of destination: its configuration keys, and the function that makes a destination of this kind.
-package struct DestinationKind: Sendable {
-    package let type: DestinationType
+package struct DestinationDefinition: Sendable {
+    package let type: DestinationSchema
     /// Whether its destinations are ``ObjectListing``.
     package let listsObjects: Bool
     /// Whether its destinations are ``UnfinishedListing``.
@@ -14,7 +14,7 @@ package struct DestinationKind: Sendable {
     package let make: @Sendable (_ values: [String: SettingValue], _ tools: DestinationTools) throws -> any Destination
 
     package init<Made: Destination>(
-        type: DestinationType,
+        type: DestinationSchema,
         make: @escaping @Sendable ([String: SettingValue], DestinationTools) throws -> Made
     ) {
         self.type = type
@@ -65,7 +65,7 @@ package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertib
     }
 
     /// The same error with the place of the value in the configuration.
-    package func standing(at place: String, in destination: String) -> UnusableSetting {
+    package func located(at place: String, in destination: String) -> UnusableSetting {
         var placed = self
         placed.place = Place(at: place, destination: destination)
         return placed
@@ -78,9 +78,9 @@ package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertib
 
 /// All kinds of destinations. A new kind is a folder and a line here.
 package enum DestinationTable {
-    package static let builtIn: [DestinationKind] = [
+    package static let builtIn: [DestinationDefinition] = [
         Tus.kind,
-        Directory.kind,
+        DirectoryDestination.kind,
         ChunkedForm.kind,
         Vimeo.kind,
         S3.kind,

@@ -21,7 +21,7 @@ package final class Hasher {
     package init(_ algorithm: Algorithm) {
         self.algorithm = algorithm
         context = Self.newContext()
-        check(EVP_DigestInit_ex2(context, Methods.all[algorithm], nil), "EVP_DigestInit_ex2")
+        check(EVP_DigestInit_ex2(context, DigestMethods.all[algorithm], nil), "EVP_DigestInit_ex2")
     }
 
     /// A second digest with the same bytes so far, which continues independently.
@@ -41,7 +41,7 @@ package final class Hasher {
     package func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: algorithm.length)
         check(EVP_DigestFinal_ex(context, &digest, nil), "EVP_DigestFinal_ex")
-        check(EVP_DigestInit_ex2(context, Methods.all[algorithm], nil), "EVP_DigestInit_ex2")
+        check(EVP_DigestInit_ex2(context, DigestMethods.all[algorithm], nil), "EVP_DigestInit_ex2")
         return digest
     }
 
@@ -86,10 +86,10 @@ package final class Hasher {
 ///
 /// `@unchecked Sendable`: an `EVP_MD` never changes after it was fetched, and libcrypto allows its use from any thread
 /// (EVP_MD_fetch(3)); the dictionary is a constant.
-private struct Methods: @unchecked Sendable {
+private struct DigestMethods: @unchecked Sendable {
     private let methods: [Hasher.Algorithm: OpaquePointer]
 
-    static let all = Methods()
+    static let all = DigestMethods()
 
     private init() {
         var methods: [Hasher.Algorithm: OpaquePointer] = [:]

@@ -7,7 +7,7 @@ extension BoxFile {
     /// Longer texts are not the name of a camera.
     private static let longest = 256
 
-    static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+    static func read(_ facts: inout MediaFacts, _ pieces: HeaderReader) throws(HeaderReader.Stop) {
         var boxes = Boxes(pieces, from: 0, to: pieces.size)
         guard let movie = try boxes.find(["moov"]) else { return }
         var parts = movie.inside(of: pieces)
@@ -25,7 +25,7 @@ extension BoxFile {
         }
         // The metadata's time has a zone; the header's is often local time that claims to be UTC.
         if let recorded = found.recorded { facts.recorded = recorded }
-        facts.duration = facts.duration ?? Facts.milliseconds(found.fragments, scale: found.scale)
+        facts.duration = facts.duration ?? MediaFactsReader.milliseconds(found.fragments, scale: found.scale)
         facts.make = found.make
         facts.model = found.model
     }
@@ -42,8 +42,8 @@ extension BoxFile {
 
     /// `mvhd`: seconds since 1904 in UTC, units a second, and the number of units. Version 1 has 64-bit times.
     private static func readHeader(
-        _ box: Box, _ facts: inout MediaFacts, _ found: inout FoundValues, _ pieces: Pieces
-    ) throws(Pieces.Stop) {
+        _ box: Box, _ facts: inout MediaFacts, _ found: inout FoundValues, _ pieces: HeaderReader
+    ) throws(HeaderReader.Stop) {
         guard box.end - box.content >= 32, let fields = try pieces.all(at: box.content, 32) else { return }
         let isLong = fields.byte(0) == 1
         let created = isLong ? fields.bigEndian(4, 8) : fields.bigEndian(4, 4)
@@ -56,17 +56,21 @@ extension BoxFile {
         }
         // All ones mean unknown.
         if length != (isLong ? UInt64.max : UInt64(UInt32.max)) {
-            facts.duration = Facts.milliseconds(length, scale: found.scale)
+            facts.duration = MediaFactsReader.milliseconds(length, scale: found.scale)
         }
     }
 
-    private static func readTotal(_ box: Box, _ found: inout FoundValues, _ pieces: Pieces) throws(Pieces.Stop) {
-        let fields = Fields(try pieces.bytes(at: box.content, Int(min(12, box.end - box.content))))
+    private static func readTotal(_ box: Box, _ found: inout FoundValues, _ pieces: HeaderReader) throws(HeaderReader
+        .Stop)
+    {
+        let fields = HeaderBytes(try pieces.bytes(at: box.content, Int(min(12, box.end - box.content))))
         found.fragments = fields.byte(0) == 1 ? fields.bigEndian(4, 8) : fields.bigEndian(4, 4)
     }
 
     /// The size of a track's picture from `tkhd`, when its handler says video.
-    private static func readTrack(_ track: Box, _ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+    private static func readTrack(_ track: Box, _ facts: inout MediaFacts, _ pieces: HeaderReader) throws(HeaderReader
+        .Stop)
+    {
         var parts = track.inside(of: pieces)
         var size: (width: Int, height: Int)?
         var isVideo = false
@@ -84,13 +88,15 @@ extension BoxFile {
         facts.height = size.height
     }
 
-    private static func pictureSize(_ box: Box, _ pieces: Pieces) throws(Pieces.Stop) -> (width: Int, height: Int)? {
+    private static func pictureSize(_ box: Box, _ pieces: HeaderReader) throws(HeaderReader.Stop) -> (
+        width: Int, height: Int
+    )? {
         let isLong = try pieces.bytes(at: box.content, 1).first == 1
         // The matrix is 36 bytes before the size, which is at the end of the box.
         let matrix = box.content + (isLong ? 52 : 40)
         guard matrix + 44 <= box.end, let fields = try pieces.all(at: matrix, 44) else { return nil }
-        guard let width = Facts.pixels(fields.bigEndian(36, 4) >> 16),
-            let height = Facts.pixels(fields.bigEndian(40, 4) >> 16)
+        guard let width = MediaFactsReader.pixels(fields.bigEndian(36, 4) >> 16),
+            let height = MediaFactsReader.pixels(fields.bigEndian(40, 4) >> 16)
         else { return nil }
         // The matrix is a b u, c d v, x y w. A picture rotated by 90 degrees has no a and no d.
         let isTurned = fields.bigEndian(0, 4) == 0 && fields.bigEndian(16, 4) == 0 && fields.bigEndian(4, 4) != 0
@@ -98,7 +104,9 @@ extension BoxFile {
     }
 
     /// `udta`: QuickTime's `©mak` and `©mod`, each text with its length and language, or a `meta` like the one beside it.
-    private static func readUserData(_ box: Box, _ found: inout FoundValues, _ pieces: Pieces) throws(Pieces.Stop) {
+    private static func readUserData(_ box: Box, _ found: inout FoundValues, _ pieces: HeaderReader) throws(HeaderReader
+        .Stop)
+    {
         var parts = box.inside(of: pieces)
         while let part = try parts.find(["©mak", "©mod", "meta"]) {
             if part.type == "meta" {
@@ -106,14 +114,16 @@ extension BoxFile {
                 continue
             }
             let count = Int(min(Int64(longest), part.end - part.content))
-            let fields = Fields(try pieces.bytes(at: part.content, count))
-            let text = Facts.text(fields.slice(4, Int(fields.bigEndian(0, 2))))
+            let fields = HeaderBytes(try pieces.bytes(at: part.content, count))
+            let text = MediaFactsReader.text(fields.slice(4, Int(fields.bigEndian(0, 2))))
             if part.type == "©mak" { found.make = found.make ?? text } else { found.model = found.model ?? text }
         }
     }
 
     /// `meta` with the handler `mdta`: `keys` has the names, `ilst` the values, each under the number of its name.
-    private static func readMetadata(_ box: Box, _ found: inout FoundValues, _ pieces: Pieces) throws(Pieces.Stop) {
+    private static func readMetadata(_ box: Box, _ found: inout FoundValues, _ pieces: HeaderReader) throws(HeaderReader
+        .Stop)
+    {
         // ISO's `meta` has a version before its boxes, QuickTime's has none; the first box is `hdlr` in both.
         let isPlain = try pieces.all(at: box.content, 8)?.word(4) == "hdlr"
         var parts = box.inside(of: pieces, skipping: isPlain ? 0 : 4)
@@ -134,15 +144,16 @@ extension BoxFile {
 
     private static func recordValue(_ name: String, _ value: ArraySlice<UInt8>, _ found: inout FoundValues) {
         switch name {
-        case "com.apple.quicktime.creationdate": found.recorded = Facts.moment(value) ?? found.recorded
-        case "com.apple.quicktime.make": found.make = Facts.text(value) ?? found.make
-        case "com.apple.quicktime.model": found.model = Facts.text(value) ?? found.model
+        case "com.apple.quicktime.creationdate": found.recorded = MediaFactsReader.moment(value) ?? found.recorded
+        case "com.apple.quicktime.make": found.make = MediaFactsReader.text(value) ?? found.make
+        case "com.apple.quicktime.model": found.model = MediaFactsReader.text(value) ?? found.model
         default: break
         }
     }
 
     /// `keys`: a count, then size, namespace and name of each key.
-    private static func metadataNames(_ box: Box, _ pieces: Pieces) throws(Pieces.Stop) -> [UInt32: String] {
+    private static func metadataNames(_ box: Box, _ pieces: HeaderReader) throws(HeaderReader.Stop) -> [UInt32: String]
+    {
         var names: [UInt32: String] = [:]
         var offset = box.content + 8
         var number: UInt32 = 1
@@ -161,8 +172,8 @@ extension BoxFile {
 
     /// The next item of an `ilst` and its text: a box named by a number, with a `data` box in it.
     private static func metadataItem(
-        _ items: inout Boxes, _ pieces: Pieces, in list: Box
-    ) throws(Pieces.Stop) -> (UInt32, ArraySlice<UInt8>)? {
+        _ items: inout Boxes, _ pieces: HeaderReader, in list: Box
+    ) throws(HeaderReader.Stop) -> (UInt32, ArraySlice<UInt8>)? {
         guard let item = try items.numbered() else { return nil }
         var inside = item.inside(of: pieces)
         guard let data = try inside.find(["data"]), data.end - data.content > 8 else { return (item.type.value, []) }

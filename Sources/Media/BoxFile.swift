@@ -2,9 +2,9 @@
 enum BoxFile {
     /// Boxes that may come first besides `ftyp`, in older QuickTime files and in segments of a stream. Others could be
     /// any text.
-    private static let openings: Set<Word> = ["moov", "mdat", "wide", "free", "skip", "pnot"]
+    private static let openings: Set<FourCC> = ["moov", "mdat", "wide", "free", "skip", "pnot"]
 
-    static func begins(_ head: Fields, size: Int64) -> Bool {
+    static func begins(_ head: HeaderBytes, size: Int64) -> Bool {
         let type = head.word(4)
         if type == "ftyp" || type == "styp" { return true }
         let length = head.bigEndian(0, 4)
@@ -16,9 +16,9 @@ enum BoxFile {
     /// A recorder writes `moov` last, or goes back and puts it first when it is done; a recorder of fragments ends each
     /// with its `mdat`. Stills (HEIF) have `meta` instead of `moov`; segments of a stream, which begin with `styp`,
     /// have neither.
-    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
         var boxes = Boxes(pieces, from: 0, to: pieces.size)
-        var first: Word?
+        var first: FourCC?
         var hasMovie = false
         var isExplained = false
         var hasData = false
@@ -58,7 +58,7 @@ enum BoxFile {
 
     /// Whether it has no end of its own: either its last box extends to the end of the file, or it is or may be written
     /// in fragments, so that another one may follow at any time.
-    static func mayGrow(_ pieces: Pieces) throws(Pieces.Stop) -> Bool {
+    static func mayGrow(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Bool {
         var boxes = Boxes(pieces, from: 0, to: pieces.size)
         while case .box(let box) = try boxes.step() {
             if box.isOpenEnded || ["moof", "styp"].contains(box.type) { return true }

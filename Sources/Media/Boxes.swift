@@ -2,7 +2,7 @@ internal import Core
 
 /// A part of an MP4 or QuickTime file: a name of four letters, and the content up to `end` (ISO/IEC 14496-12, 4.2).
 struct Box {
-    let type: Word
+    let type: FourCC
     /// The offsets of its header, of its content, and of the next box.
     let start: Int64
     let content: Int64
@@ -11,7 +11,7 @@ struct Box {
     let isOpenEnded: Bool
 
     /// The boxes inside it, from `skipping` bytes after the start of its content.
-    func inside(of pieces: Pieces, skipping: Int64 = 0) -> Boxes {
+    func inside(of pieces: HeaderReader, skipping: Int64 = 0) -> Boxes {
         Boxes(pieces, from: content + skipping, to: end)
     }
 }
@@ -26,25 +26,25 @@ struct Boxes {
         case broken(String)
     }
 
-    private let pieces: Pieces
+    private let pieces: HeaderReader
     private var next: Int64
     private let end: Int64
 
-    init(_ pieces: Pieces, from start: Int64, to end: Int64) {
+    init(_ pieces: HeaderReader, from start: Int64, to end: Int64) {
         self.pieces = pieces
         next = start
         self.end = end
     }
 
-    mutating func step() throws(Pieces.Stop) -> Step { try step(isNumbered: false) }
+    mutating func step() throws(HeaderReader.Stop) -> Step { try step(isNumbered: false) }
 
     /// The next box of a list whose boxes have numbers instead of names; `nil` at the end.
-    mutating func numbered() throws(Pieces.Stop) -> Box? {
+    mutating func numbered() throws(HeaderReader.Stop) -> Box? {
         if case .box(let box) = try step(isNumbered: true) { return box }
         return nil
     }
 
-    private mutating func step(isNumbered: Bool) throws(Pieces.Stop) -> Step {
+    private mutating func step(isNumbered: Bool) throws(HeaderReader.Stop) -> Step {
         if next == end { return .end }
         guard next < end, let head = try pieces.all(at: next, 8), end - next >= 8 else {
             return .broken("ends in the middle of a box's header, at byte \(next)")
@@ -74,7 +74,7 @@ struct Boxes {
     }
 
     /// The next of these boxes; `nil` when there is none, or the bytes there are no box. Used to find metadata.
-    mutating func find(_ types: Set<Word>) throws(Pieces.Stop) -> Box? {
+    mutating func find(_ types: Set<FourCC>) throws(HeaderReader.Stop) -> Box? {
         while case .box(let box) = try step() { if types.contains(box.type) { return box } }
         return nil
     }

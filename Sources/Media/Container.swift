@@ -27,9 +27,9 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     /// - Parameter name: The file's name. It only decides whether a file that begins with zeros should have been a
     ///   container.
     /// - Throws: Errors of the reader.
-    package static func verdict(of pieces: Pieces, named name: FilePath) throws(SystemError) -> Verdict {
+    package static func verdict(of pieces: HeaderReader, named name: FilePath) throws(SystemError) -> Verdict {
         var container: Container?
-        do throws(Pieces.Stop) {
+        do throws(HeaderReader.Stop) {
             container = try recognised(pieces, name)
             switch container {
             case .mp4: return try BoxFile.verdict(pieces)
@@ -52,13 +52,13 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     /// to the end of the file: each looks complete in the middle of its writing too.
     ///
     /// - Throws: Errors of the reader.
-    package static func isClosed(_ pieces: Pieces, named name: FilePath) throws(SystemError) -> Bool {
+    package static func isClosed(_ pieces: HeaderReader, named name: FilePath) throws(SystemError) -> Bool {
         guard case .complete(let container) = try verdict(of: pieces, named: name) else { return false }
         switch container {
         case .matroska, .avi, .jpeg: return true
         case .transportStream: return false
         case .mp4:
-            do throws(Pieces.Stop) { return try !BoxFile.mayGrow(pieces) } catch {
+            do throws(HeaderReader.Stop) { return try !BoxFile.mayGrow(pieces) } catch {
                 if case .unreadable(let error) = error { throw error }
                 return false
             }
@@ -66,8 +66,8 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     }
 
     /// Recognised by the beginning of the file. Its name counts only where the beginning was never written.
-    static func recognised(_ pieces: Pieces, _ name: FilePath) throws(Pieces.Stop) -> Container? {
-        let head = Fields(try pieces.bytes(at: 0, 16))
+    static func recognised(_ pieces: HeaderReader, _ name: FilePath) throws(HeaderReader.Stop) -> Container? {
+        let head = HeaderBytes(try pieces.bytes(at: 0, 16))
         if BoxFile.begins(head, size: pieces.size) { return .mp4 }
         if head.bigEndian(0, 4) == Matroska.header { return .matroska }
         if head.word(0) == "RIFF", head.word(8) == "AVI " { return .avi }

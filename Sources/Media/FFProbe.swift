@@ -57,12 +57,12 @@ package struct FFProbe: Sendable {
             facts.duration = Int64(seconds * 1000)
         }
         let tags = answer.format?.tags ?? [:]
-        facts.recorded = tags["creation_time"].flatMap { Facts.moment($0.utf8) }
-        facts.make = tags["make"].flatMap { Facts.text($0.utf8) }
-        facts.model = tags["model"].flatMap { Facts.text($0.utf8) }
+        facts.recorded = tags["creation_time"].flatMap { MediaFactsReader.moment($0.utf8) }
+        facts.make = tags["make"].flatMap { MediaFactsReader.text($0.utf8) }
+        facts.model = tags["model"].flatMap { MediaFactsReader.text($0.utf8) }
         if let video {
-            facts.width = video.width.flatMap { Facts.pixels(UInt64(max(0, $0))) }
-            facts.height = video.height.flatMap { Facts.pixels(UInt64(max(0, $0))) }
+            facts.width = video.width.flatMap { MediaFactsReader.pixels(UInt64(max(0, $0))) }
+            facts.height = video.height.flatMap { MediaFactsReader.pixels(UInt64(max(0, $0))) }
         }
         return facts
     }

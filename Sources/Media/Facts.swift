@@ -2,12 +2,12 @@ package import Core
 package import Linux
 
 /// Reads metadata from the headers of recordings. `docs/media.md` gives the source of each value.
-package enum Facts {
+package enum MediaFactsReader {
     /// - Returns: The values that were found; empty where there are none, or where our readers do not know the format.
     /// - Throws: Errors of the reader.
-    package static func of(_ pieces: Pieces, named name: FilePath) throws(SystemError) -> MediaFacts {
+    package static func of(_ pieces: HeaderReader, named name: FilePath) throws(SystemError) -> MediaFacts {
         var facts = MediaFacts()
-        do throws(Pieces.Stop) {
+        do throws(HeaderReader.Stop) {
             switch try Container.recognised(pieces, name) {
             case .mp4: try BoxFile.read(&facts, pieces)
             case .matroska: try Matroska.read(&facts, pieces)

@@ -3,7 +3,7 @@ internal import Core
 // Metadata of JPEG pictures: the frame header (ITU-T T.81, B.2.2) and Exif 2.32, sections 4.6.2 to 4.6.5.
 
 extension JPEG {
-    static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+    static func read(_ facts: inout MediaFacts, _ pieces: HeaderReader) throws(HeaderReader.Stop) {
         var segments = Segments(pieces: pieces)
         var isTurned = false
         while let segment = try segments.next(), segment.marker != 0xDA {
@@ -11,8 +11,8 @@ extension JPEG {
             // SOFn; the three excluded markers are other tables in the same range.
             case 0xC0...0xCF where ![0xC4, 0xC8, 0xCC].contains(segment.marker):
                 guard let fields = try pieces.all(at: segment.content, 5) else { break }
-                facts.height = Facts.pixels(fields.bigEndian(1, 2))
-                facts.width = Facts.pixels(fields.bigEndian(3, 2))
+                facts.height = MediaFactsReader.pixels(fields.bigEndian(1, 2))
+                facts.width = MediaFactsReader.pixels(fields.bigEndian(3, 2))
             case 0xE1 where try pieces.all(at: segment.content, 6)?.bigEndian(0, 6) == 0x4578_6966_0000:
                 // "Exif", two zeros, then a TIFF with offsets of its own.
                 isTurned = try Exif(pieces, from: segment.content + 6, to: segment.end)?.read(&facts) ?? isTurned
@@ -25,13 +25,13 @@ extension JPEG {
 
 /// A TIFF in a segment of a JPEG: directories of numbered values (TIFF 6.0, section 2).
 private struct Exif {
-    private let pieces: Pieces
+    private let pieces: HeaderReader
     private let start: Int64
     private let end: Int64
     private let isLittle: Bool
 
     /// - Returns: `nil` when it does not begin like one.
-    init?(_ pieces: Pieces, from start: Int64, to end: Int64) throws(Pieces.Stop) {
+    init?(_ pieces: HeaderReader, from start: Int64, to end: Int64) throws(HeaderReader.Stop) {
         self.pieces = pieces
         self.start = start
         self.end = end
@@ -41,13 +41,13 @@ private struct Exif {
     }
 
     /// - Returns: Whether the picture is shown rotated by 90 degrees.
-    func read(_ facts: inout MediaFacts) throws(Pieces.Stop) -> Bool {
+    func read(_ facts: inout MediaFacts) throws(HeaderReader.Stop) -> Bool {
         var isTurned = false
         var details: UInt64?
         for entry in try entries(at: try number(4, 4)) {
             switch entry.tag {
-            case 0x010F: facts.make = Facts.text(try bytes(entry))
-            case 0x0110: facts.model = Facts.text(try bytes(entry))
+            case 0x010F: facts.make = MediaFactsReader.text(try bytes(entry))
+            case 0x0110: facts.model = MediaFactsReader.text(try bytes(entry))
             // For 5 to 8, rows and columns are exchanged.
             case 0x0112: isTurned = (5...8).contains(try number(entry.value, 2))
             case 0x8769: details = try number(entry.value, 4)
@@ -61,7 +61,7 @@ private struct Exif {
             if entry.tag == 0x9003 { time = try bytes(entry) }
             if entry.tag == 0x9011 { offset = try bytes(entry) }
         }
-        facts.recorded = Facts.moment(time, offset: Array(offset.prefix { $0 != 0 && $0 != 0x20 }))
+        facts.recorded = MediaFactsReader.moment(time, offset: Array(offset.prefix { $0 != 0 && $0 != 0x20 }))
         return isTurned
     }
 
@@ -73,7 +73,7 @@ private struct Exif {
     }
 
     /// A directory has a count and twelve bytes for each entry. Only two are read, so there can be no endless loop.
-    private func entries(at offset: UInt64) throws(Pieces.Stop) -> [Entry] {
+    private func entries(at offset: UInt64) throws(HeaderReader.Stop) -> [Entry] {
         var entries: [Entry] = []
         let count = try number(offset, 2)
         for index in 0..<min(count, 512) {
@@ -85,7 +85,7 @@ private struct Exif {
     }
 
     /// A text value; longer ones than any name are cut.
-    private func bytes(_ entry: Entry) throws(Pieces.Stop) -> ArraySlice<UInt8> {
+    private func bytes(_ entry: Entry) throws(HeaderReader.Stop) -> ArraySlice<UInt8> {
         let count = min(entry.count, 256)
         let offset = entry.count <= 4 ? entry.value : try number(entry.value, 4)
         guard offset <= UInt64(end - start), count <= UInt64(end - start) - offset else { return [] }
@@ -93,9 +93,9 @@ private struct Exif {
     }
 
     /// A number at an offset of the TIFF, in its byte order; 0 outside it.
-    private func number(_ offset: UInt64, _ count: Int) throws(Pieces.Stop) -> UInt64 {
+    private func number(_ offset: UInt64, _ count: Int) throws(HeaderReader.Stop) -> UInt64 {
         guard offset <= UInt64(end - start) - UInt64(count) else { return 0 }
-        let fields = Fields(try pieces.bytes(at: start + Int64(offset), count))
+        let fields = HeaderBytes(try pieces.bytes(at: start + Int64(offset), count))
         return isLittle ? fields.littleEndian(0, count) : fields.bigEndian(0, count)
     }
 }

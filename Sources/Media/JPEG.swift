@@ -13,11 +13,11 @@ enum JPEG {
 
     /// The segments from the second byte of the file on, up to the one that begins the picture's data.
     struct Segments {
-        let pieces: Pieces
+        let pieces: HeaderReader
         var offset: Int64 = 2
 
         /// - Returns: `nil` where there is none.
-        mutating func next() throws(Pieces.Stop) -> Segment? {
+        mutating func next() throws(HeaderReader.Stop) -> Segment? {
             while let head = try pieces.all(at: offset, 2), head.byte(0) == 0xFF {
                 let marker = head.byte(1)
                 switch marker {
@@ -44,7 +44,7 @@ enum JPEG {
     ///
     /// Within a picture's data an EOI cannot occur by chance, since 0xFF is followed by 0 there. Data that phones
     /// append (a short film, a depth map) is no fault.
-    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
         var segments = Segments(pieces: pieces)
         while let segment = try segments.next() {
             guard segment.marker == 0xDA else { continue }
@@ -59,7 +59,7 @@ enum JPEG {
         return .incomplete(.jpeg, reason: "has no picture at byte \(segments.offset)")
     }
 
-    private static func hasEnd(_ pieces: Pieces, _ range: Range<Int64>) throws(Pieces.Stop) -> Bool {
+    private static func hasEnd(_ pieces: HeaderReader, _ range: Range<Int64>) throws(HeaderReader.Stop) -> Bool {
         var offset = range.lowerBound
         var last: UInt8 = 0
         while offset < range.upperBound {

@@ -7,7 +7,7 @@ extension Matroska {
     private static let info: UInt64 = 0x1549_A966
     private static let tracks: UInt64 = 0x1654_AE6B
 
-    static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+    static func read(_ facts: inout MediaFacts, _ pieces: HeaderReader) throws(HeaderReader.Stop) {
         guard let top = try find(segment, from: 0, to: pieces.size, in: pieces) else { return }
         var parts = Elements(pieces, from: top.content, to: min(top.end ?? pieces.size, pieces.size))
         // Elements after the first Cluster are not searched for: they may be at the far end.
@@ -19,8 +19,8 @@ extension Matroska {
     }
 
     private static func readInfo(
-        _ facts: inout MediaFacts, _ start: Int64, _ end: Int64, _ pieces: Pieces
-    ) throws(Pieces.Stop) {
+        _ facts: inout MediaFacts, _ start: Int64, _ end: Int64, _ pieces: HeaderReader
+    ) throws(HeaderReader.Stop) {
         var parts = Elements(pieces, from: start, to: end)
         // Nanoseconds a unit.
         var scale: UInt64 = 1_000_000
@@ -44,13 +44,13 @@ extension Matroska {
         }
         let nanoseconds = duration * Double(scale)
         if nanoseconds >= 1, nanoseconds < 1e18 {
-            facts.duration = Facts.milliseconds(UInt64(nanoseconds), scale: 1_000_000_000)
+            facts.duration = MediaFactsReader.milliseconds(UInt64(nanoseconds), scale: 1_000_000_000)
         }
     }
 
     private static func readTracks(
-        _ facts: inout MediaFacts, _ start: Int64, _ end: Int64, _ pieces: Pieces
-    ) throws(Pieces.Stop) {
+        _ facts: inout MediaFacts, _ start: Int64, _ end: Int64, _ pieces: HeaderReader
+    ) throws(HeaderReader.Stop) {
         var entries = Elements(pieces, from: start, to: end)
         while facts.width == nil, let entry = try entries.next() {
             guard entry.id == 0xAE, let end = entry.end else { continue }
@@ -61,8 +61,8 @@ extension Matroska {
             var parts = Elements(pieces, from: video.content, to: min(videoEnd, pieces.size))
             while let part = try parts.next() {
                 let value = try value(of: part, in: pieces)
-                if part.id == 0xB0 { size.width = Facts.pixels(value.bigEndian(0, value.count)) }
-                if part.id == 0xBA { size.height = Facts.pixels(value.bigEndian(0, value.count)) }
+                if part.id == 0xB0 { size.width = MediaFactsReader.pixels(value.bigEndian(0, value.count)) }
+                if part.id == 0xBA { size.height = MediaFactsReader.pixels(value.bigEndian(0, value.count)) }
             }
             guard let width = size.width, let height = size.height else { continue }
             facts.width = width
@@ -71,32 +71,32 @@ extension Matroska {
     }
 
     private static func find(
-        _ id: UInt64, from start: Int64, to end: Int64, in pieces: Pieces
-    ) throws(Pieces.Stop) -> Element? {
+        _ id: UInt64, from start: Int64, to end: Int64, in pieces: HeaderReader
+    ) throws(HeaderReader.Stop) -> Element? {
         var elements = Elements(pieces, from: start, to: end)
         while let element = try elements.next() { if element.id == id { return element } }
         return nil
     }
 
     /// A number or a date: up to 8 bytes, none where the element is longer.
-    private static func value(of element: Element, in pieces: Pieces) throws(Pieces.Stop) -> Fields {
-        guard let end = element.end, end - element.content <= 8 else { return Fields([]) }
-        return Fields(try pieces.bytes(at: element.content, Int(end - element.content)))
+    private static func value(of element: Element, in pieces: HeaderReader) throws(HeaderReader.Stop) -> HeaderBytes {
+        guard let end = element.end, end - element.content <= 8 else { return HeaderBytes([]) }
+        return HeaderBytes(try pieces.bytes(at: element.content, Int(end - element.content)))
     }
 
     /// The elements in a range, by their headers. Ends after one without a size, which extends to the end.
     private struct Elements {
-        let pieces: Pieces
+        let pieces: HeaderReader
         var offset: Int64
         let end: Int64
 
-        init(_ pieces: Pieces, from start: Int64, to end: Int64) {
+        init(_ pieces: HeaderReader, from start: Int64, to end: Int64) {
             self.pieces = pieces
             offset = start
             self.end = end
         }
 
-        mutating func next() throws(Pieces.Stop) -> Element? {
+        mutating func next() throws(HeaderReader.Stop) -> Element? {
             guard offset < end, let element = try Element(at: offset, in: pieces) else { return nil }
             offset = element.end ?? Int64.max
             return element

@@ -13,7 +13,7 @@ enum Matroska {
     ///
     /// A recorder leaves the Segment's size unknown (all ones) and fills it in at the end. A live stream leaves it
     /// unknown for ever, and cannot be distinguished from an unfinished file.
-    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
         var offset: Int64 = 0
         var hasSegment = false
         while offset < pieces.size {
@@ -42,8 +42,8 @@ struct Element {
     let end: Int64?
 
     /// - Returns: `nil` when the bytes there are not a header.
-    init?(at offset: Int64, in pieces: Pieces) throws(Pieces.Stop) {
-        let head = Fields(try pieces.bytes(at: offset, 12))
+    init?(at offset: Int64, in pieces: HeaderReader) throws(HeaderReader.Stop) {
+        let head = HeaderBytes(try pieces.bytes(at: offset, 12))
         let idLength = head.byte(0).leadingZeroBitCount + 1
         let lengthLength = head.byte(idLength).leadingZeroBitCount + 1
         guard idLength <= 4, lengthLength <= 8, head.count >= idLength + lengthLength else { return nil }

@@ -1,7 +1,7 @@
 package import Core
 package import Linux
 
-extension Pieces {
+extension HeaderReader {
     /// The pieces of an open file, which stays open for as long as they are used.
     package convenience init(of descriptor: consuming Descriptor, named path: FilePath) throws(SystemError) {
         let file = OpenFile(descriptor, path)

@@ -4,10 +4,10 @@ package import Linux
 /// A file's bytes, read a few at a time: the only access that the readers of this module have to a file.
 ///
 /// A file that would take long to examine, by accident or on purpose, ends in ``Stop/enough`` and not in a wait.
-package final class Pieces {
+package final class HeaderReader {
     /// Why reading a file ended early.
     package enum Stop: Error {
-        /// The limits of ``Pieces`` are used up.
+        /// The limits of ``HeaderReader`` are used up.
         case enough
         case unreadable(SystemError)
     }
@@ -24,8 +24,8 @@ package final class Pieces {
 
     package let size: Int64
     private let read: Reader
-    private var readsLeft = Pieces.maxReads
-    private var allowance = Pieces.maxBytes
+    private var readsLeft = HeaderReader.maxReads
+    private var allowance = HeaderReader.maxBytes
     /// The last bytes that were read.
     private var held: (from: Int64, bytes: [UInt8]) = (0, [])
 
@@ -52,14 +52,14 @@ package final class Pieces {
     }
 
     /// Like ``bytes(at:_:)``, but with all of `count` bytes; `nil` when the file ends before.
-    func all(at offset: Int64, _ count: Int) throws(Stop) -> Fields? {
+    func all(at offset: Int64, _ count: Int) throws(Stop) -> HeaderBytes? {
         let bytes = try bytes(at: offset, count)
-        return bytes.count == count ? Fields(bytes) : nil
+        return bytes.count == count ? HeaderBytes(bytes) : nil
     }
 }
 
 /// Numbers and words in a few bytes of a header. Outside its bytes it returns 0 or nothing, and never traps.
-struct Fields {
+struct HeaderBytes {
     private let bytes: ArraySlice<UInt8>
 
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
@@ -82,11 +82,11 @@ struct Fields {
     }
 
     /// Four letters, the form in which formats name their parts.
-    func word(_ at: Int) -> Word { Word(UInt32(truncatingIfNeeded: bigEndian(at, 4))) }
+    func word(_ at: Int) -> FourCC { FourCC(UInt32(truncatingIfNeeded: bigEndian(at, 4))) }
 }
 
 /// The four letters that name a box or a chunk.
-struct Word: Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+struct FourCC: Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     let value: UInt32
 
     init(_ value: UInt32) { self.value = value }

@@ -2,15 +2,16 @@ internal import Core
 
 extension RIFF {
     /// Reads length and size from the main header, `avih`. The format has no agreed place for a time or a camera.
-    static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+    static func read(_ facts: inout MediaFacts, _ pieces: HeaderReader) throws(HeaderReader.Stop) {
         guard let riff = try chunk(at: 0, in: pieces) else { return }
         var chunks = Chunks(pieces: pieces, offset: riff.content, end: pieces.size)
         while let chunk = try chunks.next() {
             guard chunk.type == "LIST", chunk.form == "hdrl" else { continue }
             let header = try Header(chunk, in: pieces)
-            facts.duration = Facts.milliseconds(header.frames * header.microsecondsPerFrame, scale: 1_000_000)
-            facts.width = Facts.pixels(UInt64(header.width))
-            facts.height = Facts.pixels(UInt64(header.height))
+            facts.duration = MediaFactsReader.milliseconds(
+                header.frames * header.microsecondsPerFrame, scale: 1_000_000)
+            facts.width = MediaFactsReader.pixels(UInt64(header.width))
+            facts.height = MediaFactsReader.pixels(UInt64(header.height))
             return
         }
     }

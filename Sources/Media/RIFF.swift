@@ -4,9 +4,9 @@ internal import Core
 /// OpenDML AVI File Format Extensions 1.02).
 enum RIFF {
     struct Chunk {
-        let type: Word
+        let type: FourCC
         /// The second word of a list: `hdrl`, `movi` …
-        let form: Word
+        let form: FourCC
         let content: Int64
         let end: Int64
         /// The offset of the next chunk, which is even.
@@ -15,23 +15,23 @@ enum RIFF {
     }
 
     /// - Returns: `nil` when no header fits there.
-    static func chunk(at offset: Int64, in pieces: Pieces) throws(Pieces.Stop) -> Chunk? {
-        let head = Fields(try pieces.bytes(at: offset, 12))
+    static func chunk(at offset: Int64, in pieces: HeaderReader) throws(HeaderReader.Stop) -> Chunk? {
+        let head = HeaderBytes(try pieces.bytes(at: offset, 12))
         guard head.count >= 8 else { return nil }
         let isList = head.word(0) == "LIST" || head.word(0) == "RIFF"
         return Chunk(
-            type: head.word(0), form: isList ? head.word(8) : Word(0), content: offset + (isList ? 12 : 8),
+            type: head.word(0), form: isList ? head.word(8) : FourCC(0), content: offset + (isList ? 12 : 8),
             end: offset + 8 + Int64(head.littleEndian(4, 4)))
     }
 
     /// The chunks from `start` that end before `end`, by their headers. A caller that gets `nil` checks whether
     /// `offset` is there.
     struct Chunks {
-        let pieces: Pieces
+        let pieces: HeaderReader
         var offset: Int64
         let end: Int64
 
-        mutating func next() throws(Pieces.Stop) -> Chunk? {
+        mutating func next() throws(HeaderReader.Stop) -> Chunk? {
             guard offset < end, let chunk = try RIFF.chunk(at: offset, in: pieces), chunk.end <= end else { return nil }
             offset = chunk.next
             return chunk
@@ -45,7 +45,7 @@ enum RIFF {
     /// and an index where its header promises one.
     ///
     /// A recorder leaves the RIFF's size at 0 or at the largest number, and fills it in at the end, after the index.
-    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
         func notWhole(_ reason: String) -> Container.Verdict { .incomplete(.avi, reason: reason) }
         var offset: Int64 = 0
         while offset < pieces.size {
@@ -65,7 +65,9 @@ enum RIFF {
         return offset == 0 ? notWhole("is empty") : .complete(.avi)
     }
 
-    private static func flaw(of riff: Chunk, in pieces: Pieces, isFirst: Bool) throws(Pieces.Stop) -> String? {
+    private static func flaw(of riff: Chunk, in pieces: HeaderReader, isFirst: Bool) throws(HeaderReader.Stop)
+        -> String?
+    {
         var chunks = Chunks(pieces: pieces, offset: riff.content, end: riff.end)
         var (hasData, hasIndex) = (false, false)
         var header: Header?
@@ -96,7 +98,7 @@ enum RIFF {
         var width = 0
         var height = 0
 
-        init(_ list: Chunk, in pieces: Pieces) throws(Pieces.Stop) {
+        init(_ list: Chunk, in pieces: HeaderReader) throws(HeaderReader.Stop) {
             var chunks = Chunks(pieces: pieces, offset: list.content, end: list.end)
             while let chunk = try chunks.next() {
                 if chunk.type == "avih", let fields = try pieces.all(at: chunk.content, 40) {

@@ -12,7 +12,7 @@ enum TransportStream {
     }
 
     /// The kind of packets, when the file begins with five of them, or with two or more and ends before the fifth.
-    static func packet(of pieces: Pieces) throws(Pieces.Stop) -> Packet? {
+    static func packet(of pieces: HeaderReader) throws(HeaderReader.Stop) -> Packet? {
         for packet in [Packet(length: 188, prefix: 0), Packet(length: 192, prefix: 4)] {
             let count = min(checkedPackets, pieces.size / packet.length)
             if count < 2 { continue }
@@ -24,7 +24,7 @@ enum TransportStream {
     /// Complete when the length is a multiple of the packet's, with the same packets at the end as at the beginning.
     ///
     /// The format has no end mark: a stream that is cut between two packets counts as complete.
-    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
         guard let packet = try packet(of: pieces) else {
             return .incomplete(.transportStream, reason: "begins with zeros: nothing was written there yet")
         }
@@ -39,8 +39,8 @@ enum TransportStream {
     }
 
     private static func inStep(
-        _ pieces: Pieces, _ packet: Packet, _ numbers: Range<Int64>
-    ) throws(Pieces.Stop) -> Bool {
+        _ pieces: HeaderReader, _ packet: Packet, _ numbers: Range<Int64>
+    ) throws(HeaderReader.Stop) -> Bool {
         for number in numbers {
             guard try pieces.bytes(at: number * packet.length + packet.prefix, 1).first == sync else { return false }
         }

@@ -4,7 +4,7 @@ internal import Synchronization
 /// The addresses of names that were looked up lately, and the traffic of the look-ups that was not charged to a request
 /// yet.
 package final class AddressCache: Sendable {
-    package typealias Resolver = @Sendable (String, NameServers) async throws -> NameQuestion.Answer
+    package typealias Resolver = @Sendable (String, NameServers) async throws -> DNSLookup.Answer
 
     private struct Entry {
         var addresses: [IPAddress] = []
@@ -15,20 +15,20 @@ package final class AddressCache: Sendable {
     private let entries = Mutex<[String: Entry]>([:])
     private let resolve: Resolver
     /// As long as libcurl trusts its own answers.
-    private static let goodFor: Duration = .seconds(60)
+    private static let timeToLive: Duration = .seconds(60)
 
     /// - Parameter ask: Finds the addresses of a name.
-    package init(resolver ask: @escaping Resolver = NameQuestion.resolve) { self.resolve = ask }
+    package init(resolver ask: @escaping Resolver = DNSLookup.resolve) { self.resolve = ask }
 
     /// - Parameters:
     ///   - host: A name.
     ///   - isFresh: Asks even if the addresses are known.
-    /// - Throws: ``NameQuestion/Failure``, `CancellationError`, or `SystemError` when the question cannot be sent for
+    /// - Throws: ``DNSLookup/Failure``, `CancellationError`, or `SystemError` when the question cannot be sent for
     ///   lack of resources.
     package func addresses(of host: String, _ servers: NameServers, isFresh: Bool = false) async throws -> [IPAddress] {
         if !isFresh {
             let known = entries.withLock { $0[host] }
-            if let known, let foundAt = known.foundAt, foundAt.duration(to: .now) < Self.goodFor {
+            if let known, let foundAt = known.foundAt, foundAt.duration(to: .now) < Self.timeToLive {
                 return known.addresses
             }
         }
@@ -41,7 +41,7 @@ package final class AddressCache: Sendable {
                 entries[host] = entry
             }
             return answer.addresses
-        } catch let error as NameQuestion.Failure {
+        } catch let error as DNSLookup.Failure {
             entries.withLock { $0[host, default: Entry()].owed += error.spent }
             if case .cancelled = error { throw CancellationError() }
             throw error

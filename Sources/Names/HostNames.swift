@@ -3,7 +3,7 @@ internal import Glibc
 internal import Linux
 
 /// Looks up the addresses of host names with the system's resolver (getaddrinfo(3)).
-package enum HostNames {
+package enum SystemResolver {
     package struct Unknown: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }

@@ -5,7 +5,7 @@ internal import Linux
 internal import Synchronization
 
 /// One question for the addresses of a name. It is sent to DNS servers only over their permitted interfaces (c-ares).
-package final class NameQuestion: Sendable {
+package final class DNSLookup: Sendable {
     package struct Answer: Hashable, Sendable {
         /// In the order in which they should be tried (RFC 6724), each once.
         package var addresses: [IPAddress]
@@ -51,7 +51,7 @@ package final class NameQuestion: Sendable {
     /// - Parameter host: A name.
     /// - Throws: ``Failure``; `SystemError` when the question cannot be sent for lack of resources.
     package static func resolve(_ host: String, _ servers: NameServers) async throws -> Answer {
-        let question = try NameQuestion(host, servers)
+        let question = try DNSLookup(host, servers)
         return try await withTaskCancellationHandler {
             try await blocking { try question.run() }
         } onCancel: {
@@ -65,7 +65,7 @@ package final class NameQuestion: Sendable {
         // way.
         if servers.hasLocal || host.lowercased().hasSuffix(".local") {
             let most = Self.most(for: host)
-            do { return Answer(addresses: try HostNames.resolve(host), spent: most) } catch {
+            do { return Answer(addresses: try SystemResolver.resolve(host), spent: most) } catch {
                 throw Failure.unknown("\(error)", most)
             }
         }

@@ -3,7 +3,7 @@ internal import Core
 internal import Glibc
 internal import Linux
 
-/// The sockets of one ``NameQuestion``. Each is bound to the interface of its server, and its sent and received bytes
+/// The sockets of one ``DNSLookup``. Each is bound to the interface of its server, and its sent and received bytes
 /// are counted.
 ///
 /// Used on one thread.
@@ -23,7 +23,7 @@ final class NameSockets {
         var at = list?.pointee.nodes
         while let node = at?.pointee {
             at = node.ai_next
-            if let address = HostNames.address(node.ai_addr, Int(node.ai_addrlen)), !found.contains(address) {
+            if let address = SystemResolver.address(node.ai_addr, Int(node.ai_addrlen)), !found.contains(address) {
                 found.append(address)
             }
         }
@@ -73,7 +73,7 @@ final class NameSockets {
     /// Connects to a server over its interface. Other addresses come from the answer: c-ares connects a socket to them,
     /// without sending, to find out which of them to try first.
     private func connect(_ number: CInt, _ address: UnsafePointer<sockaddr>, _ length: ares_socklen_t) -> CInt {
-        if let server = HostNames.address(address, Int(length)), let interface = interfaces[server] {
+        if let server = SystemResolver.address(address, Int(length)), let interface = interfaces[server] {
             let overhead: Int64
             do {
                 try Sockets.bind(number, to: interface)

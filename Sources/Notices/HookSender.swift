@@ -16,7 +16,7 @@ package struct HookSender: Sendable {
     private let transport: PermittedTransport
     private let secrets: SecretReader
     private let clocks: any Clocks
-    private let greetings = Greetings()
+    private let greetings = ProtocolCache()
 
     package init(transport: PermittedTransport, secrets: SecretReader, clocks: any Clocks) {
         self.transport = transport
@@ -144,7 +144,7 @@ package struct HookSender: Sendable {
 
     /// The server speaks another protocol than its address says: a person corrects the address, and the notice waits.
     private func mistaken(
-        _ speech: Greeting.WireProtocol, _ web: WebHook, detail: String? = nil
+        _ speech: ProtocolProbe.WireProtocol, _ web: WebHook, detail: String? = nil
     ) -> DeliveryResult {
         .retry("\(web.shown): \(speech.mistake(detail))", code: speech.code.rawValue, after: nil)
     }
@@ -175,13 +175,13 @@ package struct HookSender: Sendable {
 }
 
 /// What is known about the protocol of each server, by its origin.
-private final class Greetings: Sendable {
-    private let known = Mutex<[String: Greeting]>([:])
+private final class ProtocolCache: Sendable {
+    private let known = Mutex<[String: ProtocolProbe]>([:])
 
-    func of(_ origin: String) -> Greeting {
+    func of(_ origin: String) -> ProtocolProbe {
         known.withLock { known in
             if let greeting = known[origin] { return greeting }
-            let greeting = Greeting()
+            let greeting = ProtocolProbe()
             known[origin] = greeting
             return greeting
         }

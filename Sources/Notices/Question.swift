@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import Linux
 
 /// Asks a program whether an upload may start.
-package enum Question {
+package enum ApprovalProgram {
     /// Maximum size of an answer in bytes.
     static let longest = 64 << 10
     /// The longest wait, even if the program asks for more: after it the program is asked again.
@@ -48,11 +48,11 @@ package enum Question {
 
         static let known: Set<String> = ["answer", "for", "reason", "name", "metadata", "context"]
         /// The first unknown key, which may be a misspelt known one.
-        let strange: String?
+        let unknownKey: String?
 
         init(from decoder: any Decoder) throws {
             let keys = try decoder.container(keyedBy: Key.self).allKeys.map(\.stringValue)
-            strange = keys.filter { !Self.known.contains($0) }.min()
+            unknownKey = keys.filter { !Self.known.contains($0) }.min()
         }
     }
 
@@ -63,7 +63,7 @@ package enum Question {
         do {
             try checkJSON(bytes)
             written = try JSONDecoder().decode(Written.self, from: Data(bytes))
-            strange = try JSONDecoder().decode(Keys.self, from: Data(bytes)).strange
+            strange = try JSONDecoder().decode(Keys.self, from: Data(bytes)).unknownKey
         } catch {
             throw Unanswered(description: "it printed no answer like `{\"answer\": \"go\"}`")
         }

@@ -7,7 +7,7 @@ internal import WebServer
 ///
 /// The name is recorded before the file gets it. So after a crash either the data is still in the receiver's folder,
 /// and the step is repeated, or it is not, and the step was done.
-struct Delivery {
+struct FilePublisher {
     let directory: UploadDirectory
     let arrival: IncomingUpload
 
@@ -36,7 +36,7 @@ struct Delivery {
         var number = 1
         // A limit, so that a folder full of the same name is an error and not an endless search.
         while number < 10_000 {
-            let name = arrival.wish.name.numbered(number)
+            let name = arrival.requestedPath.name.numbered(number)
             let full = path.appending(name)
             if let status = try FileStatus.ifPresent(at: name, in: folder) {
                 if try isSame(name, status, in: folder, digest: digest) {
@@ -71,7 +71,7 @@ struct Delivery {
             if isCopied { try Files.removeIfPresent(data) }
             return full
         }
-        throw ReceiverError("\(arrival.wish.display): 10,000 files of that name exist already")
+        throw ReceiverError("\(arrival.requestedPath.display): 10,000 files of that name exist already")
     }
 
     /// Removes a delivered file, if it is still the delivered one and no other upload refers to it.
@@ -139,7 +139,7 @@ struct Delivery {
     /// - Parameter path: Set to the folder's path below the root.
     private func openFolder(_ path: inout FilePath) throws -> Descriptor {
         var folder = try Descriptor.open(directory.root, for: .folder)
-        for part in arrival.wish.parent.components {
+        for part in arrival.requestedPath.parent.components {
             var number = 1
             while true {
                 let name = part.numbered(number)

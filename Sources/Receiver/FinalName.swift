@@ -18,7 +18,7 @@ enum FinalName {
         let text: String
     }
 
-    static func path(from metadata: Metadata) throws(Refusal) -> FilePath {
+    static func path(from metadata: UploadMetadataHeader) throws(Refusal) -> FilePath {
         if let coded = metadata.bytes("sluicePath"), !coded.isEmpty {
             guard let text = String(validating: coded, as: UTF8.self),
                 let bytes = PercentCoding.bytes(decoding: text)

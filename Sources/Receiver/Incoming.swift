@@ -4,7 +4,7 @@ internal import Synchronization
 internal import WebServer
 
 /// The body of one PATCH, written as it arrives.
-final class Incoming: BodySink {
+final class PatchBodyWriter: BodySink {
     let arrival: IncomingUpload
     private let directory: UploadDirectory
     private let number: UInt64
@@ -44,7 +44,7 @@ final class Incoming: BodySink {
             guard !arrival.isFinished else { return }
             let record = arrival.record
             directory.log(
-                "interrupted \(arrival.wish.display) at \(record.offset) of \(record.length) bytes, upload \(arrival.shownID)"
+                "interrupted \(arrival.requestedPath.display) at \(record.offset) of \(record.length) bytes, upload \(arrival.shownID)"
             )
         }
     }

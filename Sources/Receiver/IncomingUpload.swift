@@ -34,8 +34,8 @@ final class IncomingUpload: Sendable {
 
     let id: String
     let length: Int64
-    let metadata: Metadata
-    let wish: FilePath
+    let metadata: UploadMetadataHeader
+    let requestedPath: FilePath
 
     /// A running digest.
     ///
@@ -64,11 +64,11 @@ final class IncomingUpload: Sendable {
     private let work = Mutex<Void>(())
 
     /// - Parameter offset: How far the data can be trusted.
-    init(_ record: Record, metadata: Metadata, wish: FilePath, offset: Int64, isFinished: Bool) {
+    init(_ record: Record, metadata: UploadMetadataHeader, wish: FilePath, offset: Int64, isFinished: Bool) {
         id = record.id
         length = record.length
         self.metadata = metadata
-        self.wish = wish
+        self.requestedPath = wish
         state = Mutex(
             State(
                 record: record, offset: offset, hasher: offset == 0 ? Digesting() : nil, isFinished: isFinished,
@@ -87,7 +87,7 @@ final class IncomingUpload: Sendable {
     ///
     /// - Returns: `nil`, without a change, when `offset` is not the upload's offset; otherwise the number of missing
     ///   bytes.
-    func letWrite(_ writer: UInt64, at offset: Int64) -> Int64? {
+    func beginWriting(_ writer: UInt64, at offset: Int64) -> Int64? {
         state.withLock { state in
             guard state.offset == offset, !state.isGone else { return nil }
             state.writer = writer
@@ -159,7 +159,7 @@ final class IncomingUpload: Sendable {
                 state.isGone = true
                 return (state.record, state.isFinished)
             }
-            if isFinished { try Delivery(directory: directory, arrival: self).undo(record) }
+            if isFinished { try FilePublisher(directory: directory, arrival: self).undo(record) }
             try directory.discard(record)
         }
     }
@@ -218,7 +218,8 @@ final class IncomingUpload: Sendable {
         if let modified = metadata.text("mtime").flatMap({ Int64($0) }) { try file.setModified(modified, named: path) }
         try file.sync(named: path)
         try file.close(named: path)
-        let name = try Delivery(directory: directory, arrival: self).place(digest: digest) { name, status, isOurs in
+        let name = try FilePublisher(directory: directory, arrival: self).place(digest: digest) {
+            name, status, isOurs in
             try note(on: directory) { record in
                 record.offset = length
                 record.digest = digest
@@ -243,7 +244,7 @@ final class IncomingUpload: Sendable {
             return state.record.digest
         }
         if let known { return known }
-        let digest = try Delivery.digest(of: file, named: path)
+        let digest = try FilePublisher.digest(of: file, named: path)
         state.withLock { $0.record.digest = digest }
         return digest
     }

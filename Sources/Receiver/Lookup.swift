@@ -50,7 +50,7 @@ struct Lookup {
     private func isSame(_ name: FilePath, _ digest: String, in folder: borrowing Descriptor) throws -> Bool {
         do {
             let file = try folder.open(name, for: .reading)
-            guard try Delivery.digest(of: file, named: name) == digest else { return false }
+            guard try FilePublisher.digest(of: file, named: name) == digest else { return false }
             try file.sync(named: name)
             return true
         } catch let error as SystemError where error.isMissing || error.isDenied {

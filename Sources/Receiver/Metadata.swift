@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 
 /// `Upload-Metadata` (tus 1.0, section "Upload-Metadata"): pairs of a key and a value in Base64, between commas.
-struct Metadata: Hashable, Sendable {
+struct UploadMetadataHeader: Hashable, Sendable {
     /// As the client sent it; HEAD returns it unchanged.
     let header: String
     private let values: [String: [UInt8]]

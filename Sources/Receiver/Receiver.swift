@@ -34,7 +34,7 @@ package final class Receiver: Sendable {
     ///     upload id.
     /// - Throws: ``ReceiverError``, `SystemError` or `WebServerError`.
     package static func start(
-        into: FilePath, listen: WebAddress, token: [UInt8]? = nil, maxSize: Int64? = nil,
+        into: FilePath, listen: ServerEndpoint, token: [UInt8]? = nil, maxSize: Int64? = nil,
         limits: ConnectionLimits = ConnectionLimits(), clocks: any Clocks = SystemClocks(),
         log: @escaping @Sendable (String) -> Void
     ) async throws -> Receiver {

@@ -29,7 +29,7 @@ final class TusService: WebService {
     private let clocks: any Clocks
     private let refusedClients = RefusedClientLog()
     /// Bodies that are being received, by the number of their request.
-    private let incoming = Mutex<[UInt64: Incoming]>([:])
+    private let incoming = Mutex<[UInt64: PatchBodyWriter]>([:])
 
     init(directory: UploadDirectory, token: [UInt8]?, maxSize: Int64?, clocks: any Clocks) {
         self.clocks = clocks
@@ -96,8 +96,8 @@ final class TusService: WebService {
         return method.uppercased()
     }
 
-    private func begin(_ request: WebRequest) -> Result<Incoming, Refusal> {
-        func refuse(_ status: Int, _ text: String) -> Result<Incoming, Refusal> {
+    private func begin(_ request: WebRequest) -> Result<PatchBodyWriter, Refusal> {
+        func refuse(_ status: Int, _ text: String) -> Result<PatchBodyWriter, Refusal> {
             .failure(Refusal(reply: textReply(status, text)))
         }
         guard request.headers["content-type"] == "application/offset+octet-stream" else {
@@ -115,10 +115,10 @@ final class TusService: WebService {
             return refuse(413, "the upload has \(arrival.length) bytes, and \(length) from \(offset) on exceed them")
         }
         do {
-            let sink = try Incoming(arrival, on: directory, number: request.number) { [weak self] in
+            let sink = try PatchBodyWriter(arrival, on: directory, number: request.number) { [weak self] in
                 self?.incoming.withLock { _ = $0.removeValue(forKey: request.number) }
             }
-            guard arrival.letWrite(request.number, at: offset) != nil else {
+            guard arrival.beginWriting(request.number, at: offset) != nil else {
                 let text = "the offset of the upload is not \(offset); ask for it with HEAD"
                 return .failure(Refusal(reply: textReply(409, text, [("Upload-Offset", String(arrival.nextOffset))])))
             }
@@ -174,7 +174,7 @@ final class TusService: WebService {
         if let maxSize, length > maxSize {
             return refused(request, 413, "\(length) bytes are more than the maximum of \(maxSize) for one upload")
         }
-        guard let metadata = Metadata(header: request.headers["upload-metadata"] ?? "") else {
+        guard let metadata = UploadMetadataHeader(header: request.headers["upload-metadata"] ?? "") else {
             return textReply(400, "Upload-Metadata is not well formed")
         }
         let wish: FilePath
@@ -215,7 +215,7 @@ final class TusService: WebService {
     /// Whether the folder contains this content under this name, according to the disk.
     private func lookUp(_ request: WebRequest) async throws -> WebReply {
         guard let length = number(request.headers["upload-length"]),
-            let metadata = Metadata(header: request.headers["upload-metadata"] ?? ""),
+            let metadata = UploadMetadataHeader(header: request.headers["upload-metadata"] ?? ""),
             let digest = metadata.text("sha256")?.lowercased(), digest.utf8.count == 64
         else { return textReply(400, "a lookup takes Upload-Length, and Upload-Metadata with a name and sha256") }
         let wish: FilePath
@@ -236,14 +236,14 @@ final class TusService: WebService {
         guard let arrival = directory.find(id) else { return textReply(404, "there is no such upload") }
         arrival.interrupt()
         let directory = directory
-        let standing = try await blocking { try arrival.settle(on: directory) }
+        let reception = try await blocking { try arrival.settle(on: directory) }
         var headers = [Self.version, ("Cache-Control", "no-store"), ("Upload-Length", String(arrival.length))]
         if !arrival.metadata.header.isEmpty { headers.append(("Upload-Metadata", arrival.metadata.header)) }
-        switch standing {
+        switch reception {
         case .partial(let offset): headers.append(("Upload-Offset", String(offset)))
         case .finished: headers.append(("Upload-Offset", String(arrival.length)))
         case .refused(let why):
-            directory.log("refused \(arrival.wish.display): \(why)")
+            directory.log("refused \(arrival.requestedPath.display): \(why)")
             headers.append(("Upload-Offset", "0"))
         case .gone: return textReply(404, "there is no such upload")
         }
@@ -256,8 +256,8 @@ final class TusService: WebService {
         }
         let (directory, arrival) = (directory, sink.arrival)
         if sink.outcome == .interrupted { return textReply(423, "a newer request has taken over this upload") }
-        let standing: IncomingUpload.ReceptionState
-        do { standing = try await blocking { try arrival.settle(on: directory) } } catch {
+        let reception: IncomingUpload.ReceptionState
+        do { reception = try await blocking { try arrival.settle(on: directory) } } catch {
             guard sink.outcome == .stored, arrival.hasAllBytes else { throw error }
             // A 507 or 500 here would read as a refusal of the file. This is no verdict: a HEAD tries again and reports
             // it.
@@ -269,7 +269,7 @@ final class TusService: WebService {
         case .failed(let error): return failed(error, request)
         case .stored, .interrupted: break
         }
-        switch standing {
+        switch reception {
         case .partial(let offset):
             return WebReply(status: 204, headers: [Self.version, ("Upload-Offset", String(offset))])
         case .finished:
@@ -284,7 +284,7 @@ final class TusService: WebService {
         guard let arrival = directory.find(id) else { return textReply(404, "there is no such upload") }
         let directory = directory
         try await blocking { try arrival.delete(from: directory) }
-        directory.log("deleted upload \(arrival.shownID), \(arrival.wish.display)")
+        directory.log("deleted upload \(arrival.shownID), \(arrival.requestedPath.display)")
         return WebReply(status: 204, headers: [Self.version])
     }
 

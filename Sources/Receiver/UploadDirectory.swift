@@ -99,7 +99,7 @@ final class UploadDirectory: Sendable {
 
     /// A new upload, or the one that the same sender has created before for the same content. Durable when this
     /// returns.
-    func create(length: Int64, metadata: Metadata, wish: FilePath) throws -> (IncomingUpload, isNew: Bool) {
+    func create(length: Int64, metadata: UploadMetadataHeader, wish: FilePath) throws -> (IncomingUpload, isNew: Bool) {
         let sender = metadata.text("sluiceId").map { Self.key($0, length, metadata) }
         if let sender {
             let known: IncomingUpload? = try index.withLock { index in
@@ -160,7 +160,9 @@ final class UploadDirectory: Sendable {
         var leaving = finished.prefix(max(0, finished.count - 10_000)).map(\.self)
         leaving += finished.dropFirst(leaving.count).prefix { $0.record.touched < old }
         for arrival in all where !arrival.isFinished && arrival.record.touched < abandoned {
-            log("dropped \(arrival.wish.display), unfinished and untouched for 90 days, upload \(arrival.shownID)")
+            log(
+                "dropped \(arrival.requestedPath.display), unfinished and untouched for 90 days, upload \(arrival.shownID)"
+            )
             leaving.append(arrival)
         }
         for arrival in leaving {
@@ -168,7 +170,7 @@ final class UploadDirectory: Sendable {
         }
     }
 
-    private static func key(_ sender: String, _ length: Int64, _ metadata: Metadata) -> String {
+    private static func key(_ sender: String, _ length: Int64, _ metadata: UploadMetadataHeader) -> String {
         "\(length) \(metadata.text("sha256") ?? "-") \(sender)"
     }
 
@@ -193,7 +195,9 @@ final class UploadDirectory: Sendable {
 
     private func loadUpload(_ name: FilePath) throws {
         let record = try Record.read(folder.appending(name))
-        guard let metadata = Metadata(header: record.metadata) else { throw ReceiverError("its metadata is damaged") }
+        guard let metadata = UploadMetadataHeader(header: record.metadata) else {
+            throw ReceiverError("its metadata is damaged")
+        }
         let wish = try FinalName.path(from: metadata)
         let status = try FileStatus.ifPresent(at: data(of: record.id))
         var offset = record.length

@@ -89,7 +89,7 @@ private func zshOperands(_ verb: Verb, _ verbs: [Verb]) -> [String] {
 
 private func zshEscaped(_ text: String) -> String { text.replacing("\\", with: "\\\\").replacing(":", with: "\\:") }
 
-private func zshAction(_ hint: Hint, _ verbs: [Verb]) -> String {
+private func zshAction(_ hint: CompletionKind, _ verbs: [Verb]) -> String {
     switch hint {
     case .nothing: return " "
     case .words, .verbs: return "(" + (hint.fixed(verbs) ?? []).joined(separator: " ") + ")"
@@ -165,7 +165,7 @@ private func fishOption(_ option: Option, _ verbs: [Verb]) -> String {
 }
 
 /// The choices at this place, and whether names of files are among them.
-private func fishChoices(_ hint: Hint, _ verbs: [Verb]) -> String {
+private func fishChoices(_ hint: CompletionKind, _ verbs: [Verb]) -> String {
     var parts: [String] = []
     if let words = hint.fixed(verbs) { parts.append("-a \(fishQuoted(words.joined(separator: " ")))") }
     if hint == .directory { parts.append("-a '(__fish_complete_directories)'") }

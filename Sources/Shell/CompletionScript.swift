@@ -25,8 +25,8 @@ private func bashScript(_ verbs: [Verb]) -> String {
     let takes = taking.filter { !$0.options.isEmpty }.map { verb, options in
         options.map { "\"\(verb) --\($0.name)\"" }.joined(separator: " | ") + ") return 0 ;;"
     }
-    var values: [Hint: [String]] = [:]
-    var order: [Hint] = []
+    var values: [CompletionKind: [String]] = [:]
+    var order: [CompletionKind] = []
     for (verb, options) in taking {
         for option in options where option.hint != .nothing {
             if values[option.hint] == nil { order.append(option.hint) }
@@ -141,7 +141,7 @@ private func bashScript(_ verbs: [Verb]) -> String {
 }
 
 /// Files are completed by bash itself, which knows about quotes, blanks and `~`.
-private func bashAction(_ hint: Hint, _ verbs: [Verb]) -> String {
+private func bashAction(_ hint: CompletionKind, _ verbs: [Verb]) -> String {
     if let words = hint.fixed(verbs) { return "_sluice_words " + words.joined(separator: " ") }
     if hint == .directory { return "compopt -o dirnames" }
     let asking = hint.question.map { "_sluice_ask " + $0.joined(separator: " ") }

@@ -1,5 +1,5 @@
 /// The kind of a word on the command line, for completion in a shell.
-package enum Hint: Sendable, Hashable {
+package enum CompletionKind: Sendable, Hashable {
     /// Free input: a text, a number, a duration.
     case nothing
     /// One of these, or at least usually.

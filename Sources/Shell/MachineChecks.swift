@@ -196,7 +196,7 @@ enum MachineChecks {
             CheckFinding(about: "network", name: "managers", CheckResult(verdict, text))
         }
         do {
-            let report = try await NetworkSurvey.managers()
+            let report = try await StandaloneNetworkReport.managers()
             if let trouble = report.trouble {
                 return finding(
                     .ok,

@@ -46,7 +46,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
             lines.append(
                 entry(
                     "", cardText(card, waiting: folder.gathering?.first), console,
-                    card.level == CardLevel.busy.rawValue ? .yellow : .green))
+                    card.level == RemovalSafety.busy.rawValue ? .yellow : .green))
         }
         if let retention = folder.retention { lines.append(entry("", retentionText(retention, now), console)) }
     }
@@ -171,7 +171,7 @@ func cardText(_ card: CardView, waiting: GatheringView? = nil) -> String {
     let failed =
         card.failed > 0
         ? "; \(files(card.failed, "upload", "uploads")) failed: `sluice list --list failed` names them" : ""
-    switch CardLevel(rawValue: card.level) {
+    switch RemovalSafety(rawValue: card.level) {
     case .verified: return "safe to remove: every file is verified"
     case .staged:
         let left = card.unverified - card.failed

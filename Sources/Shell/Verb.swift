@@ -13,7 +13,7 @@ package struct Verb: Sendable {
     /// with any options and the operands says all.
     let usages: [String]
     /// The kind of the operands, for completion.
-    package let operandHint: Hint
+    package let operandHint: CompletionKind
     /// The permitted number of operands.
     package let operandCount: ClosedRange<Int>
     /// Further explanation: paragraphs.
@@ -24,7 +24,8 @@ package struct Verb: Sendable {
     let run: @Sendable (Invocation) async throws -> ExitCode
 
     init(
-        _ name: String, _ summary: String, operands: String = "", usages: [String] = [], takes hint: Hint = .nothing,
+        _ name: String, _ summary: String, operands: String = "", usages: [String] = [],
+        takes hint: CompletionKind = .nothing,
         count: ClosedRange<Int> = 0...0, details: [String] = [], options: [Option] = [],
         examples: [(command: String, does: String)],
         run: @escaping @Sendable (Invocation) async throws -> ExitCode
@@ -49,7 +50,7 @@ package struct Option: Sendable, Hashable {
     /// The placeholder of its value in help; `nil` for a flag.
     package let value: String?
     /// The kind of its value, for completion.
-    package let hint: Hint
+    package let hint: CompletionKind
     package let summary: String
     /// Whether it may be given more than once.
     package let repeats: Bool
@@ -66,7 +67,8 @@ package struct Option: Sendable, Hashable {
     }
 
     init(
-        _ name: String, _ value: String, takes hint: Hint = .nothing, repeats: Bool = false, required: Bool = false,
+        _ name: String, _ value: String, takes hint: CompletionKind = .nothing, repeats: Bool = false,
+        required: Bool = false,
         _ summary: String
     ) {
         self.name = name

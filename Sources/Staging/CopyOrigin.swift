@@ -53,7 +53,7 @@ package struct CopyOrigin: Codable, Hashable, Sendable {
 
     private static let attribute = "user.sluice.origin"
 
-    package init(_ identity: StoredIdentity, root: FilePath, changed: Int64, uploads: [Upload]) {
+    package init(_ identity: FileIdentity, root: FilePath, changed: Int64, uploads: [Upload]) {
         folder = identity.folder
         self.root = hexadecimal(root.bytes)
         relative = hexadecimal(identity.relative.bytes)
@@ -81,9 +81,9 @@ package struct CopyOrigin: Codable, Hashable, Sendable {
         return (FilePath(bytes: root), below)
     }
 
-    package var identity: StoredIdentity? {
+    package var identity: FileIdentity? {
         paths.map {
-            StoredIdentity(
+            FileIdentity(
                 folder: folder, relative: $0.relative, size: size, modified: modified, inode: inode, born: born,
                 fileSystem: fileSystem)
         }

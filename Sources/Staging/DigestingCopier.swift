@@ -3,7 +3,7 @@ internal import Digests
 package import Linux
 
 /// Reports the progress of a copy, and asks whether it is still wanted.
-package struct Pace {
+package struct CopyProgress {
     /// Called with the number of source bytes that are done.
     let progress: (Int64) -> Void
     /// Called between blocks; `true` ends the copy.
@@ -16,7 +16,7 @@ package struct Pace {
 }
 
 /// The number of bytes read, and their digests.
-struct Digested {
+struct DigestResult {
     var bytes: Int64
     var sha256: [UInt8]
     var parts: PartDigests
@@ -31,7 +31,7 @@ enum DigestingCopier {
     /// A large file must not push out the data of other programs, and little is left for the last sync.
     static let window: Int64 = 8 << 20
     /// Zeros are left out in pieces of this size; file systems have no smaller holes.
-    private static let grain = 4096
+    private static let holeBlockSize = 4096
 
     /// Reads up to `size` bytes, and one more to notice a source that grew.
     ///
@@ -40,8 +40,9 @@ enum DigestingCopier {
     /// - Returns: The bytes copied, which differ from `size` when the source changed; and their digests.
     static func run(
         from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64,
-        isSparse: Bool = false, requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace = Pace()
-    ) throws(StagingError) -> Digested {
+        isSparse: Bool = false, requestedDigests: [PartDigests.RequestedDigest] = [],
+        pace: CopyProgress = CopyProgress()
+    ) throws(StagingError) -> DigestResult {
         let copied = try read(from, source, size: size, requestedDigests, pace) { block, offset throws(SystemError) in
             if isSparse {
                 try writeWithoutZeros(block, at: offset, to, target)
@@ -63,16 +64,16 @@ enum DigestingCopier {
     /// a copy.
     static func digest(
         of file: borrowing Descriptor, named path: FilePath, size: Int64,
-        requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace
-    ) throws(StagingError) -> Digested {
+        requestedDigests: [PartDigests.RequestedDigest] = [], pace: CopyProgress
+    ) throws(StagingError) -> DigestResult {
         try read(file, path, size: size, requestedDigests, pace) { _, _ in }
     }
 
     private static func read(
         _ from: borrowing Descriptor, _ source: FilePath, size: Int64,
-        _ requestedDigests: [PartDigests.RequestedDigest], _ pace: Pace,
+        _ requestedDigests: [PartDigests.RequestedDigest], _ pace: CopyProgress,
         _ sink: (_ block: UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Void
-    ) throws(StagingError) -> Digested {
+    ) throws(StagingError) -> DigestResult {
         // For a small file, as much as it needs and a little to notice that it grew.
         let blockSize = Int(min(size, Int64(blockSize) - 1) >> 12 + 1) << 12
         let digest = DigestThreads(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize, requestedDigests)
@@ -107,7 +108,7 @@ enum DigestingCopier {
             }
         }
         let (sha256, parts) = digest.finish()
-        return Digested(bytes: copied, sha256: sha256, parts: parts)
+        return DigestResult(bytes: copied, sha256: sha256, parts: parts)
     }
 
     private static func writeWithoutZeros(
@@ -119,11 +120,11 @@ enum DigestingCopier {
         var start = 0
         while start < block.count {
             var end = start
-            if isZero(piece(start, start + grain)) {
-                start += grain
+            if isZero(piece(start, start + holeBlockSize)) {
+                start += holeBlockSize
                 continue
             }
-            while end < block.count, !isZero(piece(end, end + grain)) { end += grain }
+            while end < block.count, !isZero(piece(end, end + holeBlockSize)) { end += holeBlockSize }
             if let error = to.write(piece(start, end), at: offset + Int64(start), named: target).error { throw error }
             start = end
         }

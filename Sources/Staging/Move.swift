@@ -32,7 +32,7 @@ package struct MoveTarget: Sendable, Hashable {
         if !isTrial { try place.removeIfPresent(Self.partial(asset, token)) }
         guard try place.has(waiting), let folder = try source.openParentIfPresent() else { return nil }
         if isTrial { return source.path.shown }
-        let name = try place.placeFreely(waiting, as: source.name, in: folder)
+        let name = try place.renameToFreeName(waiting, as: source.name, in: folder)
         try folder.sync()
         try place.sync()
         return folder.path.appending(name)
@@ -155,7 +155,7 @@ struct Move {
     }
 
     private func assignName(in place: borrowing OpenFolder) throws(SystemError) -> FilePath {
-        let name = try place.placeFreely(waiting, as: target.relative.name, in: place)
+        let name = try place.renameToFreeName(waiting, as: target.relative.name, in: place)
         try place.sync()
         return place.path.appending(name)
     }
@@ -163,7 +163,7 @@ struct Move {
     private func returnFile(
         from place: borrowing OpenFolder, to folder: borrowing OpenFolder
     ) throws(SystemError) -> FilePath {
-        let back = try place.placeFreely(waiting, as: asset.source.name, in: folder)
+        let back = try place.renameToFreeName(waiting, as: asset.source.name, in: folder)
         try folder.sync()
         try place.sync()
         return folder.path.appending(back)
@@ -201,7 +201,7 @@ struct Move {
         } catch {
             throw SystemError(call: "copy", subject: source.display, code: EIO)
         }
-        let name = try place.placeFreely(partial, as: wanted, in: place)
+        let name = try place.renameToFreeName(partial, as: wanted, in: place)
         try place.sync()
         CrashPoint.reached("release-copied")
         try folder.remove(caught)

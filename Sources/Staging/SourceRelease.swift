@@ -113,7 +113,7 @@ package struct SourceRelease: Sendable {
         }
         guard let status = try folder.statusIfPresent(at: name) else { return try gone(folder) }
         guard asset.matches(status) else { return try leave(status, at: name, folder) }
-        let (again, answer) = try writers.ask(name, in: folder)
+        let (again, answer) = try writers.findWriter(name, in: folder)
         if let obstacle = obstacle(answer) { return obstacle }
         // chmod, a link, a rename there and back: only the bytes can decide. The same holds where a write may not have
         // changed the times.
@@ -158,7 +158,7 @@ package struct SourceRelease: Sendable {
         _ caught: FileStatus, isTrusted: Bool, _ folder: borrowing OpenFolder
     ) throws(SystemError) -> Result {
         guard asset.matches(caught) else { return try restoreName(leave(caught, at: aside, folder), folder) }
-        if let obstacle = obstacle(try writers.ask(aside, in: folder).answer) {
+        if let obstacle = obstacle(try writers.findWriter(aside, in: folder).answer) {
             return try restoreName(obstacle, folder)
         }
         if !isTrusted, try digest(of: aside, in: folder) != asset.sha256 {
@@ -216,7 +216,7 @@ package struct SourceRelease: Sendable {
     ///
     /// Durable when it returns: after the record the hidden name is not looked for any more.
     private func restoreName(_ result: Result, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
-        let place = try folder.placeFreely(aside, as: name, in: folder)
+        let place = try folder.renameToFreeName(aside, as: name, in: folder)
         try folder.sync()
         if place == name { return result }
         let now = "; it is now \(folder.path.appending(place).display)"
@@ -234,7 +234,7 @@ extension OpenFolder {
     /// Renames without replacing anything: to `name`, or to `name` with ` (2)`, ` (3)` … before its extension.
     ///
     /// - Returns: The name that it has then.
-    package borrowing func placeFreely(
+    package borrowing func renameToFreeName(
         _ from: FilePath, as name: FilePath, in target: borrowing OpenFolder
     ) throws(SystemError) -> FilePath {
         for number in 1... {

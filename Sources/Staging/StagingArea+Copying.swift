@@ -7,11 +7,11 @@ internal import Synchronization
 /// The version of a source that must be copied, as it was recorded.
 package struct CopyRequest: Sendable {
     package var source: SourceFile
-    package var identity: StoredIdentity
+    package var identity: FileIdentity
     /// Its ctime, ns since 1970.
     package var changed: Int64
 
-    package init(_ source: SourceFile, _ identity: StoredIdentity, changed: Int64) {
+    package init(_ source: SourceFile, _ identity: FileIdentity, changed: Int64) {
         self.source = source
         self.identity = identity
         self.changed = changed
@@ -71,7 +71,7 @@ extension StagingArea {
     ///   - requestedDigests: Digests of its parts that a destination will need.
     package func copy(
         _ wanted: CopyRequest, as name: FilePath, by method: Method? = nil, origin: CopyOrigin? = nil,
-        requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace = Pace()
+        requestedDigests: [PartDigests.RequestedDigest] = [], pace: CopyProgress = CopyProgress()
     ) throws(StagingError) -> FreshCopy {
         let partial = partial(name)
         do {
@@ -85,7 +85,7 @@ extension StagingArea {
 
     private func copy(
         _ wanted: CopyRequest, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: CopyOrigin?,
-        _ requestedDigests: [PartDigests.RequestedDigest], _ pace: Pace
+        _ requestedDigests: [PartDigests.RequestedDigest], _ pace: CopyProgress
     ) throws(StagingError) -> FreshCopy {
         let source = wanted.shown
         let from = try open(wanted)
@@ -93,7 +93,7 @@ extension StagingArea {
             try Files.removeIfPresent(partial)
             return try Descriptor.open(partial, for: .creating)
         }
-        let content: Digested
+        let content: DigestResult
         if try clone(from, to, source, partial, method) {
             // Both descriptors share the blocks, so an error of the disk is the source's too.
             content = try DigestingCopier.digest(

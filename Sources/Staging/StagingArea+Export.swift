@@ -79,7 +79,7 @@ extension StagingArea {
             try Files.removeTree(scratch)
             try Files.makeFolders(scratch, mode: 0o700)
         }
-        let input = try lend(
+        let input = try linkForCommand(
             from, named: wanted.source.name, in: scratch.appending(export.output == "input" ? "source" : "input"))
         let output = scratch.appending(export.output)
         let result = try run(export, input, output, scratch, progress, isStopped)
@@ -88,7 +88,7 @@ extension StagingArea {
         // Whatever the result: a failure is not reported for a source that changed or vanished.
         try verifyUnchanged(wanted, from)
         try judge(result, export)
-        let pace = Pace(isStopped: isStopped)
+        let pace = CopyProgress(isStopped: isStopped)
         var sourceSHA256: [UInt8]?
         if digestsSource {
             sourceSHA256 = try DigestingCopier.digest(
@@ -133,7 +133,7 @@ extension StagingArea {
     /// Makes a link with the source's own name to the checked open file, which the command inherits: the file at the
     /// source's path by then does not matter. The link is in a folder of its own, since the output may have the same
     /// name.
-    private func lend(
+    private func linkForCommand(
         _ source: borrowing Descriptor, named name: FilePath, in folder: FilePath
     ) throws(StagingError) -> Input {
         return try source.withNumber { number throws(StagingError) in

@@ -6,7 +6,7 @@ package import Linux
 extension StagingArea {
     /// Digests a source that is not copied, if it is the version that was recorded and stays it.
     package func digestInPlace(
-        _ wanted: CopyRequest, requestedDigests: [PartDigests.RequestedDigest] = [], pace: Pace = Pace()
+        _ wanted: CopyRequest, requestedDigests: [PartDigests.RequestedDigest] = [], pace: CopyProgress = CopyProgress()
     ) throws(StagingError) -> (sha256: [UInt8], parts: PartDigests) {
         let from = try open(wanted)
         let content = try DigestingCopier.digest(

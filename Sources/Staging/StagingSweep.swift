@@ -5,7 +5,7 @@ package import Linux
 /// and returns the complete copies, some at a time. There may be a million of them.
 ///
 /// An actor on its own thread, since every step waits for the disk.
-package actor StagingSweep {
+package actor StagingWalk {
     private let area: StagingArea
     private let thread = OwnThread(name: "sweep")
     private var stream: FolderStream?

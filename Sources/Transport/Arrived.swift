@@ -1,7 +1,7 @@
 internal import Linux
 
 /// The bytes that one connection has received, and those that were charged.
-struct Arrived {
+struct ReceivedByteCount {
     private var charged: Int64 = 0
     private var counts: SocketCounts?
     /// Additional header bytes of acknowledgements that reported gaps.

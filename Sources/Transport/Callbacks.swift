@@ -8,7 +8,7 @@ internal import Linux
 // alive.
 
 extension Transfer {
-    func setCallbacks(_ easy: UnsafeMutableRawPointer, _ loop: Loop) {
+    func setCallbacks(_ easy: UnsafeMutableRawPointer, _ loop: CurlLoop) {
         let this = Unmanaged.passUnretained(self).toOpaque()
         let shared = Unmanaged.passUnretained(loop).toOpaque()
         sluice_set_bytes_function(easy, CURLOPT_READFUNCTION, readBody)
@@ -145,13 +145,13 @@ private func opening(
 
 private func opened(_ context: UnsafeMutableRawPointer?, _ socket: CInt, _: curlsocktype) -> CInt {
     guard let this = transfer(context) else { return CInt(CURL_SOCKOPT_ERROR) }
-    guard this.pin(socket) else { return CInt(CURL_SOCKOPT_ERROR) }
+    guard this.bindToInterface(socket) else { return CInt(CURL_SOCKOPT_ERROR) }
     Sockets.prepareForUpload(socket, patience: this.request.limits.sendingStall)
     this.loop?.connections.opened(socket, by: this)
     return CInt(CURL_SOCKOPT_OK)
 }
 
 private func closing(_ context: UnsafeMutableRawPointer?, _ socket: CInt) -> CInt {
-    if let context { Unmanaged<Loop>.fromOpaque(context).takeUnretainedValue().connections.closing(socket) }
+    if let context { Unmanaged<CurlLoop>.fromOpaque(context).takeUnretainedValue().connections.closing(socket) }
     return close(socket)
 }

@@ -9,7 +9,7 @@ internal import Linux
 /// counts as well, so this is an upper bound and not a count. It applies to all connections over a link together, since
 /// the link does not distinguish them: their charges add up to at least the bytes that they have sent, or to TCP's full
 /// count.
-struct CarriedBound {
+struct LinkByteBound {
     /// Returns the bytes that the links have sent; `nil` where that is unknown.
     typealias LinkBytesReader = @Sendable (_ interface: String?) -> [String: LinkBytes.Sent]?
 
@@ -45,7 +45,7 @@ struct CarriedBound {
             overheads += counts.segments * member.overhead
             acknowledged += counts.acknowledged
             // Bytes in queues are sent later.
-            rest += counts.unanswered * (counts.largest + counts.header) + counts.farewell
+            rest += counts.unanswered * (counts.largest + counts.header) + counts.closingBytes
         }
     }
 

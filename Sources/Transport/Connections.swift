@@ -5,7 +5,7 @@ internal import Linux
 /// and the sent and received bytes that were not charged to a transfer yet.
 ///
 /// Every byte sent or received by a socket is charged once, to the transfer that uses it then, or to the next one.
-struct Connections {
+struct SocketRegistry {
     private struct Connection {
         let interface: String?
         let isSecure: Bool
@@ -15,7 +15,7 @@ struct Connections {
         /// Known after the first request over it.
         var ends: SocketEnds?
         var charged: Int64 = 0
-        var arrived = Arrived()
+        var arrived = ReceivedByteCount()
         /// The traffic of links limits its charge.
         var isBounded = false
         /// Waiting bytes are discarded when it closes.
@@ -27,7 +27,7 @@ struct Connections {
 
     private var open: [CInt: Connection] = [:]
     /// By the interface of the connections, each for as long as one of them is open.
-    private var bounds: [String?: CarriedBound] = [:]
+    private var bounds: [String?: LinkByteBound] = [:]
     /// The kernel's counters of a socket.
     private let counts: @Sendable (CInt) -> SocketCounts?
 
@@ -42,7 +42,7 @@ struct Connections {
         guard transfer.request.onWire != nil, transfer.request.unixSocket == nil, transfer.leavesMachine else { return }
         let interface = transfer.request.interface
         if bounds[interface] == nil {
-            bounds[interface] = CarriedBound(
+            bounds[interface] = LinkByteBound(
                 interface: interface, now: .now, joins: LinkBytes.joinsSegments, linkBytes: LinkBytes.sent(by:))
         }
         open[socket]?.isBounded = bounds[interface] != nil
@@ -95,7 +95,7 @@ struct Connections {
             // The bytes at the end have not been sent yet.
             let now = counts.onWire(isSecure: connection.isSecure)
             total = bound.charge(
-                socket, CarriedBound.Member(counts: counts, total: now, overhead: connection.overhead),
+                socket, LinkByteBound.Member(counts: counts, total: now, overhead: connection.overhead),
                 before: connection.charged, end: atEnd ? max(0, total - now) : nil, now: .now,
                 others: { members(of: connection.interface, besides: socket) })
             bounds[connection.interface] = bound
@@ -110,12 +110,12 @@ struct Connections {
         if more > 0 { transfer.chargeArrived(more) }
     }
 
-    private func members(of interface: String?, besides own: CInt) -> [CInt: CarriedBound.Member] {
-        var members: [CInt: CarriedBound.Member] = [:]
+    private func members(of interface: String?, besides own: CInt) -> [CInt: LinkByteBound.Member] {
+        var members: [CInt: LinkByteBound.Member] = [:]
         for (socket, connection) in open
         where socket != own && connection.isBounded && connection.interface == interface {
             guard let counts = counts(socket)?.adding(connection.overhead) else { continue }
-            members[socket] = CarriedBound.Member(
+            members[socket] = LinkByteBound.Member(
                 counts: counts, total: counts.onWire(isSecure: connection.isSecure), overhead: connection.overhead)
         }
         return members
@@ -140,7 +140,7 @@ struct Connections {
         } else if connection.isBounded, let counts = counts(socket)?.adding(connection.overhead) {
             bounds[connection.interface]?.close(
                 socket,
-                CarriedBound.Member(
+                LinkByteBound.Member(
                     counts: counts, total: counts.onWire(isSecure: connection.isSecure), overhead: connection.overhead))
         }
         forget(socket, connection)
@@ -168,7 +168,7 @@ struct Connections {
             }
             if connection.isBounded {
                 bounds[connection.interface]?.close(
-                    socket, CarriedBound.Member(counts: counts, total: total, overhead: connection.overhead))
+                    socket, LinkByteBound.Member(counts: counts, total: total, overhead: connection.overhead))
             }
             forget(socket, connection)
         }
@@ -233,7 +233,7 @@ extension SocketCounts {
     }
 
     /// The bytes that it sends when it closes, with TLS, and the longer headers of its first segment.
-    var farewell: Int64 { 20 + 4 * header + 64 + Self.ofLast }
+    var closingBytes: Int64 { 20 + 4 * header + 64 + Self.ofLast }
 
     /// The last acknowledgements contain 12 bytes for segments that came twice (RFC 2883, section 4).
     private static let ofLast: Int64 = 3 * 12

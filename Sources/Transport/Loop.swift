@@ -12,7 +12,7 @@ typealias Outcome = Result<Response, TransportError>
 /// (curl's callbacks run on it too); the rest is the inbox, protected by its lock. `curl_multi_wakeup`, the only call
 /// that libcurl allows from other threads, is made with that lock held and never after `isOver`, which is set before
 /// the handle is freed.
-final class Loop: @unchecked Sendable {
+final class CurlLoop: @unchecked Sendable {
     private struct Inbox {
         var commands: [Command] = []
         /// The thread starts with the first transfer: before that there is nothing to do.
@@ -35,18 +35,18 @@ final class Loop: @unchecked Sendable {
     /// By easy handle. Keeps each transfer alive while libcurl has its address.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     /// Used by curl's callbacks too.
-    var connections: Connections
+    var connections: SocketRegistry
     /// Kept connections of each interface. Those of requests without an interface belong to the multi handle.
     private var pools: [String: UnsafeMutableRawPointer] = [:]
     /// Transfers that wait for their throttles, by easy handle.
-    private var turns = Turns<UnsafeMutableRawPointer>()
+    private var turns = ThrottleQueue<UnsafeMutableRawPointer>()
     private let clocks: any Clocks = SystemClocks()
 
     /// Called once in a process, before the first handle (curl_global_init(3)).
     private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
     init(counts: @escaping @Sendable (CInt) -> SocketCounts?) {
-        connections = Connections(counts: counts)
+        connections = SocketRegistry(counts: counts)
         guard Self.isReady, let multi = curl_multi_init() else { fatalError("libcurl: out of memory") }
         self.multi = multi
         // Further connections are closed instead of kept: an idle one costs both ends a socket.
@@ -287,7 +287,7 @@ final class Loop: @unchecked Sendable {
         transfer.returnGranted()
         for throttle in transfer.request.throttles { throttle.forget(self) }
         transfer.finish(outcome())
-        Memory.scheduleTrim()
+        MemoryTrimmer.scheduleTrim()
     }
 
     /// The pool of kept connections over `interface` alone; `nil` without memory.

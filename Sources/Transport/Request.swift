@@ -183,14 +183,14 @@ package struct Response: Sendable {
     package var bytesSent: Int64
     /// Bytes that were sent for this request, as counted by the kernel; see ``Request/onWire``.
     package var bytesOnWire: Int64
-    package var delivery: Delivery
+    package var delivery: DeliveryBounds
     /// The proxy that may have given this answer in place of the server, `host:port`; `nil` for none.
     package var possibleProxy: String?
 
     /// - Parameter delivery: Without it only the bytes that the socket accepted are known.
     package init(
         status: Int, headers: Headers = Headers(), body: [UInt8] = [], url: String = "", bytesSent: Int64 = 0,
-        bytesOnWire: Int64 = 0, delivery: Delivery? = nil
+        bytesOnWire: Int64 = 0, delivery: DeliveryBounds? = nil
     ) {
         self.status = status
         self.headers = headers
@@ -198,13 +198,13 @@ package struct Response: Sendable {
         self.url = url
         self.bytesSent = bytesSent
         self.bytesOnWire = bytesOnWire
-        self.delivery = delivery ?? Delivery(atLeast: 0, atMost: bytesSent)
+        self.delivery = delivery ?? DeliveryBounds(atLeast: 0, atMost: bytesSent)
     }
 }
 
 /// How much of a request's body has left this machine, as far as the kernel reports it. In bytes of the body; for a
 /// framed body, of the file. Read before the connection was closed.
-package struct Delivery: Hashable, Sendable {
+package struct DeliveryBounds: Hashable, Sendable {
     /// The peer's kernel has acknowledged this many (`SIOCOUTQ`, tcp(7)): they are at the other end of the connection,
     /// which may be a proxy. That is no proof that a server has received them.
     package var atLeast: Int64

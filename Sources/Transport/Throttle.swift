@@ -63,7 +63,7 @@ package final class Throttle: Sendable {
 }
 
 extension [Throttle] {
-    enum Drawn {
+    enum DrawResult {
         case bytes(Int)
         /// Nothing was taken from any. `by` is the one with the longest wait.
         case refused(by: Throttle, again: MonotonicTime?)
@@ -73,7 +73,7 @@ extension [Throttle] {
     ///
     /// Between the check and the payment another thread may take too. Then a bucket is overdrawn, by at most one piece,
     /// and the next request waits correspondingly longer: the total stays exact.
-    func draw(upTo wanted: Int, at now: MonotonicTime) -> Drawn {
+    func draw(upTo wanted: Int, at now: MonotonicTime) -> DrawResult {
         // A request that has waited for a shared limit also takes the tokens that accumulated under its own meanwhile,
         // and loses none of them.
         let sizes = map { $0.size(at: now) }

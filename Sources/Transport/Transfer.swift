@@ -13,7 +13,7 @@ final class Transfer: @unchecked Sendable {
     var waiting: CheckedContinuation<Outcome, Never>?
     private(set) var easy: UnsafeMutableRawPointer?
     /// Receives the sockets that libcurl opens; its thread outlives every transfer.
-    weak var loop: Loop?
+    weak var loop: CurlLoop?
 
     /// libcurl writes its message here for as long as the handle lives, so it is allocated, not borrowed.
     private let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -108,7 +108,7 @@ final class Transfer: @unchecked Sendable {
     ///
     /// - Returns: `false` when it cannot be bound, and so must not be used. (libcurl's own option continues without
     ///   binding.)
-    func pin(_ socket: CInt) -> Bool {
+    func bindToInterface(_ socket: CInt) -> Bool {
         guard let interface = request.interface, request.unixSocket == nil else { return true }
         do throws(SystemError) { try Sockets.bind(socket, to: interface) } catch {
             objection = (
@@ -178,9 +178,9 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// Called when writing has ended and all written bytes are counted.
-    private var delivery: Delivery {
+    private var delivery: DeliveryBounds {
         let bounds = body.delivered(given: source?.bytesRead ?? 0)
-        return Delivery(
+        return DeliveryBounds(
             atLeast: request.body.content(of: bounds.lowerBound), atMost: request.body.content(of: bounds.upperBound))
     }
 
@@ -326,7 +326,7 @@ final class Transfer: @unchecked Sendable {
     // Setting up.
 
     /// Builds the easy handle, on the loop's thread.
-    func prepare(on loop: Loop) throws(TransportError) -> UnsafeMutableRawPointer {
+    func prepare(on loop: CurlLoop) throws(TransportError) -> UnsafeMutableRawPointer {
         guard let easy = curl_easy_init() else { throw error(.other, 0, "libcurl: out of memory") }
         self.easy = easy
         sluice_set_pointer(easy, CURLOPT_ERRORBUFFER, message)

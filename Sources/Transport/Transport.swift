@@ -9,7 +9,7 @@ internal import Synchronization
 /// One thread owns libcurl's multi handle and everything that belongs to it; other threads send it commands.
 /// Connections are kept and reused. A transport without references ends.
 package final class Transport: Transporting {
-    private let loop: Loop
+    private let loop: CurlLoop
     private let names: AddressCache
     /// Servers, or proxies before them, that accept no `Expect` (RFC 9110, section 10.1.1), by ``WebAddress/origin``.
     private let withoutExpect = Mutex<Set<String>>([])
@@ -22,7 +22,7 @@ package final class Transport: Transporting {
         counts: @escaping @Sendable (_ socket: CInt) -> SocketCounts? = Sockets.counts
     ) {
         self.names = names
-        loop = Loop(counts: counts)
+        loop = CurlLoop(counts: counts)
     }
 
     deinit { loop.stop(nil) }
@@ -67,7 +67,7 @@ package final class Transport: Transporting {
         switch found {
         case .success(let addresses):
             transfer.resolved = ResolvedName(host: host, port: port, addresses: addresses)
-        case .failure(let error as NameQuestion.Failure):
+        case .failure(let error as DNSLookup.Failure):
             switch error {
             case .notAllowed(let text): throw transfer.error(.interface, 0, text)
             case .unknown(let text, _): throw transfer.error(.resolve, 0, text)
@@ -90,7 +90,7 @@ package final class Transport: Transporting {
     /// Reports that these addresses no longer belong to this machine. They receive no packets any more, and the kernel
     /// continues to send from them for a long time: requests over such connections are stranded
     /// (``Request/onAddressLost``), and none of these connections is used again.
-    package func lose(addresses: Set<IPAddress>) { loop.lose(addresses) }
+    package func removeAddresses(addresses: Set<IPAddress>) { loop.lose(addresses) }
 
     /// Ends running requests (`.cancelled`, abortively) and frees all resources. Later requests are cancelled at once.
     package func stop() async { await withCheckedContinuation { continuation in loop.stop(continuation) } }

@@ -42,14 +42,14 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     package let bytesSent: Int64
     /// Bytes that were sent for this request nevertheless, as counted by the kernel; see ``Request/onWire``.
     package let bytesOnWire: Int64
-    package let delivery: Delivery
+    package let delivery: DeliveryBounds
 
     /// - Parameters:
     ///   - url: The requested address; possible secrets are removed here.
     ///   - delivery: Without it only the bytes that the socket accepted are known.
     package init(
         kind: Kind, code: Int32 = 0, detail: String, url: String, bytesSent: Int64 = 0, bytesOnWire: Int64 = 0,
-        delivery: Delivery? = nil
+        delivery: DeliveryBounds? = nil
     ) {
         self.kind = kind
         self.code = code
@@ -57,7 +57,7 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
         self.url = withoutSecrets(url)
         self.bytesSent = bytesSent
         self.bytesOnWire = bytesOnWire
-        self.delivery = delivery ?? Delivery(atLeast: 0, atMost: bytesSent)
+        self.delivery = delivery ?? DeliveryBounds(atLeast: 0, atMost: bytesSent)
     }
 
     package var description: String { "\(url): \(detail)" }

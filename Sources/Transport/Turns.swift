@@ -4,7 +4,7 @@ internal import Core
 ///
 /// A refused transfer waits in line. No transfer overtakes another that waits for the same limit; one that waits for a
 /// different limit delays no other.
-struct Turns<Key: Hashable> {
+struct ThrottleQueue<Key: Hashable> {
     private struct Waiting {
         let key: Key
         let wanted: Int

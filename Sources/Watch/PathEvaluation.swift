@@ -66,7 +66,7 @@ package enum PathEvaluation: Hashable, Sendable {
         if NameRules(include: rule.include, exclude: rule.exclude, marker: rule.marker).matches(relative) { return nil }
         func matches(_ pattern: String) -> Bool {
             let glob = Glob(pattern)
-            return glob.matches(glob.isForPaths ? relative : relative.name)
+            return glob.matches(glob.matchesPath ? relative : relative.name)
         }
         if let pattern = rule.exclude.first(where: matches) { return "is excluded by `exclude: \(pattern)`" }
         if let marker = rule.marker, relative.name.bytes.withUnsafeBufferPointer(marker.isMarker) {
@@ -88,7 +88,7 @@ package enum PathEvaluation: Hashable, Sendable {
     private static func objection(
         to relative: FilePath, _ rule: WatchRule, _ folder: SourceFolder, _ now: WallTime
     ) -> Objection? {
-        if let missing = FolderGate(folder, [rule.requirement]).missing() {
+        if let missing = MountCheck(folder, [rule.requirement]).missing() {
             return .other("belongs to a folder that is absent: \(missing)")
         }
         do throws(SystemError) {

@@ -5,11 +5,11 @@ internal import Linux
 struct WatchLog {
     /// Time until a folder whose disk fails is checked again.
     let retry: Duration
-    let write: (Remark) -> Void
+    let write: (WatchLogEntry) -> Void
 
-    func info(_ text: String) { write(Remark(.info, text)) }
-    func notice(_ text: String) { write(Remark(.notice, text)) }
-    func warning(_ text: String) { write(Remark(.warning, text)) }
+    func info(_ text: String) { write(WatchLogEntry(.info, text)) }
+    func notice(_ text: String) { write(WatchLogEntry(.notice, text)) }
+    func warning(_ text: String) { write(WatchLogEntry(.warning, text)) }
 
     /// Reports that something below a root cannot be examined. A disk that was pulled out fails for each file on it:
     /// that is reported once.

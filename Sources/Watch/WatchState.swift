@@ -29,7 +29,7 @@ package struct WatchState: Hashable, Sendable {
     /// Seen files that have not settled.
     package var settling = 0
     /// Those of them that wait only for their age.
-    package var young = Young()
+    package var belowMinAge = Young()
     /// The time since when the oldest of them has been waiting.
     package var oldest: MonotonicTime?
     /// Directories that should have a watch and have none; they are polled.
@@ -119,7 +119,7 @@ package struct WaitingFile: Hashable, Sendable {
 }
 
 /// One sentence for the log.
-package struct Remark: Hashable, Sendable {
+package struct WatchLogEntry: Hashable, Sendable {
     package enum Level: Hashable, Sendable { case info, notice, warning }
 
     package var level: Level
@@ -132,7 +132,7 @@ package struct Remark: Hashable, Sendable {
 }
 
 /// The intervals and limits of the watcher.
-package struct WatchPace: Hashable, Sendable {
+package struct WatchLimits: Hashable, Sendable {
     package var quiet = QuietTimes()
     /// Between two full scans of a folder with events.
     package var reconcile: Duration = .seconds(3600)

@@ -13,7 +13,7 @@ final class WatchThreads: Sendable {
         let key: FilePath?
         let mailbox: Mailbox
         /// Paths of folders.
-        var ours: Set<FilePath>
+        var folderPaths: Set<FilePath>
     }
 
     private struct Content {
@@ -36,7 +36,7 @@ final class WatchThreads: Sendable {
         content = Mutex(
             Content(
                 rules: rules, skipping: skipping,
-                members: [Member(key: nil, mailbox: mailbox, ours: Set(rules.map(\.path)))]))
+                members: [Member(key: nil, mailbox: mailbox, folderPaths: Set(rules.map(\.path)))]))
         self.makeMailbox = makeMailbox
     }
 
@@ -68,7 +68,7 @@ final class WatchThreads: Sendable {
         assignment.withLock { _ in
             let groups = Self.groups(rules)
             return content.withLock { content in
-                let before = Dictionary(content.members.map { ($0.key, $0.ours) }, uniquingKeysWith: { $1 })
+                let before = Dictionary(content.members.map { ($0.key, $0.folderPaths) }, uniquingKeysWith: { $1 })
                 if groups == before { return [] }
                 return assign(groups, &content)
             }
@@ -81,17 +81,17 @@ final class WatchThreads: Sendable {
     private func assign(_ groups: [FilePath?: Set<FilePath>], _ content: inout Content) -> [Member] {
         let skipping = content.skipping.subtracting(content.scanned)
         for index in content.members.indices {
-            content.members[index].ours = groups[content.members[index].key] ?? []
+            content.members[index].folderPaths = groups[content.members[index].key] ?? []
             let member = content.members[index]
-            let isOver = member.ours.isEmpty && member.key != nil
+            let isOver = member.folderPaths.isEmpty && member.key != nil
             member.mailbox.post(
-                isOver ? .stop : .change(content.rules, skipExisting: skipping, ours: member.ours))
+                isOver ? .stop : .change(content.rules, skipExisting: skipping, ours: member.folderPaths))
         }
-        content.members.removeAll { $0.ours.isEmpty && $0.key != nil }
+        content.members.removeAll { $0.folderPaths.isEmpty && $0.key != nil }
         var new: [Member] = []
         for (key, ours) in groups {
             guard let key, !content.members.contains(where: { $0.key == key }) else { continue }
-            new.append(Member(key: key, mailbox: makeMailbox(key), ours: ours))
+            new.append(Member(key: key, mailbox: makeMailbox(key), folderPaths: ours))
         }
         content.members += new
         return new

@@ -10,13 +10,13 @@ package import Linux
 package final class Watcher: Sendable {
     /// Answers for each identity whether it is recorded already, so that the file need not settle again. As many
     /// answers as questions.
-    package typealias Filter = @Sendable (Identities) async throws -> [Bool]
+    package typealias Filter = @Sendable (PackedFileVersions) async throws -> [Bool]
 
     private let folders: SourceFolders
-    private let pace: WatchPace
+    private let pace: WatchLimits
     private let clocks: any Clocks
     private let isKnown: Filter
-    private let log: @Sendable (Remark) -> Void
+    private let log: @Sendable (WatchLogEntry) -> Void
     private let threads: WatchThreads
     private let threadEvents = AsyncStream.makeStream(of: ThreadEvent.self)
 
@@ -31,7 +31,7 @@ package final class Watcher: Sendable {
     /// A query of a watching thread whether files are known.
     private struct Query: Sendable {
         let sender: Mailbox
-        let identities: Identities
+        let identities: PackedFileVersions
     }
 
     /// A delivery of a watching thread.
@@ -47,8 +47,8 @@ package final class Watcher: Sendable {
     ///   - log: Called on a watching thread, one sentence at a time.
     package init(
         rules: [WatchRule], in folders: SourceFolders = SourceFolders(), skipExisting: Set<String> = [],
-        pace: WatchPace = WatchPace(), clocks: any Clocks,
-        isKnown: @escaping Filter, log: @escaping @Sendable (Remark) -> Void
+        pace: WatchLimits = WatchLimits(), clocks: any Clocks,
+        isKnown: @escaping Filter, log: @escaping @Sendable (WatchLogEntry) -> Void
     ) {
         self.folders = folders
         self.pace = pace
@@ -66,7 +66,7 @@ package final class Watcher: Sendable {
     /// Watches until the task is cancelled. Must be called only once.
     ///
     /// - Parameters:
-    ///   - onSettled: Takes settled files, at most ``WatchPace/batch``, none of them known. No more come before it
+    ///   - onSettled: Takes settled files, at most ``WatchLimits/batch``, none of them known. No more come before it
     ///     returns. A file may come again while its last version is still being processed.
     ///   - onSkipped: Takes files that were in a folder of `skipExisting` before anything happened to them.
     ///   - onScanned: Called when the first scans of folders are over; all their skipped files were reported before.
@@ -88,7 +88,8 @@ package final class Watcher: Sendable {
         let work: @Sendable (WatchThreads.Member, EventFD) -> Void = { [self] member, signal in
             let skipping = threads.skipping
             WatchLoop(
-                rules: threads.rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: member.ours,
+                rules: threads.rules.map { CompiledRule($0, skipsExisting: skipping.contains($0.name)) },
+                ours: member.folderPaths,
                 folders: folders, pace: pace, clocks: clocks, mailbox: member.mailbox, signal: signal,
                 handlers: WatchLoop.Handlers(
                     query: { query.yield(Query(sender: member.mailbox, identities: $0)) },
@@ -118,7 +119,7 @@ package final class Watcher: Sendable {
                 for await sent in deliveries {
                     switch sent.delivery {
                     case .settled(let files):
-                        let known = try await isKnown(Identities(files.lazy.map(\.identity)))
+                        let known = try await isKnown(PackedFileVersions(files.lazy.map(\.identity)))
                         let new = zip(files, known).filter { !$0.1 }.map(\.0)
                         if !new.isEmpty { try await onSettled(new) }
                     case .skipped(let files): try await onSkipped(files)
@@ -178,7 +179,7 @@ package final class Watcher: Sendable {
         } catch {
             threads.remove(key)
             log(
-                Remark(
+                WatchLogEntry(
                     .warning,
                     "cannot watch the folders on \(key.display) (\(error)); will retry when mounts change"))
         }
@@ -191,12 +192,12 @@ package final class Watcher: Sendable {
     private func logStuck(_ place: FilePath, _ isStuck: Bool) {
         if isStuck {
             log(
-                Remark(
+                WatchLogEntry(
                     .warning,
                     "\(place.display) has not responded for \(words(pace.patience)); only the folders there wait"
                 ))
         } else {
-            log(Remark(.notice, "\(place.display) responds again"))
+            log(WatchLogEntry(.notice, "\(place.display) responds again"))
         }
     }
 
@@ -241,7 +242,7 @@ package final class Watcher: Sendable {
         var states: [String: WatchState] = [:]
         for member in members {
             let stuck = member.mailbox.watchdog?.stuckFor
-            for var state in member.mailbox.board.states where member.ours.contains(state.path) {
+            for var state in member.mailbox.board.states where member.folderPaths.contains(state.path) {
                 if let stuck {
                     state.condition = .failed("its file system has not responded for \(words(stuck))")
                     state.isStuck = true
@@ -251,7 +252,7 @@ package final class Watcher: Sendable {
         }
         return threads.rules.map { rule in
             if let state = states[rule.name] { return state }
-            let member = members.first { $0.ours.contains(rule.path) }
+            let member = members.first { $0.folderPaths.contains(rule.path) }
             guard let stuck = member?.mailbox.watchdog?.stuckFor else { return WatchState(rule, .scanning) }
             var state = WatchState(rule, .failed("its file system has not responded for \(words(stuck))"))
             state.isStuck = true

@@ -79,7 +79,7 @@ final class Exchange: @unchecked Sendable {
             if let stream { return end(stream, connection) }
             return startReply(connection, early: false)
         case .refusing(let denial, let left):
-            return swallow(before: denial, left: left, connection, size)
+            return discardBody(before: denial, left: left, connection, size)
         case .awaitingReply(let early):
             // Resumed without a reply: the server stops.
             guard let reply = shared.withLock({ $0.reply }) else { return false }
@@ -192,7 +192,7 @@ final class Exchange: @unchecked Sendable {
         return true
     }
 
-    private func swallow(
+    private func discardBody(
         before denial: WebDenial, left: Int, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
         if size.pointee == 0 { return send(denial, connection) }
@@ -240,7 +240,7 @@ final class Exchange: @unchecked Sendable {
         }
         guard collected.count + piece.count <= limit else {
             collected = []
-            return swallow(before: WebDenial(tooLarge), left: swallowed, connection, size)
+            return discardBody(before: WebDenial(tooLarge), left: swallowed, connection, size)
         }
         collected += piece
         size.pointee = 0
@@ -263,7 +263,7 @@ final class Exchange: @unchecked Sendable {
             shared.suspended = suspended
             return (nil, count, false)
         }
-        if isCutShort { return swallow(size) }
+        if isCutShort { return discardBody(size) }
         if let reply, serverState.isEnciphered {
             // At the end of the body, since the reply cannot be sent earlier.
             phase = .refusing(WebDenial(reply), left: .max)
@@ -378,11 +378,11 @@ final class Exchange: @unchecked Sendable {
         with reply: WebReply, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
         guard !serverState.isEnciphered, RawReply.send(reply, to: sluice_mhd_socket(connection)) else { return false }
-        return swallow(size)
+        return discardBody(size)
     }
 
     /// Discards the bytes after a reply that was sent in the middle of a body.
-    private func swallow(_ size: UnsafeMutablePointer<Int>) -> Bool {
+    private func discardBody(_ size: UnsafeMutablePointer<Int>) -> Bool {
         phase = .cutShort(left: 4 << 20)
         size.pointee = 0
         return true

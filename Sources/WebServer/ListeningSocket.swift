@@ -11,7 +11,7 @@ struct ListeningSocket {
     /// The name of a Unix socket, and the inode that distinguishes it from a successor's.
     let file: (path: FilePath, inode: UInt64)?
 
-    init(_ address: WebAddress) throws(WebServerError) {
+    init(_ address: ServerEndpoint) throws(WebServerError) {
         switch address {
         case .unix(let path, let mode): self = try Self.unix(path, mode: mode)
         case .tcp(let host, let port): self = try Self.tcp(host, port)

@@ -1,7 +1,7 @@
 package import Core
 
 /// The address on which a server listens.
-package enum WebAddress: Hashable, Sendable {
+package enum ServerEndpoint: Hashable, Sendable {
     /// A Unix socket, created with exactly these permission bits and removed on stop.
     case unix(FilePath, mode: UInt32)
     /// A name or numeric address of this machine. Port 0: the kernel chooses one, see ``WebServer/port``.

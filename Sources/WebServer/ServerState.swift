@@ -38,7 +38,7 @@ final class ServerState: Sendable {
 
     func leave(_ exchange: Exchange) {
         state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
-        Memory.scheduleTrim()
+        MemoryTrimmer.scheduleTrim()
     }
 
     /// Starts work whose end ``close()`` can wait for. While the server is closing, the work starts cancelled.

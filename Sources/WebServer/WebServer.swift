@@ -36,7 +36,7 @@ package final class WebServer: Sendable {
     ///     reach a sink; what was never used costs nothing.
     ///   - identity: For TLS; `nil`: plain HTTP.
     package init(
-        _ address: WebAddress, service: any WebService, threads: Int, limits: ConnectionLimits = ConnectionLimits(),
+        _ address: ServerEndpoint, service: any WebService, threads: Int, limits: ConnectionLimits = ConnectionLimits(),
         memory: Int = 128 << 10, identity: TLSIdentity? = nil
     ) throws(WebServerError) {
         let kept = identity.map { KeptIdentity($0) }

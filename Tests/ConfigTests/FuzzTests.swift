@@ -279,7 +279,7 @@ struct ConfigFuzzTests {
     }
 
     private static func read<Value>(_ text: String, _ reader: Reader<Value>, _ round: Fuzz.Round) throws -> Value? {
-        do throws(Complaint) { return try reader.read(text) } catch {
+        do throws(ValueError) { return try reader.read(text) } catch {
             let length = text.unicodeScalars.count
             guard (0...length).contains(error.offset) else { throw round.flaw("no place \(error.offset) in it") }
             return nil

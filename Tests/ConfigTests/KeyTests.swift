@@ -32,14 +32,14 @@ struct KeyTests {
         static let keys: [Key<Self>] = [Key("focus", \.focus, .whole(1...9))]
     }
 
-    private let findings = Findings()
+    private let findings = ProblemCollector()
 
     private func readCamera(_ text: String, into camera: Camera = Camera()) throws -> (
         camera: Camera, readable: Set<String>
     ) {
         findings.sources = [SourceText(file: "a.yaml", text: text)]
         let root = try #require(try NodeReader.read(Array(text.utf8), file: 0))
-        let fields = Fields(
+        let fields = MappingReader(
             root, Section(path: "", Camera.keys), path: "", start: root.start, findings: findings)
         let reading = SettingsReading(
             findings: findings, types: [], disk: Disk(checks: .unchecked), environment: { _ in nil })

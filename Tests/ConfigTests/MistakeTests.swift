@@ -74,8 +74,8 @@ struct MistakeTests {
             ("destinations: {a: {type: tus, KEY: 1}}", .destination), ("KEY: 1", .root),
         ] as [(String, Section)])
     func later(_ yaml: String, _ section: Section) {
-        #expect(!section.later.isEmpty)
-        for key in section.later {
+        #expect(!section.futureKeys.isEmpty)
+        for key in section.futureKeys {
             let answer = objections(to: "version: 1\n" + yaml.replacing("KEY", with: key))
             #expect(answer.contains("`\(key)` is not supported by this version"))
         }

@@ -7,7 +7,7 @@ import Testing
 @Suite("Nested keys of a destination")
 struct NestedKeyTests {
     private static let types = [
-        DestinationType(
+        DestinationSchema(
             name: "film", summary: "films",
             keys: [
                 SettingKey("url", .url, required: true, "The address."),

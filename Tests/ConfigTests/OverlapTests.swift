@@ -132,8 +132,8 @@ struct OverlapTests {
             ("a*c*e", "abcde", true),
         ])
     func meeting(_ a: String, _ b: String, _ expected: Bool) {
-        #expect(Globs.mayOverlap(a, b) == expected)
-        #expect(Globs.mayOverlap(b, a) == expected)
+        #expect(GlobComparison.mayOverlap(a, b) == expected)
+        #expect(GlobComparison.mayOverlap(b, a) == expected)
     }
 
     @Test("a single destination is a list of one")

@@ -242,8 +242,8 @@ struct SettingsTests {
 
     @Test(
         "the handling of sources that may be open is read",
-        arguments: [nil, ReleaseUnsure.keep, .delete, .after(.seconds(600))])
-    func releaseUnsure(_ wanted: ReleaseUnsure?) throws {
+        arguments: [nil, UnsureReleaseRule.keep, .delete, .after(.seconds(600))])
+    func releaseUnsure(_ wanted: UnsureReleaseRule?) throws {
         let text = wanted.map { ", release_unsure: \($0.written)" } ?? ""
         let settings = try read(
             """

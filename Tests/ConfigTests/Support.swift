@@ -3,8 +3,8 @@ import Core
 @testable import Config
 
 /// Types of destination, as their modules declare them.
-let types: [DestinationType] = [
-    DestinationType(
+let types: [DestinationSchema] = [
+    DestinationSchema(
         name: "tus", summary: "a tus 1.0 server",
         keys: [
             SettingKey("url", .url, required: true, "The address that creates uploads."),
@@ -19,7 +19,7 @@ let types: [DestinationType] = [
             SettingKey("note", .text, "for people"),
             SettingKey("title", .template, "the title"),
         ]),
-    DestinationType(
+    DestinationSchema(
         name: "directory", summary: "a folder of this machine",
         keys: [
             SettingKey("path", .path, required: true, "the folder"), SettingKey("mount", .path, "must be mounted"),

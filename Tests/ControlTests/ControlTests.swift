@@ -12,7 +12,7 @@ import WebServer
 @testable import Daemon
 
 /// Server and client over a real Unix socket, with the real transport between them.
-final class Line: Sendable {
+final class ControlPair: Sendable {
     let folder = TemporaryFolder()
     let daemon: FakeDaemon
     let server: ControlServer
@@ -45,9 +45,9 @@ final class Line: Sendable {
 }
 
 func withLine<R>(
-    _ uploads: [UploadView] = [.sample()], heartbeat: Duration = .seconds(15), _ body: (Line) async throws -> R
+    _ uploads: [UploadView] = [.sample()], heartbeat: Duration = .seconds(15), _ body: (ControlPair) async throws -> R
 ) async throws -> R {
-    let line = try await Line(uploads, heartbeat: heartbeat)
+    let line = try await ControlPair(uploads, heartbeat: heartbeat)
     do {
         let result = try await body(line)
         await line.stop()
@@ -267,9 +267,9 @@ struct ControlTests {
 
     @Test("group membership is read from the accounts of the machine")
     func accounts() {
-        #expect(Accounts.isMember(0, of: 0))
-        #expect(!Accounts.isMember(0, of: 4_000_000_000))
-        #expect(!Accounts.isMember(4_000_000_000, of: 0))
+        #expect(UserDatabase.isMember(0, of: 0))
+        #expect(!UserDatabase.isMember(0, of: 4_000_000_000))
+        #expect(!UserDatabase.isMember(4_000_000_000, of: 0))
     }
 }
 
@@ -294,7 +294,7 @@ struct NotRunningTests {
 
     @Test("a stopped server leaves no socket behind, and a new one may take its place")
     func restart() async throws {
-        let line = try await Line()
+        let line = try await ControlPair()
         await line.server.stop()
         #expect(try FileStatus.ifPresent(at: line.socket) == nil)
         let next = try await ControlServer.start(socket: line.socket, operations: line.daemon)

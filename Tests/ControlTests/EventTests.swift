@@ -70,7 +70,7 @@ struct EventTests {
 
     @Test("the stream ends when the daemon stops, and the client reports it")
     func stop() async throws {
-        let line = try await Line()
+        let line = try await ControlPair()
         line.daemon.emit(event(1))
         let stream = line.client.events(since: 0)
         var iterator = stream.makeAsyncIterator()
@@ -168,12 +168,12 @@ struct EventTests {
 
     @Test("events are filtered by type, destination and id; stream problems are always sent")
     func filter() throws {
-        let filter = try EventFeed.Filter(["types": "completed,failed", "destination": "archive", "id": "01A"])
+        let filter = try EventSubscriber.Filter(["types": "completed,failed", "destination": "archive", "id": "01A"])
         #expect(filter.lets(event(1, .completed)))
         #expect(!filter.lets(event(1, .progress)))
         #expect(!filter.lets(event(1, .completed, id: "01B")))
         #expect(filter.lets(EventView(seq: 1, ts: "", type: .reset)))
-        #expect(try EventFeed.Filter([:]).lets(event(1)))
+        #expect(try EventSubscriber.Filter([:]).lets(event(1)))
     }
 
     @Test("events are parsed from pieces cut anywhere", arguments: [1, 2, 7, 100_000])

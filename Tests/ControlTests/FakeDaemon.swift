@@ -161,9 +161,9 @@ final class FakeDaemon: Operations {
         return CheckReport([CheckFinding(about: "destination", name: "nas", CheckResult(.ok, "would accept uploads"))])
     }
 
-    func tryHook(_ name: String) async throws -> HookTrial {
+    func tryHook(_ name: String) async throws -> HookTestResult {
         _ = try note("hook \(name)")
-        return HookTrial(
+        return HookTestResult(
             hook: name, ok: true, detail: "https://example.org answered 200", sent: 512, received: 256, hold: nil,
             counted: true)
     }

@@ -128,7 +128,8 @@ struct ControlFuzzTests {
         let mutator = Mutator(seeds, words: Self.words)
         try await Fuzz("control replies", rounds: 400, share: 4).each(mutator) { round in
             let status = [200, 202, 204, 400, 403, 404, 409, 500, 503, 999].randomElement(using: &round.dice) ?? 200
-            let client = ControlClient(socket: "/nowhere", transport: Parrot(status: status, body: round.input))
+            let client = ControlClient(
+                socket: "/nowhere", transport: ConstantReplyServer(status: status, body: round.input))
             for ask: () async throws -> Void in [
                 { _ = try await client.list(ListQuery()) }, { _ = try await client.status() },
                 { _ = try await client.show("x") }, { _ = try await client.cancel(Selection()) },
@@ -146,7 +147,7 @@ struct ControlFuzzTests {
 }
 
 /// Gives every request the same answer.
-private struct Parrot: Transporting {
+private struct ConstantReplyServer: Transporting {
     let status: Int
     let body: [UInt8]
 

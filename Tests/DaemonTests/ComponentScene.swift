@@ -15,7 +15,7 @@ struct ComponentScene {
     let remote = ScriptedRemote()
     let parts: ComponentParts
     let scheduler: Scheduler
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
 
     var context: Context { parts.context }
     var store: Store { parts.store }
@@ -40,7 +40,7 @@ struct ComponentScene {
             log: .silent)
         await parts.store.onChange { [signals = parts.signals] in signals.wake(for: $0) }
         scheduler = parts.scheduler()
-        lifecycle = Lifecycle(startedAt: clocks.wall())
+        lifecycle = DaemonPhase(startedAt: clocks.wall())
         if isReady { lifecycle.finishStart() }
     }
 
@@ -64,7 +64,7 @@ struct ComponentScene {
 
     /// Records a file as if it had settled.
     ///
-    /// - Parameter fileSystem: As in ``StoredIdentity/fileSystem``; `nil` for an unknown one.
+    /// - Parameter fileSystem: As in ``FileIdentity/fileSystem``; `nil` for an unknown one.
     /// - Returns: The id of its upload to `nas`.
     func record(
         _ relative: FilePath, in folder: String = "cam", key: String? = nil, context: [String: String] = [:],
@@ -77,12 +77,12 @@ struct ComponentScene {
                 folder: folder, root: root, relative: relative,
                 status: FileStatus(
                     device: 0, inode: 1, size: size, modified: modified, changed: modified, born: nil, mode: 0o100600),
-                identity: StoredIdentity(
+                identity: FileIdentity(
                     folder: folder, relative: relative, size: size, modified: modified, inode: nil, born: nil,
                     fileSystem: fileSystem), settledBy: .quiet),
             action: .keep, priority: 0,
             orders: [
-                NewAsset.Order(
+                NewAsset.PlannedUpload(
                     destination: "nas", name: relative, mediaType: "video/mp4", key: key, context: context,
                     metadata: [:])
             ])

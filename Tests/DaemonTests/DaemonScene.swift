@@ -39,7 +39,8 @@ struct DaemonScene {
                 afterUpload: .keep, empty: .skip, duplicates: .upload, priority: 0, name: try Template("{relative}"),
                 metadata: [:], key: nil, context: [:], policy: PolicyOverrides(concurrency: concurrency))
         }
-        let kind = DestinationKind(type: DestinationType(name: "scripted", summary: "", keys: [])) { values, _ in
+        let kind = DestinationDefinition(type: DestinationSchema(name: "scripted", summary: "", keys: [])) {
+            values, _ in
             if values["bad"] != nil { throw UnusableSetting(key: "bad", problem: "is bad") }
             return remote
         }

@@ -101,7 +101,7 @@ struct HookQueueTests {
     func full() {
         var line = line((0..<HookQueue.capacity).map { "\($0)" })
         line.begin(1)
-        #expect(line.surplus(adding: 2) == [2, 3])
+        #expect(line.overflow(adding: 2) == [2, 3])
         let (count, isNew) = line.drop([2, 3])
         #expect((count, isNew) == (2, true))
         let again = line.drop([3, 4])
@@ -116,17 +116,17 @@ struct HookQueueTests {
     func hopeless() {
         var one = line(["a", "b"])
         let late = start.advanced(by: .seconds(86_400))
-        #expect(one.hopeless(at: late).isEmpty)
+        #expect(one.noticesToGiveUp(at: late).isEmpty)
         fail(&one, 1, at: start)
-        #expect(one.hopeless(at: start).isEmpty)
-        #expect(one.hopeless(at: late) == [1])
+        #expect(one.noticesToGiveUp(at: start).isEmpty)
+        #expect(one.noticesToGiveUp(at: late) == [1])
         fail(&one, 2, at: start)
-        #expect(one.hopeless(at: late) == [1, 2])
+        #expect(one.noticesToGiveUp(at: late) == [1, 2])
         var worn = line(["a", "b"], retry: Backoff(attempts: 2))
         fail(&worn, 1, at: start)
-        #expect(worn.hopeless(at: start).isEmpty)
+        #expect(worn.noticesToGiveUp(at: start).isEmpty)
         fail(&worn, 1, at: start)
-        #expect(worn.hopeless(at: start) == [1])
+        #expect(worn.noticesToGiveUp(at: start) == [1])
     }
 
     @Test("a refused notice is given up, counts once, and delays no other one")

@@ -40,8 +40,8 @@ final class ScriptedRemote: Destination {
         var began: [FilePath] = []
         var objects: [(number: Int, name: FilePath)] = []
         var made = 0
-        var finding = Finding.unknown("scripted")
-        var findings: [FilePath: Finding] = [:]
+        var finding = RemoteLookup.unknown("scripted")
+        var findings: [FilePath: RemoteLookup] = [:]
         var asked = 0
         var bundling: Bundling?
         var bundles: [[FilePath]] = []
@@ -291,13 +291,13 @@ final class ScriptedRemote: Destination {
     }
 
     /// Its finding for every name that has none of its own.
-    func find(_ finding: Finding, except findings: [FilePath: Finding] = [:]) {
+    func find(_ finding: RemoteLookup, except findings: [FilePath: RemoteLookup] = [:]) {
         state.withLock { ($0.finding, $0.findings) = (finding, findings) }
     }
 
     var asked: Int { state.withLock { $0.asked } }
 
-    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         state.withLock { state in
             state.asked += 1
             return state.findings[order.name] ?? state.finding

@@ -32,10 +32,10 @@ struct ServiceUnitTests {
 
     @Test("groups have names and numbers")
     func groups() {
-        #expect(Accounts.shown(group: 0) == "root")
-        #expect(Accounts.group(named: "root") == 0)
-        #expect(Accounts.group(named: "7") == 7)
-        #expect(Accounts.group(named: "no such group") == nil)
-        #expect(Accounts.groups.contains(Accounts.group))
+        #expect(UserDatabase.shown(group: 0) == "root")
+        #expect(UserDatabase.group(named: "root") == 0)
+        #expect(UserDatabase.group(named: "7") == 7)
+        #expect(UserDatabase.group(named: "no such group") == nil)
+        #expect(UserDatabase.groups.contains(UserDatabase.group))
     }
 }

@@ -62,7 +62,7 @@ struct BoxTests {
     func many() throws {
         let file = FakeFile(opening + (0..<60_000).flatMap { _ in box("free") } + movie)
         #expect(try file.verdict() == .tooLong(.mp4))
-        #expect(file.asked.withLock { $0.bytes } <= Pieces.maxBytes)
+        #expect(file.asked.withLock { $0.bytes } <= HeaderReader.maxBytes)
     }
 }
 

@@ -112,7 +112,7 @@ struct ContainerTests {
 
     @Test("a disk error is thrown and is no verdict")
     func unreadable() throws {
-        let pieces = Pieces(size: 100) { _, _ throws(SystemError) in
+        let pieces = HeaderReader(size: 100) { _, _ throws(SystemError) in
             throw SystemError(call: "pread", subject: "clip.mp4", code: 5)
         }
         #expect(throws: SystemError.self) { try Container.verdict(of: pieces, named: "clip.mp4") }
@@ -122,7 +122,7 @@ struct ContainerTests {
     func onDisk() throws {
         let folder = TemporaryFolder()
         let path = try folder.write("clip.mkv", Recordings.read("whole/video.mkv"))
-        #expect(try Container.verdict(of: Pieces(path: path), named: path.name) == .complete(.matroska))
-        #expect(throws: SystemError.self) { try Pieces(path: folder.path.appending("none")) }
+        #expect(try Container.verdict(of: HeaderReader(path: path), named: path.name) == .complete(.matroska))
+        #expect(throws: SystemError.self) { try HeaderReader(path: folder.path.appending("none")) }
     }
 }

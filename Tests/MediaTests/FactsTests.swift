@@ -91,10 +91,10 @@ struct FactsTests {
 
     @Test("a name is short, printable and without surrounding space")
     func text() {
-        #expect(Facts.text("  Acme\u{1B}[2J \0rest".utf8) == "Acme[2J")
-        #expect(Facts.text("\0".utf8) == nil)
-        #expect(Facts.text([UInt8](repeating: 65, count: 500))?.count == 64)
-        #expect(Facts.text([0xFF, 0x41]) == "\u{FFFD}A")
+        #expect(MediaFactsReader.text("  Acme\u{1B}[2J \0rest".utf8) == "Acme[2J")
+        #expect(MediaFactsReader.text("\0".utf8) == nil)
+        #expect(MediaFactsReader.text([UInt8](repeating: 65, count: 500))?.count == 64)
+        #expect(MediaFactsReader.text([0xFF, 0x41]) == "\u{FFFD}A")
     }
 
     @Test("other files have no facts")

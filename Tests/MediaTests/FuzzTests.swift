@@ -33,8 +33,8 @@ struct MediaFuzzTests {
             let file = FakeFile(size: Self.size(input, &round), [(0, input)])
             let verdict = try file.verdict(named: "clip.mp4")
             let asked = file.asked.withLock { $0 }
-            try round.expect(asked.times <= Pieces.maxReads, "\(asked.times) reads")
-            try round.expect(asked.bytes <= Pieces.maxBytes, "\(asked.bytes) bytes")
+            try round.expect(asked.times <= HeaderReader.maxReads, "\(asked.times) reads")
+            try round.expect(asked.bytes <= HeaderReader.maxBytes, "\(asked.bytes) bytes")
             try round.expect(try file.verdict(named: "clip.mp4") == verdict, "the second verdict differs")
             if let reason = verdict.reason {
                 try round.expect(
@@ -55,7 +55,8 @@ struct MediaFuzzTests {
             let facts = try file.facts()
             let asked = file.asked.withLock { $0 }
             try round.expect(
-                asked.times <= Pieces.maxReads && asked.bytes <= Pieces.maxBytes, "the facts cost too many reads")
+                asked.times <= HeaderReader.maxReads && asked.bytes <= HeaderReader.maxBytes,
+                "the facts cost too many reads")
             if !facts.isEmpty { told += 1 }
             if let duration = facts.duration {
                 try round.expect(duration >= 0 && duration <= 366 * 86_400_000 + 1000, "lasts \(duration) ms")

@@ -34,8 +34,8 @@ final class FakeFile: Sendable {
         self.content = content
     }
 
-    var pieces: Pieces {
-        Pieces(size: size) { [self] offset, count in
+    var pieces: HeaderReader {
+        HeaderReader(size: size) { [self] offset, count in
             asked.withLock {
                 $0.times += 1
                 $0.bytes += count
@@ -58,7 +58,7 @@ final class FakeFile: Sendable {
         try Container.verdict(of: pieces, named: name)
     }
 
-    func facts(named name: FilePath = "clip") throws -> MediaFacts { try Facts.of(pieces, named: name) }
+    func facts(named name: FilePath = "clip") throws -> MediaFacts { try MediaFactsReader.of(pieces, named: name) }
 }
 
 extension Container.Verdict {

@@ -14,7 +14,7 @@ struct AddressCacheTests {
         let addresses = [try #require(address)]
         let book = AddressCache { _, _ in
             _ = asked.add(1, ordering: .relaxed)
-            return NameQuestion.Answer(addresses: addresses, spent: Spending(bytes: 150, received: 240))
+            return DNSLookup.Answer(addresses: addresses, spent: Spending(bytes: 150, received: 240))
         }
         for _ in 1...3 { #expect(try await book.addresses(of: "a.test", NameServers()) == addresses) }
         #expect(asked.load(ordering: .relaxed) == 1)
@@ -29,14 +29,14 @@ struct AddressCacheTests {
 
     @Test("failed queries are charged too")
     func inVain() async throws {
-        let book = AddressCache { _, _ in throw NameQuestion.Failure.unknown("nobody knows", Spending(bytes: 90)) }
-        await #expect(throws: NameQuestion.Failure.self) { try await book.addresses(of: "a.test", NameServers()) }
+        let book = AddressCache { _, _ in throw DNSLookup.Failure.unknown("nobody knows", Spending(bytes: 90)) }
+        await #expect(throws: DNSLookup.Failure.self) { try await book.addresses(of: "a.test", NameServers()) }
         #expect(book.removeOwed(for: "a.test") == Spending(bytes: 90))
     }
 
     @Test("interrupted queries are charged too")
     func brokenOff() async throws {
-        let book = AddressCache { _, _ in throw NameQuestion.Failure.cancelled(Spending(bytes: 90)) }
+        let book = AddressCache { _, _ in throw DNSLookup.Failure.cancelled(Spending(bytes: 90)) }
         await #expect(throws: CancellationError.self) { try await book.addresses(of: "a.test", NameServers()) }
         #expect(book.removeOwed(for: "a.test") == Spending(bytes: 90))
     }

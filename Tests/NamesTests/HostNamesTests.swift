@@ -7,9 +7,9 @@ import Testing
 struct HostNamesTests {
     @Test("an address resolves to itself, and this machine knows its own name")
     func known() async throws {
-        #expect(try await HostNames.addresses(of: "192.0.2.7") == [IPAddress("192.0.2.7")].compactMap { $0 })
-        #expect(try await HostNames.addresses(of: "2001:db8::7").map(\.description) == ["2001:db8::7"])
-        let own = try await HostNames.addresses(of: "localhost")
+        #expect(try await SystemResolver.addresses(of: "192.0.2.7") == [IPAddress("192.0.2.7")].compactMap { $0 })
+        #expect(try await SystemResolver.addresses(of: "2001:db8::7").map(\.description) == ["2001:db8::7"])
+        let own = try await SystemResolver.addresses(of: "localhost")
         #expect(!own.isEmpty && own.allSatisfy(\.isLoopback))
     }
 
@@ -17,7 +17,7 @@ struct HostNamesTests {
     @Test("an impossible name is unknown, with a reason")
     func unknown() async {
         let name = String(repeating: "a", count: 64) + ".invalid"
-        let error = await #expect(throws: HostNames.Unknown.self) { try await HostNames.addresses(of: name) }
+        let error = await #expect(throws: SystemResolver.Unknown.self) { try await SystemResolver.addresses(of: name) }
         #expect(error?.description.hasPrefix(name + ": ") == true)
     }
 }

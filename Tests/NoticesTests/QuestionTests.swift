@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Answers of a before_upload program", .timeLimit(.minutes(Patience.minutes(1))))
 struct QuestionTests {
-    private func answer(_ text: String) throws -> BeforeUpload.Answer { try Question.answer(Array(text.utf8)) }
+    private func answer(_ text: String) throws -> BeforeUpload.Answer { try ApprovalProgram.answer(Array(text.utf8)) }
 
     @Test("go, wait and skip are understood, and an empty answer is go")
     func answers() throws {
@@ -43,7 +43,7 @@ struct QuestionTests {
             (#"{"answer": "go", "context": {"ä": "x"}}"#, "its `context` takes names of"),
         ])
     func nonsense(_ text: String, _ problem: String) {
-        let error = #expect(throws: Question.Unanswered.self) { _ = try answer(text) }
+        let error = #expect(throws: ApprovalProgram.Unanswered.self) { _ = try answer(text) }
         #expect(error?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
     }
 
@@ -56,7 +56,7 @@ struct QuestionTests {
         let words = ["\"", "{", "}", "[", "..", "/", "\\u0000", "null", "\u{301}", "99999999999999999999w", "\0"]
         let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 2000)
         try Fuzz("answer", rounds: 1000).each(mutator) { round in
-            guard case .go(let changes)? = try? Question.answer(round.input) else { return }
+            guard case .go(let changes)? = try? ApprovalProgram.answer(round.input) else { return }
             let parts = changes.name?.components ?? []
             try round.expect(!parts.contains("..") && !parts.contains("."), "the name leads upwards")
             try round.expect(contextProblem(changes.context) == nil, "the context is invalid")
@@ -65,7 +65,7 @@ struct QuestionTests {
 
     private func ask(_ script: String, _ timeout: Duration = .seconds(20)) async throws -> BeforeUpload.Answer {
         let rule = BeforeUpload(command: ["/bin/sh", "-c", script], timeout: timeout)
-        return try await Question.run(rule, about: Array("{\"id\":\"x\"}\n".utf8))
+        return try await ApprovalProgram.run(rule, about: Array("{\"id\":\"x\"}\n".utf8))
     }
 
     @Test("the program reads the upload, and its exit status and time count")
@@ -77,11 +77,11 @@ struct QuestionTests {
             ("exit 3", "it ended with status 3"), ("echo '{\"answer\":\"go\"}'; exit 1", "it ended with status 1"),
             ("kill -9 $$", "it was ended by signal 9"), ("echo hunter2 >&2; echo hunter2", "it printed no answer"),
         ] {
-            let error = await #expect(throws: Question.Unanswered.self) { _ = try await ask(script) }
+            let error = await #expect(throws: ApprovalProgram.Unanswered.self) { _ = try await ask(script) }
             #expect(error?.description.hasPrefix(text) == true)
             #expect(error?.description.contains("hunter2") == false)
         }
-        let late = await #expect(throws: Question.Unanswered.self) {
+        let late = await #expect(throws: ApprovalProgram.Unanswered.self) {
             _ = try await ask("sleep 1000", .milliseconds(300))
         }
         #expect(late?.description == "it did not end in time")

@@ -18,7 +18,7 @@ struct FinalNameTests {
             ("\(long).mp4", "\(String(repeating: "ä", count: 125)).mp4"),
         ])
     func table(_ name: String, _ expected: String?) async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let reply = try await inbox.create(0, ["filename": name])
             #expect(reply.status == (expected == nil ? 400 : 201))
             #expect(try inbox.delivered() == (expected.map { [FilePath($0)] } ?? []))
@@ -28,7 +28,7 @@ struct FinalNameTests {
 
     @Test("sluicePath may contain any bytes, and precedes the others")
     func bytes() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let name = FilePath(bytes: Array(UInt8(1)...UInt8.max).filter { $0 != UInt8(ascii: "/") }.prefix(250))
             let path = FilePath(bytes: [0xFF, 0xFE]).appending(name)
             let coded = PercentCoding.encode(path.bytes, keeping: "/")
@@ -42,7 +42,7 @@ struct FinalNameTests {
 
     @Test("relativePath precedes filename, and without a name there is still a place")
     func order() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             try await inbox.upload([], ["relativePath": "x/y", "filename": "z"])
             try await inbox.upload([1], [:])
             #expect(try inbox.delivered() == ["unnamed", "x/y"])
@@ -51,7 +51,7 @@ struct FinalNameTests {
 
     @Test("a number fits into a name of maximal length")
     func longest() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let name = String(repeating: "n", count: 251) + ".mp4"
             try await inbox.upload([1], ["filename": name])
             try await inbox.upload([2], ["filename": name])

@@ -11,7 +11,7 @@ struct FullDiskTests {
     @Test("an upload that cannot fit is refused at once, and leaves no file")
     func announced() async throws {
         let disk = try SmallDisk()
-        let inbox = Inbox(into: disk.path)
+        let inbox = ReceiverFixture(into: disk.path)
         try await inbox.start()
         // The receiver accepts exactly the free space that it announces.
         let offer = try await inbox.ask("OPTIONS", "/files/").headers["sluice-space-free"]
@@ -28,7 +28,7 @@ struct FullDiskTests {
     @Test("a disk that fills up keeps the received bytes, and the upload continues when space is free")
     func filled() async throws {
         let disk = try SmallDisk()
-        let inbox = Inbox(into: disk.path)
+        let inbox = ReceiverFixture(into: disk.path)
         try await inbox.start()
         let content = noise(2_500_000)
         let location = try await inbox.made(content.count, ["filename": "a", "sha256": sha256(content)])
@@ -50,7 +50,7 @@ struct FullDiskTests {
     @Test("if the last bytes fit and their record does not, the file is not refused")
     func unrecorded() async throws {
         let disk = try SmallDisk(files: 64)
-        let inbox = Inbox(into: disk.path)
+        let inbox = ReceiverFixture(into: disk.path)
         try await inbox.start()
         let content = noise(200_000)
         let location = try await inbox.made(content.count, ["filename": "a", "sha256": sha256(content)])
@@ -75,7 +75,7 @@ struct FullDiskTests {
     func mounted() async throws {
         let root = TemporaryFolder()
         let disk = try SmallDisk(at: root.path.appending("card"))
-        let inbox = Inbox(into: root.path)
+        let inbox = ReceiverFixture(into: root.path)
         try await inbox.start()
         let content = noise(2_500_000)
         let pairs = ["sluicePath": "card/a", "mtime": "1700000000000000000"]

@@ -40,7 +40,7 @@ struct ReceiverFuzzTests {
 
     @Test("any request gets an HTTP status or a closed connection; only sent files appear")
     func requests() async throws {
-        try await Inbox.open(token: nil, maxSize: 1 << 20) { inbox in
+        try await ReceiverFixture.open(token: nil, maxSize: 1 << 20) { inbox in
             let mutator = Mutator(Self.requests.map { Array($0.utf8) }, words: Self.words, limit: 40_000)
             try await Fuzz("receiver requests", rounds: 80, share: 20).each(mutator) { round in
                 let made = try await inbox.ask(
@@ -73,7 +73,8 @@ struct ReceiverFuzzTests {
     }
 
     /// The upload can be completed anyway, unless the strange request has ended it.
-    private static func finish(_ inbox: Inbox, _ id: String, _ offset: Int, _ round: Fuzz.Round) async throws {
+    private static func finish(_ inbox: ReceiverFixture, _ id: String, _ offset: Int, _ round: Fuzz.Round) async throws
+    {
         if offset == 5 { return }
         let rest = Array("hello".utf8.dropFirst(offset))
         let headers = ["Upload-Offset": "\(offset)", "Content-Type": "application/offset+octet-stream"]
@@ -102,7 +103,9 @@ struct ReceiverFuzzTests {
         let mutator = Mutator(
             seeds.map { Array($0.utf8) }, words: [",", " ", "=", "Li4=", "Lw==", "AA==", "JTJl", "\0", "é"])
         try Fuzz("receiver names", rounds: 1000).each(mutator) { round in
-            guard let metadata = Metadata(header: String(decoding: round.input, as: UTF8.self)) else { return }
+            guard let metadata = UploadMetadataHeader(header: String(decoding: round.input, as: UTF8.self)) else {
+                return
+            }
             try Self.check(Result { () throws(FinalName.Refusal) in try FinalName.path(from: metadata) }, round)
             try Self.check(Result { () throws(FinalName.Refusal) in try FinalName.checked(round.input) }, round)
         }
@@ -139,7 +142,7 @@ struct ReceiverFuzzTests {
             try Files.replace(file, with: round.input)
             try folder.write(
                 FinalName.ownFolder.appending("0123456789abcdef0123456789abcdef.data"), Array("hello".utf8))
-            let inbox = Inbox(into: folder.path)
+            let inbox = ReceiverFixture(into: folder.path)
             try await inbox.start()
             let reply = try await inbox.ask("HEAD", "/files/0123456789abcdef0123456789abcdef")
             if reply.status == 200 {

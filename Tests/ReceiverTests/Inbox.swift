@@ -8,7 +8,7 @@ import TestKit
 import WebServer
 
 /// A receiver for a folder of its own, and a raw client for it.
-final class Inbox: Sendable {
+final class ReceiverFixture: Sendable {
     let temporary = TemporaryFolder()
     private let lines = Lines()
     private let running = Mutex<Receiver?>(nil)
@@ -46,9 +46,9 @@ final class Inbox: Sendable {
 
     /// Starts a receiver, runs `body`, and stops the receiver in every case.
     static func open(
-        token: String? = nil, maxSize: Int64? = nil, _ body: (Inbox) async throws -> Void
+        token: String? = nil, maxSize: Int64? = nil, _ body: (ReceiverFixture) async throws -> Void
     ) async throws {
-        let inbox = Inbox(token: token, maxSize: maxSize)
+        let inbox = ReceiverFixture(token: token, maxSize: maxSize)
         try await inbox.start()
         do { try await body(inbox) } catch {
             await inbox.stop()

@@ -10,9 +10,10 @@ struct LookupTests {
     private static let content = noise(5000)
 
     private func ask(
-        _ inbox: Inbox, _ name: String, _ content: [UInt8], _ headers: [String: String] = [:], length: Int? = nil
+        _ inbox: ReceiverFixture, _ name: String, _ content: [UInt8], _ headers: [String: String] = [:],
+        length: Int? = nil
     ) async throws -> (status: Int, mark: String?) {
-        let metadata = Inbox.metadata(["filename": Array(name.utf8), "sha256": Array(sha256(content).utf8)])
+        let metadata = ReceiverFixture.metadata(["filename": Array(name.utf8), "sha256": Array(sha256(content).utf8)])
         let all = ["Upload-Length": "\(length ?? content.count)", "Upload-Metadata": metadata].merging(headers) { $1 }
         let reply = try await inbox.ask("HEAD", "/files/", all)
         return (reply.status, reply.headers["sluice-lookup"])
@@ -20,7 +21,7 @@ struct LookupTests {
 
     @Test("lookup is announced")
     func announced() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let reply = try await inbox.ask("OPTIONS", "/files/")
             #expect(reply.headers["sluice-lookup"] == "1")
         }
@@ -28,7 +29,7 @@ struct LookupTests {
 
     @Test("a content is found under its name, and under the alternative name it got")
     func held() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             try await inbox.upload(noise(40, seed: 9), ["filename": "clips/a.mp4"])
             try await inbox.upload(Self.content, ["filename": "clips/a.mp4"])
             #expect(try await ask(inbox, "clips/a.mp4", Self.content) == (200, "held"))
@@ -41,7 +42,7 @@ struct LookupTests {
 
     @Test("a lookup trusts the content on disk, not the record")
     func disk() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             try await inbox.upload(Self.content, ["filename": "a", "mtime": "1000000000"])
             let path = inbox.folder.appending("a")
             // The same size with another content; a check of only the record would say "held".
@@ -60,7 +61,7 @@ struct LookupTests {
     func hostile() async throws {
         let outside = TemporaryFolder()
         try outside.write("secret", Self.content)
-        try await Inbox.open(token: "abc") { inbox in
+        try await ReceiverFixture.open(token: "abc") { inbox in
             let pass = ["Authorization": "Bearer abc"]
             #expect(try await ask(inbox, "a", Self.content) == (401, nil))
             let climb = "../../../../../../../.." + outside.path.appending("secret").display
@@ -77,8 +78,8 @@ struct LookupTests {
 
     @Test("a lookup without digest or length is refused")
     func malformed() async throws {
-        try await Inbox.open { inbox in
-            let name = Inbox.metadata(["filename": [0x61]])
+        try await ReceiverFixture.open { inbox in
+            let name = ReceiverFixture.metadata(["filename": [0x61]])
             for headers in [["Upload-Length": "5"], ["Upload-Length": "5", "Upload-Metadata": name]] {
                 let reply = try await inbox.ask("HEAD", "/files/", headers)
                 #expect(reply.status == 400)
@@ -88,7 +89,7 @@ struct LookupTests {
 
     @Test("a new upload of existing content finishes without a byte, and its removal keeps the file")
     func creation() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             try await inbox.upload(Self.content, ["filename": "a"])
             let reply = try await inbox.create(5000, ["filename": "a", "sha256": sha256(Self.content)])
             #expect(reply.status == 201)
@@ -106,7 +107,7 @@ struct LookupTests {
 
     @Test("a repeated creation by a sender without state reports the upload's progress")
     func repeated() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let words = ["filename": "a", "sluiceId": "01.1", "sha256": sha256(Self.content)]
             let location = try await inbox.made(5000, words)
             _ = try await inbox.patch(location, at: 0, Array(Self.content.prefix(2000)))

@@ -35,11 +35,11 @@ struct ReceiverCutTests {
 
     /// Runs `work` with a receiver on a disk, cuts its power, and starts the receiver again.
     private func cut(
-        _ kind: LoopDisk.Kind, _ work: (Inbox) async throws -> String,
-        check: (_ inbox: Inbox, _ location: String) async throws -> Void
+        _ kind: LoopDisk.Kind, _ work: (ReceiverFixture) async throws -> String,
+        check: (_ inbox: ReceiverFixture, _ location: String) async throws -> Void
     ) async throws {
         let disk = try await LoopDisk(kind)
-        let inbox = Inbox(into: disk.path.appending("in"))
+        let inbox = ReceiverFixture(into: disk.path.appending("in"))
         try await inbox.start()
         let location: String
         do { location = try await work(inbox) } catch {

@@ -10,7 +10,7 @@ import WebServer
 struct ReceiverTests {
     @Test("a complete upload appears under its name with its bytes and time", arguments: [0, 1, 65_537, 3_000_000])
     func whole(_ size: Int) async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let content = noise(size)
             let location = try await inbox.upload(
                 content, ["filename": "a.mp4", "mtime": "1700000000123456789", "sha256": sha256(content)])
@@ -23,7 +23,7 @@ struct ReceiverTests {
 
     @Test("no file appears under the name before the last byte")
     func hidden() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let location = try await inbox.made(10, ["filename": "a"])
             let reply = try await inbox.patch(location, at: 0, noise(9))
             #expect(reply.status == 204)
@@ -36,7 +36,7 @@ struct ReceiverTests {
 
     @Test("an interrupted body is kept, and another receiver over the folder continues")
     func restart() async throws {
-        let inbox = Inbox()
+        let inbox = ReceiverFixture()
         try await inbox.start()
         let content = noise(1_000_000)
         let location = try await inbox.made(content.count, ["filename": "a", "sha256": sha256(content)])
@@ -55,7 +55,7 @@ struct ReceiverTests {
 
     @Test("stopping within a body keeps the written bytes")
     func stopped() async throws {
-        let inbox = Inbox()
+        let inbox = ReceiverFixture()
         try await inbox.start()
         let location = try await inbox.made(1_000_000, ["filename": "a"])
         let wire = try await inbox.begin(location, at: 0, length: 1_000_000, noise(300_000))
@@ -76,7 +76,7 @@ struct ReceiverTests {
 
     @Test("bytes without a sync are not trusted after another boot")
     func boots() async throws {
-        let inbox = Inbox()
+        let inbox = ReceiverFixture()
         try await inbox.start()
         let location = try await inbox.made(100, ["filename": "a"])
         _ = try await inbox.patch(location, at: 0, noise(40))
@@ -100,7 +100,7 @@ struct ReceiverTests {
 
     @Test("the newest request wins: a HEAD takes the upload over from a silent connection")
     func takeover() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let content = noise(1_000)
             let location = try await inbox.made(1_000, ["filename": "a"])
             let silent = try await inbox.begin(location, at: 0, length: 1_000, Array(content[..<400]))
@@ -121,7 +121,7 @@ struct ReceiverTests {
 
     @Test("content that differs from its announcement never appears, and the upload starts again")
     func mismatch() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let content = noise(1_000)
             let location = try await inbox.made(1_000, ["filename": "a", "sha256": sha256(content)])
             let reply = try await inbox.patch(location, at: 0, noise(1_000, seed: 7))
@@ -136,7 +136,7 @@ struct ReceiverTests {
 
     @Test("a lost response to POST costs nothing: the same sender's upload is found again, unfinished and finished")
     func repeated() async throws {
-        let inbox = Inbox()
+        let inbox = ReceiverFixture()
         try await inbox.start()
         let content = noise(1_000)
         let pairs = ["filename": "a", "sluiceId": "u1", "sha256": sha256(content)]
@@ -160,7 +160,7 @@ struct ReceiverTests {
 
     @Test("a name with the same content is done, any other gets a number, and no file is replaced")
     func taken() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             try await inbox.upload(noise(100), ["filename": "clip.mp4"])
             try await inbox.upload(noise(100), ["filename": "clip.mp4"])
             #expect(try inbox.delivered() == ["clip.mp4"])
@@ -176,7 +176,7 @@ struct ReceiverTests {
 
     @Test("symbolic links below the folder are not followed")
     func links() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let outside = inbox.temporary.path.appending("outside")
             try Files.makeFolders(outside)
             try inbox.temporary.write("outside/file", [1, 2, 3])
@@ -196,7 +196,7 @@ struct ReceiverTests {
 
     @Test("20 simultaneous uploads arrive, each under its own name")
     func concurrent() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<20 {
                     group.addTask {
@@ -215,7 +215,7 @@ struct ReceiverTests {
 
     @Test("a deleted upload is gone with its file, unless that is another file by now")
     func deleted() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let open = try await inbox.made(10, ["filename": "a"])
             #expect(try await inbox.ask("DELETE", open).status == 204)
             #expect(try await inbox.ask("HEAD", open).status == 404)
@@ -242,7 +242,7 @@ struct ReceiverTests {
     @Test("finished uploads are known for 7 days")
     func pruned() async throws {
         let clocks = ManualClocks()
-        let inbox = Inbox()
+        let inbox = ReceiverFixture()
         try await inbox.start(clocks: clocks)
         let location = try await inbox.upload(noise(10), ["filename": "a"])
         let open = try await inbox.made(10, ["filename": "b"])
@@ -259,7 +259,7 @@ struct ReceiverTests {
 
     @Test("one receiver at a time uses a folder")
     func locked() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let error = await #expect(throws: ReceiverError.self) {
                 try await Receiver.start(into: inbox.folder, listen: .tcp(host: "127.0.0.1", port: 0)) { _ in }
             }
@@ -269,14 +269,14 @@ struct ReceiverTests {
 
     @Test("each fact is logged once, with printable names, and without a whole id or token")
     func logs() async throws {
-        try await Inbox.open(token: "s3cret") { inbox in
+        try await ReceiverFixture.open(token: "s3cret") { inbox in
             let wire = try await inbox.ask("POST", "/files", ["Authorization": "Bearer wrong", "Upload-Length": "1"])
             #expect(wire.status == 401)
             let reply = try await inbox.ask(
                 "POST", "/files/",
                 [
                     "Authorization": "Bearer s3cret", "Upload-Length": "0",
-                    "Upload-Metadata": Inbox.metadata(["filename": Array("a\nb".utf8)]),
+                    "Upload-Metadata": ReceiverFixture.metadata(["filename": Array("a\nb".utf8)]),
                 ])
             let id = try #require(reply.headers["location"]).dropFirst("/files/".count)
             let lines = inbox.logged

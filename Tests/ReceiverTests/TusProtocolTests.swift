@@ -18,8 +18,8 @@ struct TusProtocolTests {
         "a file with any time is accepted, however absurd",
         arguments: ["-9223372036854775808", "9223372036854775807", "-1", "99999999999999999999", "soon"])
     func absurdTime(_ time: String) async throws {
-        try await Inbox.open { inbox in
-            let metadata = Inbox.metadata(["filename": Array("a".utf8), "mtime": Array(time.utf8)])
+        try await ReceiverFixture.open { inbox in
+            let metadata = ReceiverFixture.metadata(["filename": Array("a".utf8), "mtime": Array(time.utf8)])
             let made = try await inbox.ask("POST", "/files/", ["Upload-Length": "1", "Upload-Metadata": metadata])
             let place = try #require(made.headers["location"])
             let headers = ["Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"]
@@ -60,10 +60,10 @@ struct TusProtocolTests {
             Case(method: "DELETE", target: "/files/00000000000000000000000000000000", headers: [:], status: 404),
             Case(
                 method: "PATCH", target: "/files/00000000000000000000000000000000",
-                headers: ["Upload-Offset": "0", "Content-Type": Inbox.offsetType], status: 404),
+                headers: ["Upload-Offset": "0", "Content-Type": ReceiverFixture.offsetType], status: 404),
         ])
     func table(_ row: Case) async throws {
-        try await Inbox.open(maxSize: 2_000_000) { inbox in
+        try await ReceiverFixture.open(maxSize: 2_000_000) { inbox in
             let reply = try await inbox.ask(row.method, row.target, row.headers)
             #expect(reply.status == row.status)
             #expect(reply.headers["tus-resumable"] == "1.0.0")
@@ -75,15 +75,15 @@ struct TusProtocolTests {
         "a PATCH must state its offset and type, and otherwise changes nothing",
         arguments: [
             (["Upload-Offset": "5", "Content-Type": "text/plain"], 3, 415),
-            (["Content-Type": Inbox.offsetType], 3, 400),
-            (["Upload-Offset": "x", "Content-Type": Inbox.offsetType], 3, 400),
-            (["Upload-Offset": "4", "Content-Type": Inbox.offsetType], 3, 409),
-            (["Upload-Offset": "11", "Content-Type": Inbox.offsetType], 3, 409),
-            (["Upload-Offset": "5", "Content-Type": Inbox.offsetType], 6, 413),
-            (["Upload-Offset": "5", "Content-Type": Inbox.offsetType], 0, 204),
+            (["Content-Type": ReceiverFixture.offsetType], 3, 400),
+            (["Upload-Offset": "x", "Content-Type": ReceiverFixture.offsetType], 3, 400),
+            (["Upload-Offset": "4", "Content-Type": ReceiverFixture.offsetType], 3, 409),
+            (["Upload-Offset": "11", "Content-Type": ReceiverFixture.offsetType], 3, 409),
+            (["Upload-Offset": "5", "Content-Type": ReceiverFixture.offsetType], 6, 413),
+            (["Upload-Offset": "5", "Content-Type": ReceiverFixture.offsetType], 0, 204),
         ])
     func patches(_ headers: [String: String], _ count: Int, _ status: Int) async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let location = try await inbox.made(10, ["filename": "a"])
             _ = try await inbox.patch(location, at: 0, noise(5))
             let reply = try await inbox.ask("PATCH", location, headers, noise(count))
@@ -96,13 +96,13 @@ struct TusProtocolTests {
 
     @Test("a chunked body beyond the missing bytes is refused, and nothing beyond the end stored")
     func tooLong() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let location = try await inbox.made(10, ["filename": "a"])
             let wire = try Wire(port: inbox.port)
             try await wire.send(
-                Inbox.head(
+                ReceiverFixture.head(
                     "PATCH", location,
-                    ["Upload-Offset": "0", "Content-Type": Inbox.offsetType, "Transfer-Encoding": "chunked"]))
+                    ["Upload-Offset": "0", "Content-Type": ReceiverFixture.offsetType, "Transfer-Encoding": "chunked"]))
             try await wire.send("6\r\nabcdef\r\n6\r\nghijkl\r\n0\r\n\r\n")
             #expect(try await wire.reply().status == 413)
             #expect(try await inbox.offset(location) ?? 99 <= 10)
@@ -112,7 +112,7 @@ struct TusProtocolTests {
 
     @Test("HEAD returns offset, length and metadata, and forbids caching")
     func head() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let location = try await inbox.made(10, ["filename": "a"])
             let reply = try await inbox.ask("HEAD", location)
             #expect(reply.status == 200)
@@ -125,7 +125,7 @@ struct TusProtocolTests {
 
     @Test("OPTIONS announces the supported extensions")
     func options() async throws {
-        try await Inbox.open(maxSize: 5) { inbox in
+        try await ReceiverFixture.open(maxSize: 5) { inbox in
             let reply = try await inbox.ask("OPTIONS", "/files/", ["Tus-Resumable": ""])
             #expect(reply.headers["tus-version"] == "1.0.0")
             #expect(reply.headers["tus-extension"] == "creation,termination")
@@ -136,10 +136,10 @@ struct TusProtocolTests {
 
     @Test("POST replaces methods that a network blocks")
     func override() async throws {
-        try await Inbox.open { inbox in
+        try await ReceiverFixture.open { inbox in
             let location = try await inbox.made(3, ["filename": "a"])
             let headers = [
-                "X-HTTP-Method-Override": "PATCH", "Upload-Offset": "0", "Content-Type": Inbox.offsetType,
+                "X-HTTP-Method-Override": "PATCH", "Upload-Offset": "0", "Content-Type": ReceiverFixture.offsetType,
             ]
             #expect(try await inbox.ask("POST", location, headers, [1, 2, 3]).status == 204)
             #expect(try inbox.content("a") == [1, 2, 3])
@@ -155,7 +155,7 @@ struct TusProtocolTests {
             (["Authorization": "bearer s3cret"], 201),
         ])
     func token(_ headers: [String: String], _ status: Int) async throws {
-        try await Inbox.open(token: "s3cret") { inbox in
+        try await ReceiverFixture.open(token: "s3cret") { inbox in
             let reply = try await inbox.ask("POST", "/files/", headers.merging(["Upload-Length": "5"]) { $1 })
             #expect(reply.status == status)
             #expect(status != 401 || reply.headers["www-authenticate"] == "Bearer realm=\"sluice\"")

@@ -24,7 +24,7 @@ struct TuspyTests {
     @Test("tuspy uploads in chunks and resumes")
     func uploads() async throws {
         let bin = try await blocking { try Tools.python("tus") }
-        try await Inbox.open(token: "s3cret") { inbox in
+        try await ReceiverFixture.open(token: "s3cret") { inbox in
             let content = noise(1_000_000)
             let source = try inbox.temporary.write("source", content)
             let script = try inbox.temporary.write("script.py", Array(Self.script.utf8))

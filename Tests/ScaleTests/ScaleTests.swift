@@ -168,10 +168,10 @@ private struct Scene {
         let folder = Backlog.folders[0]
         let file = SettledFile(
             folder: folder, root: "/srv/cameras/front-door", relative: name, status: status,
-            identity: StoredIdentity(
+            identity: FileIdentity(
                 folder: folder, relative: name, size: 9_000, modified: 5, inode: 5, born: nil, fileSystem: nil),
             settledBy: .lease)
-        let order = NewAsset.Order(
+        let order = NewAsset.PlannedUpload(
             destination: Backlog.destinations[0], name: name, mediaType: "video/mp4", key: name.text, context: [:],
             metadata: [:])
         let arrival = NewAsset(file: file, action: .keep, priority: 99, orders: [order])

@@ -62,7 +62,7 @@ struct ConfinementTests {
     func copy() throws {
         let (source, _) = try scene()
         let status = try source.status()
-        let stored = StoredIdentity(status, folder: "cam", relative: source.relative, on: nil)
+        let stored = FileIdentity(status, folder: "cam", relative: source.relative, on: nil)
         try swapForLink()
         let area = StagingArea(folder: temporary.path.appending("staging"))
         try area.prepare()
@@ -189,7 +189,7 @@ struct ConfinementTests {
         let (source, victim) = try scene()
         try Files.replace(victim, with: noise(10))
         let status = try source.status()
-        let stored = StoredIdentity(status, folder: "cam", relative: source.relative, on: nil)
+        let stored = FileIdentity(status, folder: "cam", relative: source.relative, on: nil)
         let area = StagingArea(folder: temporary.path.appending("staging"))
         try area.prepare()
         let sub = temporary.path.appending("drop/sub").display

@@ -20,7 +20,7 @@ struct CopyingTests {
 
     static func wanted(_ path: FilePath) throws -> CopyRequest {
         let status = try FileStatus(at: path)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "f", relative: path.name, size: status.size, modified: status.modified, inode: status.inode,
             born: nil,
             fileSystem: nil)
@@ -111,7 +111,7 @@ struct CopyingTests {
         let full = try sparse("full", size: 20 << 20, [(0, 20 << 20)])
         var blocks = 0
         let error = #expect(throws: StagingError.self) {
-            _ = try area.copy(Self.wanted(full), as: "2", pace: Pace(progress: { _ in blocks += 1 }))
+            _ = try area.copy(Self.wanted(full), as: "2", pace: CopyProgress(progress: { _ in blocks += 1 }))
         }
         guard case .full? = error else {
             Issue.record("\(String(describing: error))")
@@ -149,7 +149,7 @@ struct CopyingTests {
         arguments: [false, true])
     func stop(inPlace: Bool) throws {
         let source = try folder.write("source", noise(12 << 20))
-        func run(_ pace: Pace) throws {
+        func run(_ pace: CopyProgress) throws {
             if inPlace {
                 _ = try area.digestInPlace(Self.wanted(source), pace: pace)
             } else {
@@ -157,11 +157,11 @@ struct CopyingTests {
             }
         }
         var seen: [Int64] = []
-        try run(Pace(progress: { seen.append($0) }))
+        try run(CopyProgress(progress: { seen.append($0) }))
         #expect(seen == seen.sorted() && seen.last == 12 << 20 && seen.count >= 12)
         seen = []
         let error = #expect(throws: StagingError.self) {
-            try run(Pace(progress: { seen.append($0) }, isStopped: { seen.count == 3 }))
+            try run(CopyProgress(progress: { seen.append($0) }, isStopped: { seen.count == 3 }))
         }
         guard case .stopped? = error else {
             Issue.record("\(String(describing: error))")
@@ -227,7 +227,7 @@ struct CopyingTests {
         #expect(reason.crossesFileSystems)
         // A stop also ends the reading of the copy.
         let stopped = #expect(throws: StagingError.self) {
-            _ = try area.copy(Self.wanted(source), as: "3", pace: Pace(isStopped: { true }))
+            _ = try area.copy(Self.wanted(source), as: "3", pace: CopyProgress(isStopped: { true }))
         }
         guard case .stopped? = stopped else {
             Issue.record("\(String(describing: stopped))")

@@ -225,7 +225,7 @@ struct ExportTests {
     func swept() async throws {
         try folder.write("staging/17.export/clip.mp4", [1])
         try folder.write("staging/17.export/a/b", [1])
-        let sweep = StagingSweep(area)
+        let sweep = StagingWalk(area)
         while try await sweep.next(atMost: 4) != nil {}
         #expect(try Files.names(in: area.folder).isEmpty)
     }

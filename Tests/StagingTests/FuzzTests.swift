@@ -14,7 +14,7 @@ struct OriginFuzzTests {
         let folder = TemporaryFolder()
         let path = try folder.write("1", [1, 2, 3])
         let copy = try Descriptor.open(path, for: .reading)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "cam", relative: "front/clip.mp4", size: 3, modified: 4, inode: 5, born: 6, fileSystem: "disk")
         let whole = CopyOrigin(
             identity, root: "/drop", changed: 7,

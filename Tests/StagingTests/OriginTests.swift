@@ -9,7 +9,7 @@ import Testing
 struct OriginTests {
     private func origin(_ relative: FilePath, context: [String: String] = [:]) -> CopyOrigin {
         CopyOrigin(
-            StoredIdentity(
+            FileIdentity(
                 folder: "cam", relative: relative, size: 3, modified: 4, inode: 5, born: 6, fileSystem: "disk"),
             root: "/drop", changed: 7,
             uploads: [.init(id: "01", destination: "nas", name: relative, key: "k", context: context)])
@@ -21,7 +21,7 @@ struct OriginTests {
         let staging = StagingArea(folder: folder.path.appending("staging"), method: .copy)
         _ = try staging.prepare()
         let status = try FileStatus(at: source)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "cam", relative: "source", size: status.size, modified: status.modified, inode: status.inode,
             born: status.born, fileSystem: nil)
         let copy = try staging.copy(

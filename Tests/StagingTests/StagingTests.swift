@@ -15,9 +15,9 @@ struct StagingTests {
         try area.prepare()
     }
 
-    func identity(_ path: FilePath) throws -> (StoredIdentity, FileStatus) {
+    func identity(_ path: FilePath) throws -> (FileIdentity, FileStatus) {
         let status = try FileStatus(at: path)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "f", relative: path.name, size: status.size, modified: status.modified,
             inode: status.inode, born: nil,
             fileSystem: nil)
@@ -68,7 +68,7 @@ struct StagingTests {
         let source = try folder.write("source.mp4", noise(1000))
         let (identity, status) = try identity(source)
         for spoil in [
-            { (i: inout StoredIdentity, c: inout Int64) in i.size = 999 }, { i, c in i.modified -= 1 },
+            { (i: inout FileIdentity, c: inout Int64) in i.size = 999 }, { i, c in i.modified -= 1 },
             { i, c in c -= 1 }, { i, c in i.inode = 1 },
         ] {
             var (other, ctime) = (identity, status.changed)
@@ -106,7 +106,7 @@ struct StagingTests {
         let error = #expect(throws: StagingError.self) {
             _ = try area.copy(
                 CopyRequest(SourceFile(source), identity, changed: status.changed), as: "1",
-                pace: Pace(isStopped: {
+                pace: CopyProgress(isStopped: {
                     blocks += 1
                     if blocks == 3 { do { try meddle() } catch { Issue.record(error) } }
                     return false
@@ -126,7 +126,7 @@ struct StagingTests {
         let (identity, status) = try identity(source)
         let request = CopyRequest(SourceFile(source), identity, changed: status.changed)
         let error = #expect(throws: StagingError.self) {
-            try area.copy(request, as: "1", pace: Pace(isStopped: { true }))
+            try area.copy(request, as: "1", pace: CopyProgress(isStopped: { true }))
         }
         guard case .stopped? = error else {
             Issue.record("\(String(describing: error))")
@@ -153,7 +153,7 @@ struct StagingTests {
         for number in 1...9 { try folder.write(FilePath("staging/\(number)"), noise(10)) }
         try folder.write("staging/17.part", noise(10))
         try folder.write("staging/notes.txt", noise(10))
-        let sweep = StagingSweep(area)
+        let sweep = StagingWalk(area)
         var named: [Int64] = []
         while let numbers = try await sweep.next(atMost: 4) {
             #expect(numbers.count <= 4 && numbers == numbers.sorted())

@@ -6,7 +6,7 @@ import Staging
 struct FixedWriters: WriterDetecting {
     let answer: WriterSearch.Answer
 
-    func ask(
+    func findWriter(
         _ relative: FilePath, in folder: borrowing OpenFolder
     ) throws(SystemError) -> (status: FileStatus, answer: WriterSearch.Answer) {
         (try folder.status(at: relative), answer)

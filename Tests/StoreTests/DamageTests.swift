@@ -14,7 +14,7 @@ struct DamageTests {
         let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
         for number in 0..<40 {
             let relative = FilePath("file \(number).mp4")
-            let identity = StoredIdentity(
+            let identity = FileIdentity(
                 folder: "cam", relative: relative, size: 1000, modified: Int64(number), inode: UInt64(number),
                 born: nil,
                 fileSystem: "disk")
@@ -22,7 +22,7 @@ struct DamageTests {
                 device: 1, inode: UInt64(number), size: 1000, modified: Int64(number), changed: Int64(number),
                 born: nil,
                 mode: 0o100644)
-            let order = NewAsset.Order(
+            let order = NewAsset.PlannedUpload(
                 destination: "nas", name: relative, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
             _ = try await store.write {
                 try $0.arrivals.record([

@@ -9,7 +9,7 @@ struct EventTests {
     private static let record = OverrideRecord(
         scope: .upload, name: "01A", kind: .exemption(.metered), since: WallTime(milliseconds: 0),
         until: WallTime(milliseconds: 60_000), who: "root")
-    private static let reached = QuotaMarks.Reached(
+    private static let reached = QuotaThresholds.Reached(
         place: .destination("nas"), quota: Quota(period: .day, bytes: 100), text: "100 B a day", counts: "bytes",
         threshold: 80, used: 85, limit: 100,
         stretch: WallTime(milliseconds: 0)..<WallTime(milliseconds: 86_400_000))

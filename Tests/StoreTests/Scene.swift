@@ -19,7 +19,7 @@ struct Scene {
             folder: folder, root: "/drop", relative: FilePath(name),
             status: FileStatus(
                 device: 1, inode: 7, size: size, modified: modified, changed: modified, born: nil, mode: 0o100644),
-            identity: StoredIdentity(
+            identity: FileIdentity(
                 folder: folder, relative: FilePath(name), size: size, modified: modified, inode: 7, born: nil,
                 fileSystem: "uuid"),
             settledBy: .lease)
@@ -32,7 +32,7 @@ struct Scene {
         NewAsset(
             file: file, action: action, priority: priority,
             orders: destinations.map {
-                NewAsset.Order(
+                NewAsset.PlannedUpload(
                     destination: $0, name: file.relative, mediaType: "video/mp4", key: key, context: ["camera": "door"],
                     metadata: [:])
             }, again: again)

@@ -7,7 +7,7 @@ import Testing
 @testable import Transport
 
 @Suite("Counting received bytes", .timeLimit(.minutes(Patience.minutes(1))))
-struct ArrivedTests {
+struct ReceivedByteTests {
     private static func counts(
         received: Int64 = 1000, incoming: Int64 = 10, gaps: Int64 = 0, isGapped: Bool = false, unanswered: Int64 = 0,
         unsent: Int64 = 0
@@ -19,18 +19,18 @@ struct ArrivedTests {
 
     @Test("received bytes are payload, headers and one connection close, each time since the last count")
     func increments() {
-        var arrived = Arrived()
+        var arrived = ReceivedByteCount()
         #expect(arrived.newBytes(Self.counts(received: 0, incoming: 0), isSecure: true) == 0)
         #expect(arrived.newBytes(Self.counts(), isSecure: false) == 1000 + 13 * 52 + 20)
         #expect(arrived.newBytes(Self.counts(), isSecure: false) == 0)
         #expect(arrived.newBytes(Self.counts(received: 1300, incoming: 12), isSecure: false) == 300 + 2 * 52)
-        var secure = Arrived()
+        var secure = ReceivedByteCount()
         #expect(secure.newBytes(Self.counts(), isSecure: true) == 1000 + 14 * 52 + 20 + 64)
     }
 
     @Test("acknowledgements that may carry SACK have their maximal length, and others do not")
     func gaps() {
-        var arrived = Arrived()
+        var arrived = ReceivedByteCount()
         _ = arrived.newBytes(Self.counts(), isSecure: false)
         #expect(arrived.newBytes(Self.counts(incoming: 15, gaps: 1), isSecure: false) == 5 * (52 + 28))
         #expect(arrived.newBytes(Self.counts(incoming: 16, gaps: 1), isSecure: false) == 52)

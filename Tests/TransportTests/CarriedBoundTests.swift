@@ -21,30 +21,31 @@ struct CarriedBoundTests {
     private static func member(
         _ total: Int64, acknowledged: Int64 = 1, unanswered: Int64 = 0, sent: Int64 = 100_000, segments: Int64 = 0,
         overhead: Int64 = 0, hasRepeated: Bool = true
-    ) -> CarriedBound.Member {
+    ) -> LinkByteBound.Member {
         // Fewer bytes are acknowledged than were sent, so some were sent again.
         let counts = SocketCounts(
             sent: hasRepeated ? max(sent, acknowledged + 1) : acknowledged, received: 0, segments: segments, unsent: 0,
             queued: 0,
             unanswered: unanswered, largest: 1448, header: 52, acknowledged: acknowledged)
-        return CarriedBound.Member(counts: counts, total: total, overhead: overhead)
+        return LinkByteBound.Member(counts: counts, total: total, overhead: overhead)
     }
 
     /// A bound, and the bytes that were charged to each connection.
     private struct Book {
-        var bound: CarriedBound
+        var bound: LinkByteBound
         var paid: [CInt: Int64] = [:]
-        var open: [CInt: CarriedBound.Member] = [:]
+        var open: [CInt: LinkByteBound.Member] = [:]
 
         init(_ links: Links, joinsSegments: Bool = false) throws {
-            let linkBytes: CarriedBound.LinkBytesReader = { _ in links.sent.withLock { $0 } }
-            let first = CarriedBound(interface: "lte0", now: start, joins: { _ in joinsSegments }, linkBytes: linkBytes)
+            let linkBytes: LinkByteBound.LinkBytesReader = { _ in links.sent.withLock { $0 } }
+            let first = LinkByteBound(
+                interface: "lte0", now: start, joins: { _ in joinsSegments }, linkBytes: linkBytes)
             bound = try #require(first)
         }
 
         /// - Returns: The total that was charged to it.
         mutating func charge(
-            _ member: CarriedBound.Member, of socket: CInt = 1, after time: Duration, end: Int64? = nil
+            _ member: LinkByteBound.Member, of socket: CInt = 1, after time: Duration, end: Int64? = nil
         ) -> Int64 {
             let others = open.filter { $0.key != socket }
             let total = bound.charge(

@@ -16,7 +16,7 @@ struct DeliveryTests {
     /// Sends a body to a server that reads `read` bytes of it.
     ///
     /// - Returns: The bounds, and how many bytes of the body the server's kernel had.
-    private func broken(_ size: Int, after read: Int, by end: End) async throws -> (Delivery, received: Int64) {
+    private func broken(_ size: Int, after read: Int, by end: End) async throws -> (DeliveryBounds, received: Int64) {
         let received = Mutex<Int64?>(nil)
         let isRead = Mutex(false)
         let server = try FakeServer { exchange in
@@ -80,7 +80,7 @@ struct DeliveryTests {
         let error = await #expect(throws: TransportError.self) {
             try await transport.send(Request("PUT", url, body: .file(.path(path), offset: 0, count: 1000)))
         }
-        #expect(error?.delivery == Delivery(atLeast: 0, atMost: 0))
+        #expect(error?.delivery == DeliveryBounds(atLeast: 0, atMost: 0))
     }
 
     @Test("if the kernel does not count, nothing is acknowledged, and all written bytes may have been sent")
@@ -94,7 +94,7 @@ struct DeliveryTests {
         let error = await #expect(throws: TransportError.self) {
             try await transport.send(Request("PUT", server.url, body: .file(.path(path), offset: 0, count: 1000)))
         }
-        #expect(error?.delivery == Delivery(atLeast: 0, atMost: 1000))
+        #expect(error?.delivery == DeliveryBounds(atLeast: 0, atMost: 1000))
     }
 
     @Test("only the file's bytes of a framed body are counted")
@@ -110,6 +110,6 @@ struct DeliveryTests {
                     "POST", server.url,
                     body: .framed(head: noise(300), .path(path), offset: 0, count: 5000, tail: noise(40))))
         }
-        #expect(error?.delivery == Delivery(atLeast: 5000, atMost: 5000))
+        #expect(error?.delivery == DeliveryBounds(atLeast: 5000, atMost: 5000))
     }
 }

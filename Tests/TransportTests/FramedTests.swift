@@ -5,7 +5,7 @@ import Testing
 import Transport
 
 @Suite("Framed bodies")
-struct FramedTests {
+struct FramedBodyTests {
     let transport = Transport()
     let folder = TemporaryFolder()
 

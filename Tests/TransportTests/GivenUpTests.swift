@@ -9,7 +9,7 @@ import Testing
 
 /// A connection that is given up while it is being made: libcurl 7.88 closes its socket without a report.
 @Suite("Abandoned connection attempts", .timeLimit(.minutes(Patience.minutes(1))))
-struct GivenUpTests {
+struct AbandonedConnectionTests {
     /// A port that never answers: its queue is full, and the kernel drops connection requests.
     private final class FullPort: Sendable {
         let loopback: Loopback
@@ -20,7 +20,7 @@ struct GivenUpTests {
             let loopback = try Loopback()
             // A second call only changes the length of the queue (listen(2)): one connection waits, and no more.
             try systemCall("listen", on: "loopback") { listen(loopback.descriptor, 0) }
-            waiting = try GivenUpTests.connected(to: loopback.port)
+            waiting = try AbandonedConnectionTests.connected(to: loopback.port)
             self.loopback = loopback
         }
 
@@ -78,7 +78,7 @@ struct GivenUpTests {
             guard copy == number else { continue }
             await transport.close(interface: "lo")
             #expect(!Self.resetsOnClose(copy))
-            transport.lose(addresses: [try #require(IPAddress("127.0.0.1"))])
+            transport.removeAddresses(addresses: [try #require(IPAddress("127.0.0.1"))])
             await transport.charge()
             #expect(send(copy, "x", 1, CInt(MSG_NOSIGNAL)) == 1)
             return

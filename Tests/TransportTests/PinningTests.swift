@@ -48,10 +48,10 @@ struct PinningTests {
         let here = try #require(IPAddress("127.0.0.1"))
         let isTold = Mutex(false)
         _ = try await transport.send(Request("GET", server.url))
-        transport.lose(addresses: [try #require(IPAddress("127.0.0.2"))])
+        transport.removeAddresses(addresses: [try #require(IPAddress("127.0.0.2"))])
         _ = try await transport.send(Request("GET", server.url))
         #expect(server.connectionCount == 1)
-        transport.lose(addresses: [here])
+        transport.removeAddresses(addresses: [here])
         _ = try await transport.send(Request("GET", server.url))
         #expect(server.connectionCount == 2)
 
@@ -62,7 +62,7 @@ struct PinningTests {
         try await eventually("the server has received both requests") {
             server.seen.filter { $0 == "GET /long" }.count == 2
         }
-        transport.lose(addresses: [here])
+        transport.removeAddresses(addresses: [here])
         let error = try #require(await alone.value)
         #expect(error.kind == .reset && error.detail.contains("no longer an address of this machine"))
         try await eventually("the other request has been informed") { isTold.withLock { $0 } }

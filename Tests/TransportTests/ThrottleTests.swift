@@ -13,7 +13,7 @@ struct TurnsTests {
     /// - Returns: Bytes of each taker.
     private func run(_ takers: [[Throttle]], for time: Duration, seed: UInt64) -> [Int] {
         var dice = Dice(seed: seed)
-        var turns = Turns<Int>()
+        var turns = ThrottleQueue<Int>()
         var sent = [Int](repeating: 0, count: takers.count)
         let end = clocks.monotonic().advanced(by: time)
         var asking = Array(takers.indices)
@@ -82,7 +82,7 @@ struct TurnsTests {
     @Test("small requests beside large ones starve no taker")
     func small() {
         let throttle = Throttle(rate: 1_000_000, clocks: clocks)
-        var turns = Turns<Int>()
+        var turns = ThrottleQueue<Int>()
         var sent = [0, 0, 0]
         let wishes = [1, 100, 64 << 10]
         var asking = [0, 1, 2]
@@ -106,7 +106,7 @@ struct TurnsTests {
     @Test("a taker that left the queue is not served")
     func leaves() {
         let throttle = Throttle(rate: 0, clocks: clocks)
-        var turns = Turns<Int>()
+        var turns = ThrottleQueue<Int>()
         for key in 0..<3 { #expect(turns.acquire(key, upTo: 10, from: [throttle], at: clocks.monotonic()) == 0) }
         turns.leave(1)
         throttle.rate = nil

@@ -67,7 +67,7 @@ struct ChangeTests {
             try await eventually("the mounts have been checked") { looks.load(ordering: .relaxed) >= before + 1 }
             let members = threads.members
             for member in members { _ = member.mailbox.removeOrders() }
-            try #require(members.reduce(into: Set()) { $0.formUnion($1.ours) } == Set(rules.map(\.path)))
+            try #require(members.reduce(into: Set()) { $0.formUnion($1.folderPaths) } == Set(rules.map(\.path)))
         }
         isOver.store(true, ordering: .relaxed)
         try await mounts
@@ -94,7 +94,7 @@ struct ChangeTests {
 
     @Test("an unchanged folder is not scanned again, and its files continue to settle")
     func untouched() async throws {
-        var pace = WatchPace.quick
+        var pace = WatchLimits.quick
         // No file settles before the test permits it.
         pace.quiet.closed = .seconds(3600)
         let (a, b) = (try rule("a", "a"), try rule("b", "b"))

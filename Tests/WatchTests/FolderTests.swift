@@ -138,7 +138,7 @@ struct FolderTests {
     @Test("directories beyond the watch limit are scanned periodically, which is reported once")
     func watchLimit() async throws {
         for name in 0..<10 { try Files.makeFolders(watched.appending(FilePath("d\(name)"))) }
-        var pace = WatchPace.quick
+        var pace = WatchLimits.quick
         pace.watches = 4
         try await scene.watch([rule()], pace: pace) { watcher in
             for name in 0..<10 { try folder.write(FilePath("in/d\(name)/deeper/a.mp4"), [1]) }
@@ -236,7 +236,7 @@ struct FolderTests {
 extension FolderTests {
     @Test("at most one batch is delivered at a time, and the next waits until it is confirmed")
     func batches() async throws {
-        var pace = WatchPace.quick
+        var pace = WatchLimits.quick
         pace.batch = 50
         pace.candidates = 200
         let taking = Mutex(0)

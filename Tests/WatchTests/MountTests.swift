@@ -23,8 +23,8 @@ struct MountTests {
     }
 
     /// With long intervals, so that only mount events can be the reason that a change is seen in time.
-    private static var patient: WatchPace {
-        var pace = WatchPace.quick
+    private static var patient: WatchLimits {
+        var pace = WatchLimits.quick
         pace.absent = .seconds(3600)
         return pace
     }
@@ -181,7 +181,7 @@ struct MountTests {
         .enabled(if: DeadDisk.isPossible))
     func deadServer() async throws {
         let dead = try DeadDisk(at: folder.path.appending("nas"))
-        var pace = WatchPace.quick
+        var pace = WatchLimits.quick
         pace.patience = .milliseconds(100 * Patience.factor)
         let rules = [rule(), rule("nas", at: "nas/cam")]
         try await scene.watch(rules, pace: pace, absent: ["nas"]) { watcher in

@@ -48,7 +48,7 @@ struct PollingTests {
 
     @Test("an idle folder is scanned less and less often, and often again after a change")
     func pace() async throws {
-        var pace = WatchPace.quick
+        var pace = WatchLimits.quick
         pace.poll = .milliseconds(10)
         pace.pollMost = .seconds(3600)
         try folder.write("in/known", [1])
@@ -98,7 +98,7 @@ struct PollingTests {
 
     @Test("without any watch everything is polled, and the remedy is reported once")
     func noWatch() async throws {
-        var pace = WatchPace.quick
+        var pace = WatchLimits.quick
         pace.watches = 0
         var rule = rule()
         rule.watching = .auto

@@ -252,7 +252,7 @@ struct RuleTests {
 
     @Test("many files without their markers delay no other file", arguments: ["{name}.ok", "{stem}.ok"])
     func manyWithoutMarker(_ pattern: String) async throws {
-        var pace = WatchPace.quick
+        var pace = WatchLimits.quick
         pace.candidates = 80
         for number in 0..<150 { try folder.write(FilePath("in/m/\(number).mp4"), [1]) }
         let waiting = rule {

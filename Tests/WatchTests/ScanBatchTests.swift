@@ -11,7 +11,7 @@ struct ScanBatchTests {
     private struct Listing {
         let folder = TemporaryFolder()
         let rules = ["a", "b"].map { name in
-            Rule(WatchRule(name: name, path: "/", include: ["*." + name]), skipsExisting: false)
+            CompiledRule(WatchRule(name: name, path: "/", include: ["*." + name]), skipsExisting: false)
         }
         let root: Root
 
@@ -74,12 +74,12 @@ struct ScanBatchTests {
             #expect(file.status == status)
             #expect(file.at == MonotonicTime(nanoseconds: Int64(index)))
             #expect(file.evidence == (row.origin == .event ? .event : .found))
-            #expect(file.place == Place(directory: listing.root.top, name: FilePath(row.name)))
+            #expect(file.place == WatchedFile(directory: listing.root.top, name: FilePath(row.name)))
             let system = row.device == 9 ? card : FileSystemIdentity(name: "uuid", type: "ext4", keepsInodes: true)
             let relative = row.relative.appending(FilePath(row.name))
             #expect(
                 file.identity
-                    == StoredIdentity(status, folder: ["a", "b"][row.rule], relative: relative, on: system))
+                    == FileIdentity(status, folder: ["a", "b"][row.rule], relative: relative, on: system))
             #expect(batch.identities[index] == file.identity)
         }
     }
@@ -114,7 +114,7 @@ struct ScanBatchTests {
         listing.root.match(among: [listing.root], rules: listing.rules)
         let cursor = try listing.cursor(.first, visit: 1)
         func winner(_ name: String) -> Int? {
-            Array(name.utf8).withUnsafeBufferPointer { cursor.contenders.winner(for: $0) }
+            Array(name.utf8).withUnsafeBufferPointer { cursor.contenders.firstMatch(for: $0) }
         }
         #expect(winner("x.a") == 0 && winner("x.b") == 1 && winner("x.c") == nil)
         let others = Array(listing.rules.reversed())

@@ -9,7 +9,7 @@ final class Scene: Sendable {
     struct Reports: Sendable {
         var settled: [SettledFile] = []
         /// The identities that a daemon would have recorded.
-        var known: Set<StoredIdentity> = []
+        var known: Set<FileIdentity> = []
         var skipped: [SettledFile] = []
         var scanned: [String] = []
         var log: [String] = []
@@ -88,8 +88,8 @@ final class Scene: Sendable {
     ///
     /// - Parameter known: For `nil` the files that have been passed on are known.
     func watch(
-        _ rules: [WatchRule], skipExisting: Set<String> = [], pace: WatchPace = .quick, absent: Set<String> = [],
-        known: @escaping @Sendable (StoredIdentity) -> Bool? = { _ in nil },
+        _ rules: [WatchRule], skipExisting: Set<String> = [], pace: WatchLimits = .quick, absent: Set<String> = [],
+        known: @escaping @Sendable (FileIdentity) -> Bool? = { _ in nil },
         onLog: @escaping @Sendable (String) -> Void = { _ in }, onSettled: @escaping @Sendable () async -> Void = {},
         _ body: @Sendable (Watcher) async throws -> Void
     ) async throws {
@@ -136,10 +136,10 @@ final class Scene: Sendable {
     }
 }
 
-extension WatchPace {
+extension WatchLimits {
     /// Short enough to wait for, long enough to distinguish one from the other.
-    static var quick: WatchPace {
-        var pace = WatchPace()
+    static var quick: WatchLimits {
+        var pace = WatchLimits()
         pace.quiet.closed = .milliseconds(40)
         pace.quiet.unsure = .milliseconds(160)
         pace.quiet.withoutEvents = .milliseconds(240)

@@ -41,7 +41,7 @@ package struct ConfigErrors: Error, Hashable, Sendable, CustomStringConvertible 
 /// Collects the problems while files are read, so that a person sees all of them at once.
 ///
 /// Not `Sendable`: lives as long as one call of the loader.
-final class Findings {
+final class ProblemCollector {
     private(set) var errors: [ConfigProblem] = []
     private(set) var warnings: [ConfigProblem] = []
     var sources: [SourceText] = []
@@ -51,7 +51,7 @@ final class Findings {
     private static let most = 1000
 
     /// - Parameter text: Computed only when it will be kept: suggestions take time to find.
-    func error(_ text: @autoclosure () -> String, at place: Place?, key: String = "", in file: FilePath = "") {
+    func error(_ text: @autoclosure () -> String, at place: ConfigLocation?, key: String = "", in file: FilePath = "") {
         guard errors.count < Self.most else {
             dropped += 1
             return
@@ -59,19 +59,20 @@ final class Findings {
         add(.error, text(), at: place, key: key, in: file)
     }
 
-    func warning(_ text: @autoclosure () -> String, at place: Place?, key: String = "", in file: FilePath = "") {
+    func warning(_ text: @autoclosure () -> String, at place: ConfigLocation?, key: String = "", in file: FilePath = "")
+    {
         guard warnings.count < Self.most else { return }
         add(.warning, text(), at: place, key: key, in: file)
     }
 
     private func add(
-        _ severity: ConfigProblem.Severity, _ text: String, at place: Place?, key: String, in file: FilePath
+        _ severity: ConfigProblem.Severity, _ text: String, at place: ConfigLocation?, key: String, in file: FilePath
     ) {
         let source = place.map { sources[$0.file] }
         // libyaml reports a missing end on a line that does not exist.
         let place = place.map { place in
             let inside = sources[place.file].inside(line: place.line, column: place.column)
-            return Place(file: place.file, line: inside.line, column: inside.column)
+            return ConfigLocation(file: place.file, line: inside.line, column: inside.column)
         }
         // Both quote the file, which may contain characters that act on a terminal. Escaping here covers every message.
         let text = printable(text)
@@ -85,7 +86,9 @@ final class Findings {
     }
 
     /// The place in the form for people.
-    func name(of place: Place) -> String { "\(sources[place.file].file.display):\(place.line):\(place.column)" }
+    func name(of place: ConfigLocation) -> String {
+        "\(sources[place.file].file.display):\(place.line):\(place.column)"
+    }
 
     /// All errors in the order of the files; `nil` when there is none.
     var failure: ConfigErrors? {

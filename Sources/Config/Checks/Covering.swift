@@ -1,12 +1,12 @@
 internal import Core
 
 /// Finds the secrets in a file and covers them, before any message can show their lines.
-struct Covering {
+struct SecretMasker {
     /// By full names of keys.
     private let kinds: [String: [String: Bool]]
     private let anyKind: [String: Bool]
 
-    init(types: [DestinationType]) {
+    init(types: [DestinationSchema]) {
         var kinds: [String: [String: Bool]] = [:]
         var anyKind: [String: Bool] = [:]
         for type in types {

@@ -2,7 +2,7 @@ internal import Core
 internal import Glibc
 
 /// Comparisons of patterns, without any file. Letter case counts; for patterns of files compare ``folded(_:)``.
-enum Globs {
+enum GlobComparison {
     /// Whether `wide` matches every name that `narrow` matches. May miss such a pair of unusual patterns.
     static func covers(_ wide: String, _ narrow: String) -> Bool {
         if wide == narrow || wide == "*" || wide == "**" { return true }

@@ -6,7 +6,7 @@ internal import Linux
 /// Paths are compared after resolving symbolic links and bind mounts. A folder is looked up by each parent of a path,
 /// so that a thousand folders cost no million comparisons.
 struct Overlaps {
-    private let findings: Findings
+    private let findings: ProblemCollector
     private let disk: Disk
     private let mounts: MountTable
     private let folders: [SettingsReading.ReadFolder]
@@ -15,7 +15,7 @@ struct Overlaps {
     /// For each folder with a watched folder below it, one of those.
     private let anyBelow: [FilePath: Int]
 
-    init(findings: Findings, disk: Disk, folders: [SettingsReading.ReadFolder]) {
+    init(findings: ProblemCollector, disk: Disk, folders: [SettingsReading.ReadFolder]) {
         self.findings = findings
         self.disk = disk
         self.folders = folders
@@ -37,20 +37,20 @@ struct Overlaps {
 
     private func resolved(_ path: FilePath) -> FilePath { mounts.origin(of: disk.resolved(path)) }
 
-    func check(state: FilePath, at place: Place) {
+    func check(state: FilePath, at place: ConfigLocation) {
         refuse("the state folder", state, inside: place, key: "state")
     }
 
-    func check(staging: FilePath, at place: Place) {
+    func check(staging: FilePath, at place: ConfigLocation) {
         refuse("the staging folder", staging, inside: place, key: "staging.path")
     }
 
     /// Checks a file that is rewritten again and again.
-    func check(report: FilePath, at place: Place, key: String) {
+    func check(report: FilePath, at place: ConfigLocation, key: String) {
         refuse("the file", report, inside: place, key: key)
     }
 
-    func checkStaging(_ staging: FilePath, besides state: FilePath, at place: Place) {
+    func checkStaging(_ staging: FilePath, besides state: FilePath, at place: ConfigLocation) {
         let (staging, state) = (resolved(staging), resolved(state))
         if staging == state || state.relative(to: staging) != nil {
             findings.error(
@@ -66,7 +66,9 @@ struct Overlaps {
     }
 
     /// Checks a destination that stores files in a folder of this machine.
-    func check(destination: DestinationSettings, besides staging: FilePath, and state: FilePath, at place: Place) {
+    func check(
+        destination: DestinationSettings, besides staging: FilePath, and state: FilePath, at place: ConfigLocation
+    ) {
         guard destination.type == "directory", case .path(let path)? = destination.values["path"] else { return }
         let key = "destinations.\(destination.name).path"
         refuse("the destination `\(destination.name)`", path, inside: place, key: key)
@@ -98,7 +100,7 @@ struct Overlaps {
         for index in folders.indices { checkAgainstOthers(index) }
     }
 
-    private func refuse(_ what: String, _ path: FilePath, inside place: Place, key: String) {
+    private func refuse(_ what: String, _ path: FilePath, inside place: ConfigLocation, key: String) {
         let path = resolved(path)
         for index in ancestors(of: path, andItself: true) {
             let folder = folders[index].settings.watch
@@ -110,7 +112,7 @@ struct Overlaps {
         }
     }
 
-    private func warn(_ what: String, _ path: FilePath, around place: Place, key: String) {
+    private func warn(_ what: String, _ path: FilePath, around place: ConfigLocation, key: String) {
         let path = resolved(path)
         guard let folder = anyBelow[path].map({ folders[$0].settings.watch }) else { return }
         findings.warning(
@@ -139,10 +141,10 @@ struct Overlaps {
         for outer in ancestors(of: real[index], andItself: false) {
             let around = folders[outer].settings.watch
             guard around.recursive, let below = real[index].relative(to: real[outer]) else { continue }
-            let isLeftOut = around.exclude.contains { Globs.matches($0, everythingBelow: below) }
+            let isLeftOut = around.exclude.contains { GlobComparison.matches($0, everythingBelow: below) }
             let areApart =
-                Globs.areDisjoint(
-                    Globs.folded(around.include), Globs.folded(folder.settings.watch.include))
+                GlobComparison.areDisjoint(
+                    GlobComparison.folded(around.include), GlobComparison.folded(folder.settings.watch.include))
                 || !around.limits.sizes.overlaps(folder.settings.watch.limits.sizes)
             if isLeftOut || areApart { continue }
             let (sizes, others) = (around.limits.sizes, folder.settings.watch.limits.sizes)
@@ -173,9 +175,9 @@ struct Overlaps {
         let isShallow = !theirs.recursive && mine.recursive
         let shadowed = patterns.mine.filter { glob in
             if isShallow, glob.contains("/") { return false }
-            let (glob, excluded) = (glob.loweredInASCII, Globs.folded(theirs.exclude))
-            return Globs.folded(patterns.theirs).contains { Globs.covers($0, glob) }
-                && !excluded.contains { Globs.covers($0, glob) || Globs.covers(glob, $0) }
+            let (glob, excluded) = (glob.loweredInASCII, GlobComparison.folded(theirs.exclude))
+            return GlobComparison.folded(patterns.theirs).contains { GlobComparison.covers($0, glob) }
+                && !excluded.contains { GlobComparison.covers($0, glob) || GlobComparison.covers(glob, $0) }
         }
         let whose = "`\(theirs.name)` (\(findings.name(of: earlier.place))) watches the same folder and comes first"
         if shadowed.count == patterns.mine.count, !bySize, !isShallow {
@@ -191,7 +193,7 @@ struct Overlaps {
                 "\(whose), so it takes the files that \(shadowed.map { "`\($0)`" }.joined(separator: ", ")) names here\(ofSize)",
                 at: folder.place, key: folder.key + ".include")
         }
-        let crossing = crossings(of: mine, theirs, besides: shadowed, isShallow: isShallow)
+        let crossing = overlappingPatterns(of: mine, theirs, besides: shadowed, isShallow: isShallow)
         if !crossing.isEmpty {
             findings.warning(
                 "\(whose), so it takes the files that \(crossing.joined(separator: ", ")) both name\(ofSize)",
@@ -203,15 +205,15 @@ struct Overlaps {
 
     /// Pairs of patterns that match some common names: such names of `mine` go to `theirs`. A folder without `include`
     /// is meant for the files that the others leave.
-    private func crossings(
+    private func overlappingPatterns(
         of mine: WatchRule, _ theirs: WatchRule, besides shadowed: [String], isShallow: Bool
     ) -> [String] {
         mine.include.filter { !shadowed.contains($0) && !(isShallow && $0.contains("/")) }.compactMap { glob in
-            let (own, excluded) = (glob.loweredInASCII, Globs.folded(theirs.exclude + mine.exclude))
+            let (own, excluded) = (glob.loweredInASCII, GlobComparison.folded(theirs.exclude + mine.exclude))
             let others = theirs.include.filter { other in
                 let other = other.loweredInASCII
-                return Globs.mayOverlap(other, own)
-                    && !excluded.contains { Globs.covers($0, own) || Globs.covers($0, other) }
+                return GlobComparison.mayOverlap(other, own)
+                    && !excluded.contains { GlobComparison.covers($0, own) || GlobComparison.covers($0, other) }
             }
             return others.isEmpty ? nil : "\(others.map { "`\($0)`" }.joined(separator: ", ")) and `\(glob)`"
         }

@@ -2,16 +2,16 @@ internal import Core
 
 /// Finds network rules that never apply: the first rule with an opinion counts, and the rules before them match every
 /// network that they match.
-struct RuleShadows {
+struct ShadowedRuleCheck {
     /// A rule of the list that could be read.
     struct Item {
         let rule: NetworkRule
-        let place: Place
+        let place: ConfigLocation
         /// `policy.networks[2]`.
         let key: String
     }
 
-    let findings: Findings
+    let findings: ProblemCollector
 
     func check(_ items: [Item]) {
         for (number, item) in items.enumerated() {
@@ -64,7 +64,7 @@ struct RuleShadows {
     /// Rules that together match exactly the networks of `rule`; empty where it cannot be split, or that would not
     /// help.
     private func parts(of rule: NetworkRule, by others: [NetworkRule]) -> [NetworkRule] {
-        if let interface = rule.interface, let names = Globs.alternatives(of: interface) {
+        if let interface = rule.interface, let names = GlobComparison.alternatives(of: interface) {
             return names.map { name in
                 var part = rule
                 part.interface = name
@@ -124,6 +124,6 @@ struct RuleShadows {
         if !narrow.contains(where: { "*?[\\".contains($0) }) { return Glob(wide).matches(FilePath(narrow)) }
         // A set contains letters that a name need not have.
         guard !narrow.contains(where: { "[\\".contains($0) }) else { return false }
-        return Globs.covers(wide, narrow)
+        return GlobComparison.covers(wide, narrow)
     }
 }

@@ -4,8 +4,8 @@ internal import Core
 /// 0 covers the common time.
 ///
 /// A problem that exists without a folder, or without a destination, is reported once, and not for each of them.
-struct WindowMeetings {
-    private let findings: Findings
+struct WindowOverlapCheck {
+    private let findings: ProblemCollector
     private let policy: Rules
     private let destinations: [String: Rules]
     private var results: [Question: Bool] = [:]
@@ -36,7 +36,7 @@ struct WindowMeetings {
         let still: [Window]
     }
 
-    init(findings: Findings, policy: PolicySettings, destinations: [SettingsReading.ReadDestination]) {
+    init(findings: ProblemCollector, policy: PolicySettings, destinations: [SettingsReading.ReadDestination]) {
         self.findings = findings
         self.policy = Rules("`policy`", policy.rules)
         self.destinations = Dictionary(
@@ -46,7 +46,7 @@ struct WindowMeetings {
     }
 
     /// - Parameter place: The place of its `bandwidth`.
-    mutating func check(policyAt place: Place) {
+    mutating func check(policyAt place: ConfigLocation) {
         guard let problem = problem([policy]) else { return }
         isPolicyShut = true
         findings.warning("nothing is ever sent: \(problem)", at: place, key: "policy.bandwidth")

@@ -75,10 +75,10 @@ extension GroupRule {
 
 extension FolderSettings {
     @Sendable private static func checkSettling(
-        _ settle: Fields, _ folder: inout Self, _ readable: Set<String>, _ reading: SettingsReading
+        _ settle: MappingReader, _ folder: inout Self, _ readable: Set<String>, _ reading: SettingsReading
     ) {
         if let marker = folder.watch.marker, !folder.watch.include.isEmpty,
-            folder.watch.include.allSatisfy({ Globs.covers(marker.pattern, $0.loweredInASCII) })
+            folder.watch.include.allSatisfy({ GlobComparison.covers(marker.pattern, $0.loweredInASCII) })
         {
             settle.error(
                 "matches every file that `include` takes, and a marker is never uploaded; give it an ending of its own",
@@ -98,7 +98,7 @@ extension FolderSettings {
     }
 
     @Sendable private static func checkRequirement(
-        _ require: Fields, _ folder: inout Self, _: Set<String>, _: SettingsReading
+        _ require: MappingReader, _ folder: inout Self, _: Set<String>, _: SettingsReading
     ) {
         let path = folder.watch.path
         guard let mount = folder.watch.requirement.mount, !path.isEmpty else { return }

@@ -10,7 +10,7 @@ typealias Property<Owner, Value> = any WritableKeyPath<Owner, Value> & Sendable
 struct Key<Owner>: Sendable {
     let name: String
     /// Stores the value of the file in the owner. Returns whether there is a readable one.
-    let read: @Sendable (Fields, inout Owner, SettingsReading) -> Bool
+    let read: @Sendable (MappingReader, inout Owner, SettingsReading) -> Bool
     /// The value in the form of the file; `nil` where there is nothing to print.
     let piece: @Sendable (Owner, EffectivePieces) -> EffectivePiece?
     /// Whether `sluice config` prints it.
@@ -26,7 +26,7 @@ extension Key {
     /// - Parameter piece: `nil` for a value that is not printed.
     init<Value: Equatable & Sendable>(
         _ name: String, _ path: Property<Owner, Value>,
-        _ take: @escaping @Sendable (SettingsReading, Fields) -> Value?,
+        _ take: @escaping @Sendable (SettingsReading, MappingReader) -> Value?,
         _ piece: @escaping @Sendable (Value, EffectivePieces) -> EffectivePiece?
     ) {
         self.init(
@@ -41,7 +41,7 @@ extension Key {
     /// A key that is not printed while it has no value.
     init<Value: Equatable & Sendable>(
         _ name: String, optional path: Property<Owner, Value?>,
-        _ take: @escaping @Sendable (SettingsReading, Fields) -> Value?,
+        _ take: @escaping @Sendable (SettingsReading, MappingReader) -> Value?,
         _ piece: @escaping @Sendable (Value, EffectivePieces) -> EffectivePiece?
     ) {
         self.init(
@@ -95,7 +95,7 @@ extension Key {
     /// A list that is not printed while it is empty.
     init<Item: SettingsValue>(
         _ name: String, unlessEmpty path: Property<Owner, [Item]>,
-        _ take: @escaping @Sendable (SettingsReading, Fields) -> [Item]?
+        _ take: @escaping @Sendable (SettingsReading, MappingReader) -> [Item]?
     ) {
         self.init(name, path, take) { items, _ in items.isEmpty ? nil : .value(items.inFile) }
     }
@@ -121,7 +121,8 @@ extension Key {
     ///   - check: Reports values that do not fit together. Gets the names of the keys that had a readable value.
     init(
         _ name: String, _ section: Section, _ keys: [Key], conditional: [Key] = [],
-        check: @escaping @Sendable (Fields, inout Owner, Set<String>, SettingsReading) -> Void = { _, _, _, _ in }
+        check: @escaping @Sendable (MappingReader, inout Owner, Set<String>, SettingsReading) -> Void = { _, _, _, _ in
+        }
     ) {
         let all = keys + conditional
         self.init(
@@ -201,7 +202,7 @@ extension Key {
 extension Array {
     /// Reads each key of a section. Returns the names of those that had a readable value.
     @discardableResult
-    func read<Owner>(_ fields: Fields, into owner: inout Owner, _ reading: SettingsReading) -> Set<String>
+    func read<Owner>(_ fields: MappingReader, into owner: inout Owner, _ reading: SettingsReading) -> Set<String>
     where Element == Key<Owner> {
         var readable: Set<String> = []
         for key in self where key.read(fields, &owner, reading) { readable.insert(key.name) }
@@ -238,6 +239,6 @@ func section<Value>(
     _ section: Section, _ keys: [Key<Value>], otherwise origin: String = "default"
 ) -> @Sendable (Value, EffectivePieces) -> EffectivePiece? {
     { value, pieces in
-        .mapping(keys.pieces(of: value, pieces).map { ($0.key, $0.piece.otherwise(origin)) }, known: section.keys)
+        .mapping(keys.pieces(of: value, pieces).map { ($0.key, $0.piece.withOrigin(origin)) }, known: section.keys)
     }
 }

@@ -8,7 +8,7 @@ struct Section: Sendable {
     let path: String
     let keys: [String]
     /// Keys that belong to it and that this version does not support yet.
-    var later: [String] = []
+    var futureKeys: [String] = []
     /// Keys that belong elsewhere or have another name, with the message for a person who writes them here.
     var elsewhere: [String: String] = [:]
 
@@ -18,7 +18,7 @@ struct Section: Sendable {
             "version", "state", "staging", "folders", "destinations", "policy", "control", "metrics", "retention",
             "hooks",
         ],
-        later: ["notify", "mqtt", "mail", "log"],
+        futureKeys: ["notify", "mqtt", "mail", "log"],
         elsewhere: ["webhooks": "an address that receives events is a hook with a `url`, under `hooks`"])
     static let addition = Section(
         path: "", keys: ["folders", "destinations"],
@@ -29,7 +29,7 @@ struct Section: Sendable {
     static let staging = Section(path: "staging", StagingSettings.keys)
     static let folder = Section(
         path: "folders[]", FolderSettings.keys,
-        later: laterPolicy,
+        futureKeys: laterPolicy,
         elsewhere: [
             "quiet_for": "`quiet_for` belongs under `settle`", "to": "`to` belongs under `after_upload`",
             "marker": "a file that the folder must have is `require: {file: NAME}`; one beside each finished file is "
@@ -46,11 +46,11 @@ struct Section: Sendable {
     /// Keys of every destination, for all types.
     static let destination = Section(
         path: "destinations.*", keys: ["type"] + PolicyOverrides.destinationKeys.map(\.name),
-        later: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
+        futureKeys: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
     static let destinationRetry = Section(path: "destinations.*.retry", Backoff.uploadKeys)
     private static let ownRules =
         "its own rules belong beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
-    static let policy = Section(path: "policy", PolicySettings.keys, later: laterPolicy)
+    static let policy = Section(path: "policy", PolicySettings.keys, futureKeys: laterPolicy)
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", Window.keys)
     /// An item of any `bandwidth`.
@@ -74,7 +74,7 @@ struct Section: Sendable {
     static let retry = Section(path: "policy.retry", Backoff.uploadKeys)
     static let control = Section(
         path: "control", ControlSettings.keys,
-        later: ["web"],
+        futureKeys: ["web"],
         elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port belongs in `listen`"])
     static let metrics = Section(path: "metrics", MetricsSettings.keys)
     static let retention = Section(
@@ -94,7 +94,7 @@ struct Section: Sendable {
 
     /// The message for a key that the section does not have.
     func objection(to key: String) -> String {
-        if later.contains(key) { return "`\(key)` is not supported by this version" }
+        if futureKeys.contains(key) { return "`\(key)` is not supported by this version" }
         if let text = elsewhere[key] { return text }
         return "no setting is called \(quoted(key)) here"
             + suggestion(for: key, among: keys, else: "allowed here: \(keys.joined(separator: ", "))")
@@ -103,7 +103,7 @@ struct Section: Sendable {
 
 extension Section {
     /// A section whose keys a table declares.
-    init<Owner>(path: String, _ table: [Key<Owner>], later: [String] = [], elsewhere: [String: String] = [:]) {
-        self.init(path: path, keys: table.map(\.name), later: later, elsewhere: elsewhere)
+    init<Owner>(path: String, _ table: [Key<Owner>], futureKeys: [String] = [], elsewhere: [String: String] = [:]) {
+        self.init(path: path, keys: table.map(\.name), futureKeys: futureKeys, elsewhere: elsewhere)
     }
 }

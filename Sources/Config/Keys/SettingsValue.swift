@@ -18,6 +18,6 @@ extension Int64: SettingsValue { var inFile: WrittenValue { .plain(writtenBytes(
 extension IPSubnet: SettingsValue { var inFile: WrittenValue { .text("\(self)") } }
 extension ListenAddress: SettingsValue { var inFile: WrittenValue { .text("\(self)") } }
 extension MarkerName: SettingsValue { var inFile: WrittenValue { .text(source) } }
-extension ReleaseUnsure: SettingsValue { var inFile: WrittenValue { .plain(written) } }
+extension UnsureReleaseRule: SettingsValue { var inFile: WrittenValue { .plain(written) } }
 extension String: SettingsValue { var inFile: WrittenValue { .text(self) } }
 extension Template: SettingsValue { var inFile: WrittenValue { .text(source) } }

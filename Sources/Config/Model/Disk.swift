@@ -86,7 +86,7 @@ struct Disk {
         case .success: break
         }
         guard let reason = Self.accessProblem(path, R_OK) else { return nil }
-        let join = Accounts.groupToJoin(for: path, writes: false).map {
+        let join = UserDatabase.groupToJoin(for: path, writes: false).map {
             "; the user who runs this may join the group `\($0)`, which may read it: `sudo usermod -aG \($0) USER`"
         }
         return "`\(path.display)` cannot be read: \(reason)\(join ?? "")"

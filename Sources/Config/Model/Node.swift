@@ -8,24 +8,24 @@ struct Node {
 
     struct Entry {
         var key: String
-        var place: Place
+        var place: ConfigLocation
         var value: Node
     }
 
     var content: Content
-    var start: Place
-    var end: Place
+    var start: ConfigLocation
+    var end: ConfigLocation
     /// Number of nodes in it, including itself and the targets of aliases.
     var weight: Int
     /// Levels of nesting, including itself.
     var height: Int
 
     /// A key as a value, so that a reader can check it. For a key, quotes do not matter.
-    init(key: String, at place: Place) {
+    init(key: String, at place: ConfigLocation) {
         self.init(content: .scalar(key, isPlain: false), start: place, end: place, weight: 1, height: 1)
     }
 
-    init(content: Content, start: Place, end: Place, weight: Int, height: Int) {
+    init(content: Content, start: ConfigLocation, end: ConfigLocation, weight: Int, height: Int) {
         self.content = content
         self.start = start
         self.end = end
@@ -170,8 +170,8 @@ struct NodeReader {
         }
     }
 
-    private func place(_ mark: (line: Int, column: Int)) -> Place {
-        Place(file: file, line: mark.line, column: mark.column)
+    private func place(_ mark: (line: Int, column: Int)) -> ConfigLocation {
+        ConfigLocation(file: file, line: mark.line, column: mark.column)
     }
 
     private func mistake(_ event: YAMLEvents.Event, _ text: String) -> YAMLMistake {

@@ -3,7 +3,7 @@ internal import Core
 /// The place of each setting in the files: `folders.door.settle.quiet_for` to `FILE:LINE`.
 ///
 /// Folders and hooks are identified by name, because the numbers of folders start again in each file.
-struct Origins {
+struct SettingLocations {
     private(set) var places: [String: String] = [:]
     private let sources: [SourceText]
 

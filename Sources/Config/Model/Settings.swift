@@ -92,14 +92,14 @@ package struct FolderSettings: Hashable, Sendable {
     package var export: ExportSettings?
     package var removable = Removable.auto
     /// `nil`: depends on the file system of the source.
-    package var releaseUnsure: ReleaseUnsure?
+    package var releaseUnsure: UnsureReleaseRule?
 }
 
 package struct DestinationSettings: Hashable, Sendable {
     package var name: String
-    /// A ``DestinationType/name``.
+    /// A ``DestinationSchema/name``.
     package var type: String
-    /// The type's own keys, checked against its ``DestinationType``.
+    /// The type's own keys, checked against its ``DestinationSchema``.
     package var values: [String: SettingValue]
     package var policy: PolicyOverrides
     /// `file:line:column`, for messages that come up later (a secret that cannot be read).

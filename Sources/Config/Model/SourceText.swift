@@ -1,13 +1,15 @@
 internal import Core
 
 /// A place in one of the files. Line and column count from 1, in Unicode scalars as in libyaml.
-struct Place: Hashable, Comparable, Sendable {
+struct ConfigLocation: Hashable, Comparable, Sendable {
     /// The file's index.
     var file: Int
     var line: Int
     var column: Int
 
-    static func < (a: Place, b: Place) -> Bool { (a.file, a.line, a.column) < (b.file, b.line, b.column) }
+    static func < (a: ConfigLocation, b: ConfigLocation) -> Bool {
+        (a.file, a.line, a.column) < (b.file, b.line, b.column)
+    }
 }
 
 /// The text of one file. Messages show lines from it.
@@ -57,7 +59,7 @@ struct SourceText: Sendable {
     }
 
     /// Replaces the text from `start` up to `end` by stars.
-    mutating func cover(from start: Place, to end: Place) {
+    mutating func cover(from start: ConfigLocation, to end: ConfigLocation) {
         guard start < end else { return }
         for line in start.line...end.line {
             let from = line == start.line ? start.column - 1 : 0
@@ -129,7 +131,7 @@ struct SourceText: Sendable {
     }
 
     /// Whether a text is at a place unchanged, with or without quotes.
-    func shows(_ text: String, at place: Place) -> Bool {
+    func shows(_ text: String, at place: ConfigLocation) -> Bool {
         has(text, atLine: place.line, column: place.column) || has(text, atLine: place.line, column: place.column + 1)
     }
 

@@ -51,7 +51,7 @@ func scalar(_ text: String) -> String {
         default: index > 0 && (isNameByte(byte) || byte == UInt8(ascii: "@") || byte == UInt8(ascii: "+"))
         }
     }
-    if isPlain, !text.isEmpty, trap(text) == nil, text.lowercased() != "null" { return text }
+    if isPlain, !text.isEmpty, yaml11Meaning(text) == nil, text.lowercased() != "null" { return text }
     var out = "\""
     for scalar in text.unicodeScalars {
         if scalar == "\"" || scalar == "\\" {

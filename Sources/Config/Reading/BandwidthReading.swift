@@ -2,7 +2,7 @@ internal import Core
 
 /// Reads `bandwidth` at any place: one rate, or a list of them with their times.
 extension SettingsReading {
-    func bandwidth(_ fields: Fields) -> [PolicyRules.RateRule] {
+    func bandwidth(_ fields: MappingReader) -> [PolicyRules.RateRule] {
         guard let node = fields.node("bandwidth") else { return [] }
         if case .scalar = node.content {
             return fields.read("bandwidth", as: .rate).map { [.init(limit: $0.value)] } ?? []
@@ -17,7 +17,7 @@ extension SettingsReading {
             guard case .mapping = item.content else {
                 return findings.read(item, path: key, as: .rate).map { .init(limit: $0) }
             }
-            let rule = Fields(item, .rate, path: key, start: item.start, findings: findings)
+            let rule = MappingReader(item, .rate, path: key, start: item.start, findings: findings)
             rule.require("limit", "name the rate, like `limit: 2 MB/s`")
             var rate = PolicyRules.RateRule(limit: nil)
             let readable = PolicyRules.RateRule.keys.read(rule, into: &rate, self)
@@ -47,11 +47,11 @@ extension Reader where Value == Int64? {
     /// `2 MB/s`, `200 kB/s`, `8 Mbit/s`, `0`, `unlimited`. Bytes a second.
     static var rate: Reader {
         let expected = "a rate, like `2 MB/s`, `8 Mbit/s` or `unlimited`"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             if text == "unlimited" { return nil }
             if text == "0" { return 0 }
             guard text.hasSuffix("/s") else {
-                throw Complaint(
+                throw ValueError(
                     "takes \(expected), not \(quoted(text))"
                         + (text.last.map { $0.isLetter } ?? false ? "; a rate ends in `/s`" : ""))
             }

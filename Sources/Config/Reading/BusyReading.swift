@@ -4,7 +4,7 @@ internal import Core
 extension SettingsReading {
     private static let forms = "`{file: /run/camera/recording}` or `{command: [/usr/local/bin/is-recording]}`"
 
-    func busy(_ fields: Fields) -> BusyRule? {
+    func busy(_ fields: MappingReader) -> BusyRule? {
         guard let node = fields.node("busy") else { return nil }
         guard case .mapping = node.content else {
             fields.error("takes \(Self.forms), not \(node.kindName)", "busy")
@@ -48,7 +48,7 @@ extension BusyRule {
 }
 
 extension SettingsReading {
-    fileprivate func busyCommand(_ busy: Fields) -> BusySource? {
+    fileprivate func busyCommand(_ busy: MappingReader) -> BusySource? {
         program(busy, example: "/usr/local/bin/is-recording", meanwhile: "until then it counts as busy")
             .map { .command($0) }
     }

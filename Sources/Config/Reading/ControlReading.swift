@@ -2,12 +2,12 @@ internal import Core
 
 /// Reads `control`: how other programs reach the daemon.
 struct ControlReading {
-    let findings: Findings
+    let findings: ProblemCollector
     let disk: Disk
     let secrets: SecretReading
 
     /// - Parameter runtime: The folder that systemd made for sockets.
-    func control(_ fields: Fields, runtime: FilePath?) -> ControlSettings {
+    func control(_ fields: MappingReader, runtime: FilePath?) -> ControlSettings {
         let socket = fields.read("socket", as: .path)?.value
         // sockaddr_un of unix(7): 108 bytes with the NUL.
         if let socket, socket.bytes.count > 107 {
@@ -17,7 +17,7 @@ struct ControlReading {
             socket: socket ?? (runtime ?? "/run/sluice").appending("control.sock"), remote: remote(fields))
     }
 
-    private func remote(_ fields: Fields) -> RemoteControlSettings? {
+    private func remote(_ fields: MappingReader) -> RemoteControlSettings? {
         let certificate = certificate(fields)
         let hosts = fields.list("hosts", as: .hostName)?.map(\.value) ?? []
         let proxies = fields.list("trusted_proxies", as: .proxy)?.map(\.value) ?? []
@@ -42,7 +42,7 @@ struct ControlReading {
             listen: listen, token: token, hosts: hosts, trustedProxies: proxies, certificate: certificate)
     }
 
-    private func certificate(_ fields: Fields) -> RemoteControlSettings.TLSFiles? {
+    private func certificate(_ fields: MappingReader) -> RemoteControlSettings.TLSFiles? {
         for (key, other) in [("certificate", "key"), ("key", "certificate")] where fields.has(key) && !fields.has(other)
         {
             fields.error("goes with `\(other)`: both are PEM files", key)
@@ -65,10 +65,10 @@ struct ControlReading {
 extension Reader where Value == ListenAddress {
     fileprivate static var listenAddress: Reader {
         let expected = "an address and a port, like `127.0.0.1:8484` or `:8484`"
-        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
             do throws(ListenAddress.Mistake) { return try ListenAddress(text) } catch {
                 guard let problem = error.text else { throw .plain }
-                throw Complaint(problem)
+                throw ValueError(problem)
             }
         }
     }
@@ -77,10 +77,10 @@ extension Reader where Value == ListenAddress {
 extension Reader where Value == IPSubnet {
     fileprivate static var proxy: Reader {
         Reader(expected: "an address or a network, like `127.0.0.1` or `10.0.0.0/8`", isText: true) {
-            text throws(Complaint) in
+            text throws(ValueError) in
             guard let subnet = IPSubnet(text) else { throw .plain }
             if subnet.network != subnet {
-                throw Complaint("\(quoted(text)) has host bits set; the network is `\(subnet.network)`")
+                throw ValueError("\(quoted(text)) has host bits set; the network is `\(subnet.network)`")
             }
             return subnet
         }
@@ -90,7 +90,7 @@ extension Reader where Value == IPSubnet {
 extension Reader where Value == String {
     /// RFC 1123, section 2.1.
     fileprivate static var hostName: Reader {
-        Reader(expected: "a name like `nas.example`, without port", isText: true) { text throws(Complaint) in
+        Reader(expected: "a name like `nas.example`, without port", isText: true) { text throws(ValueError) in
             let labels = text.split(separator: ".", omittingEmptySubsequences: false)
             let isName = labels.allSatisfy { label in
                 (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"

@@ -5,11 +5,11 @@ extension SettingsReading {
     struct ReadDestination {
         var settings: DestinationSettings
         /// The place of its folder, for a destination that has one; otherwise its own place.
-        var place: Place
+        var place: ConfigLocation
     }
 
-    func destinations(_ files: [Fields]) -> [ReadDestination] {
-        var taken: [String: Place] = [:]
+    func destinations(_ files: [MappingReader]) -> [ReadDestination] {
+        var taken: [String: ConfigLocation] = [:]
         var all: [ReadDestination] = []
         for file in files {
             guard let node = file.node("destinations") else { continue }
@@ -32,8 +32,8 @@ extension SettingsReading {
         guard let type = type(of: entry, key: key) else { return nil }
         let section = Section(
             path: Section.destination.path, keys: Section.destination.keys + type.keys.map(\.name),
-            later: Section.destination.later)
-        let fields = Fields(entry.value, section, path: key, start: entry.place, findings: findings)
+            futureKeys: Section.destination.futureKeys)
+        let fields = MappingReader(entry.value, section, path: key, start: entry.place, findings: findings)
         var places = DestinationSettings.Places()
         let values = values(of: type.keys, in: fields, &places)
         warnOfPlainText(values, entry, key)
@@ -59,7 +59,7 @@ extension SettingsReading {
     }
 
     /// The place of the value of a key whose name has dots; the place of its section, if the key is not set.
-    private func place(of key: Substring, in node: Node) -> Place? {
+    private func place(of key: Substring, in node: Node) -> ConfigLocation? {
         guard case .mapping(let entries) = node.content else { return node.start }
         for entry in entries {
             if key == entry.key { return entry.value.start }
@@ -78,7 +78,7 @@ extension SettingsReading {
         }
     }
 
-    private func type(of entry: Node.Entry, key: String) -> DestinationType? {
+    private func type(of entry: Node.Entry, key: String) -> DestinationSchema? {
         guard case .mapping(let entries) = entry.value.content else {
             findings.error(
                 "takes a mapping, like `{type: \(types.first?.name ?? "tus"), …}`, not \(entry.value.kindName)",
@@ -105,7 +105,7 @@ extension SettingsReading {
 
     /// By full names.
     private func values(
-        of settings: [SettingKey], in fields: Fields, _ places: inout DestinationSettings.Places
+        of settings: [SettingKey], in fields: MappingReader, _ places: inout DestinationSettings.Places
     ) -> [String: SettingValue] {
         var values: [String: SettingValue] = [:]
         for setting in settings {
@@ -136,7 +136,7 @@ extension SettingsReading {
         return values
     }
 
-    private func value(of setting: SettingKey, in fields: Fields) -> SettingValue? {
+    private func value(of setting: SettingKey, in fields: MappingReader) -> SettingValue? {
         let key = setting.name
         guard let node = fields.node(key) else { return nil }
         switch setting.kind {

@@ -29,7 +29,7 @@ struct ExportDraft {
 
 /// Reads `folders[].export`.
 extension SettingsReading {
-    func export(_ folder: Fields) -> ExportSettings? {
+    func export(_ folder: MappingReader) -> ExportSettings? {
         guard folder.has("export") else { return nil }
         let fields = folder.fields("export", .export)
         fields.require("command", "name the program and its arguments, like `[ffmpeg, -i, \"{input}\", \"{output}\"]`")
@@ -39,7 +39,7 @@ extension SettingsReading {
         return draft.settings
     }
 
-    fileprivate func command(_ fields: Fields) -> CommandWords? {
+    fileprivate func command(_ fields: MappingReader) -> CommandWords? {
         guard let words = fields.list("command", as: .text) else { return nil }
         guard let program = words.first else {
             if case .list(let items)? = fields.node("command")?.content, items.isEmpty {
@@ -59,7 +59,7 @@ extension SettingsReading {
     }
 
     /// A warning: the files wait until the program exists.
-    private func warnIfMissing(_ program: String, _ fields: Fields, at place: Place) {
+    private func warnIfMissing(_ program: String, _ fields: MappingReader, at place: ConfigLocation) {
         if program.hasPrefix("/") {
             if let trouble = disk.troubleRunning(FilePath(program)) { fields.warning(trouble, "command", at: place) }
         } else if program.contains("/") {

@@ -5,25 +5,25 @@ internal import Core
 /// A misspelt key is the most expensive mistake in a configuration: without a report, `retri: {attempts: 3}` would have
 /// no effect. Every `take` reports problems itself and returns `nil`, so that reading continues and a person sees all
 /// mistakes at once.
-struct Fields {
+struct MappingReader {
     /// A value with its place.
     struct Found<Value> {
         var value: Value
         var node: Node
         var key: String
-        var place: Place { node.start }
+        var place: ConfigLocation { node.start }
     }
 
     let section: Section
     /// The key path in messages: `folders[0].settle`; empty at the top.
     let path: String
     /// The place of the mapping, for messages about missing keys.
-    let start: Place
-    let findings: Findings
+    let start: ConfigLocation
+    let findings: ProblemCollector
     private var entries: [String: Node.Entry] = [:]
 
     /// - Parameter node: `nil` for a section that the file leaves out: it has no values.
-    init(_ node: Node?, _ section: Section, path: String, start: Place, findings: Findings) {
+    init(_ node: Node?, _ section: Section, path: String, start: ConfigLocation, findings: ProblemCollector) {
         self.section = section
         self.path = path
         self.start = node?.start ?? start
@@ -42,13 +42,13 @@ struct Fields {
     func has(_ key: String) -> Bool { entries[key] != nil }
     func node(_ key: String) -> Node? { entries[key]?.value }
     /// The place of a key; the start of the mapping when it is not set.
-    func place(of key: String) -> Place { entries[key]?.place ?? start }
+    func place(of key: String) -> ConfigLocation { entries[key]?.place ?? start }
 
-    func error(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
+    func error(_ text: @autoclosure () -> String, _ key: String, at place: ConfigLocation? = nil) {
         findings.error(text(), at: place ?? node(key)?.start ?? start, key: path(of: key))
     }
 
-    func warning(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
+    func warning(_ text: @autoclosure () -> String, _ key: String, at place: ConfigLocation? = nil) {
         findings.warning(text(), at: place ?? node(key)?.start ?? start, key: path(of: key))
     }
 
@@ -101,12 +101,12 @@ struct Fields {
     }
 
     /// The fields of a mapping inside this one.
-    func fields(_ key: String, _ section: Section) -> Fields {
-        Fields(node(key), section, path: path(of: key), start: place(of: key), findings: findings)
+    func fields(_ key: String, _ section: Section) -> MappingReader {
+        MappingReader(node(key), section, path: path(of: key), start: place(of: key), findings: findings)
     }
 }
 
-extension Findings {
+extension ProblemCollector {
     /// The entries of a mapping; reports other nodes, and duplicate keys.
     ///
     /// - Parameter likely: A key that belongs there, for the message about another node.
@@ -116,7 +116,7 @@ extension Findings {
             error("takes a mapping, like `\(example)`, not \(node.kindName)", at: node.start, key: path)
             return []
         }
-        var first: [String: Place] = [:]
+        var first: [String: ConfigLocation] = [:]
         return entries.filter { entry in
             guard let earlier = first.updateValue(entry.place, forKey: entry.key) else { return true }
             first[entry.key] = earlier
@@ -141,7 +141,7 @@ extension Findings {
         if isPlain && ["", "~", "null", "Null", "NULL"].contains(text) {
             return fail("has no value; it takes \(reader.expected)")
         }
-        let trap = isPlain ? trap(text) : nil
+        let trap = isPlain ? yaml11Meaning(text) : nil
         if reader.isText, let trap {
             return fail("takes \(reader.expected), and a bare `\(text)` is ambiguous: \(trap); write `\"\(text)\"`")
         }
@@ -156,7 +156,7 @@ extension Findings {
 
     /// The place of the `offset`th scalar of a value's text; the value's start where escapes or line breaks prevent
     /// that.
-    func place(in node: Node, offset: Int) -> Place {
+    func place(in node: Node, offset: Int) -> ConfigLocation {
         guard offset > 0, case .scalar(let text, let isPlain) = node.content else { return node.start }
         var place = node.start
         if !isPlain { place.column += 1 }  // the quote

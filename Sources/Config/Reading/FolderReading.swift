@@ -5,19 +5,19 @@ extension SettingsReading {
     struct ReadFolder {
         var settings: FolderSettings
         /// The place of its path.
-        var place: Place
+        var place: ConfigLocation
         /// `folders[3]`, for messages.
         var key: String
         /// The place of the target of `move`.
-        var target: Place?
+        var target: ConfigLocation?
     }
 
-    func folders(_ files: [Fields]) -> [ReadFolder] {
-        var taken: [String: Place] = [:]
+    func folders(_ files: [MappingReader]) -> [ReadFolder] {
+        var taken: [String: ConfigLocation] = [:]
         var all: [ReadFolder] = []
         for file in files {
             for (index, node) in (file.items("folders", expected: "a list of folders") ?? []).enumerated() {
-                let fields = Fields(
+                let fields = MappingReader(
                     node, .folder, path: "folders[\(index)]", start: node.start, findings: findings)
                 guard case .mapping = node.content else { continue }
                 fields.require("name", "give the folder a name for lists and logs")
@@ -54,7 +54,7 @@ extension SettingsReading {
         return all
     }
 
-    private func checkLimits(_ limits: FileLimits, _ fields: Fields) {
+    private func checkLimits(_ limits: FileLimits, _ fields: MappingReader) {
         if limits.maxSize == 0 {
             fields.error("is 0, so only empty files would be taken; remove it for no limit", "max_size")
         } else if let least = limits.minSize, let most = limits.maxSize, least > most {
@@ -65,7 +65,7 @@ extension SettingsReading {
         }
     }
 
-    func uploadTo(_ fields: Fields) -> [String]? {
+    func uploadTo(_ fields: MappingReader) -> [String]? {
         guard let names = fields.list("upload_to", as: .name, orOne: true) else { return nil }
         if case .list(let items)? = fields.node("upload_to")?.content, items.isEmpty {
             fields.error("names no destination; a folder needs at least one", "upload_to")
@@ -83,7 +83,7 @@ extension SettingsReading {
         return unique
     }
 
-    func sourceAction(_ fields: Fields) -> SourceAction {
+    func sourceAction(_ fields: MappingReader) -> SourceAction {
         let source = fields.read("source", as: Reader<SourceWord>.choice)?.value
         let target = fields.read("to", as: .target)
         if source != .move, fields.has("to") {
@@ -110,7 +110,7 @@ extension SettingsReading {
 
     private enum Grouped: String, CaseIterable { case stem }
 
-    func group(_ fields: Fields) -> GroupRule? {
+    func group(_ fields: MappingReader) -> GroupRule? {
         guard fields.has("group") else { return nil }
         let include = fields.list("include", as: .glob)?.map(\.value) ?? []
         let group = fields.fields("group", .group)
@@ -121,7 +121,9 @@ extension SettingsReading {
         }
         var rule = GroupRule()
         GroupRule.keys.read(group, into: &rule, self)
-        let isSidecar = { (glob: String) in rule.sidecars.contains { Globs.covers("*." + $0, glob.loweredInASCII) } }
+        let isSidecar = { (glob: String) in
+            rule.sidecars.contains { GlobComparison.covers("*." + $0, glob.loweredInASCII) }
+        }
         if !include.isEmpty, include.allSatisfy(isSidecar) {
             let text = "match all files that `include` takes: no file is left for them to accompany"
             if group.has("sidecars") {
@@ -133,12 +135,12 @@ extension SettingsReading {
         return rule
     }
 
-    func metadata(_ fields: Fields) -> [String: Template] {
+    func metadata(_ fields: MappingReader) -> [String: Template] {
         templates(fields.map("metadata", names: .fieldName, as: .template()))
     }
 
     /// At most 16 pairs, values of at most 1 KiB, 8 KiB together: they are part of every list and event.
-    func context(_ fields: Fields) -> [String: Template] {
+    func context(_ fields: MappingReader) -> [String: Template] {
         let pairs = fields.map("context", names: .name, as: .template())
         if pairs.count > 16 { fields.error("has \(pairs.count) pairs; the maximum is 16", "context") }
         for (_, value) in pairs where value.value.source.utf8.count > 1024 {
@@ -150,7 +152,7 @@ extension SettingsReading {
         return templates(pairs)
     }
 
-    private func templates(_ pairs: [(name: String, found: Fields.Found<Template>)]) -> [String: Template] {
+    private func templates(_ pairs: [(name: String, found: MappingReader.Found<Template>)]) -> [String: Template] {
         Dictionary(pairs.map { ($0.name, $0.found.value) }, uniquingKeysWith: { first, _ in first })
     }
 }

@@ -4,11 +4,11 @@ internal import Core
 extension SettingsReading {
     private static let forms = "`command: [/usr/local/bin/tell]` or `url: https://example.org/hook`"
 
-    func hooks(_ main: Fields) -> [Hook] {
-        var taken: [String: Place] = [:]
+    func hooks(_ main: MappingReader) -> [Hook] {
+        var taken: [String: ConfigLocation] = [:]
         var all: [Hook] = []
         for (index, node) in (main.items("hooks", expected: "a list of hooks") ?? []).enumerated() {
-            let fields = Fields(node, .hook, path: "hooks[\(index)]", start: node.start, findings: findings)
+            let fields = MappingReader(node, .hook, path: "hooks[\(index)]", start: node.start, findings: findings)
             guard case .mapping = node.content else { continue }
             var hook = Hook(name: Hook.name(ofNumber: index), target: .command([]))
             let readable = Hook.keys.read(fields, into: &hook, self)
@@ -25,7 +25,7 @@ extension SettingsReading {
         return all
     }
 
-    func types(_ fields: Fields) -> [EventType]? {
+    func types(_ fields: MappingReader) -> [EventType]? {
         let known = EventType.forHooks.map(\.rawValue)
         guard let words = fields.list("on", as: .text("a type of event")) else { return nil }
         if case .list(let items)? = fields.node("on")?.content, items.isEmpty {
@@ -42,7 +42,7 @@ extension SettingsReading {
         return words.map { EventType(rawValue: $0.value) }
     }
 
-    func names(_ fields: Fields, _ key: String, _ what: String, _ known: Set<String>) -> [String]? {
+    func names(_ fields: MappingReader, _ key: String, _ what: String, _ known: Set<String>) -> [String]? {
         guard let names = fields.list(key, as: .name) else { return nil }
         if case .list(let items)? = fields.node(key)?.content, items.isEmpty {
             fields.error("names no \(what); take it out for all", key)
@@ -54,7 +54,9 @@ extension SettingsReading {
     /// Reports the name of a folder or destination that nothing has.
     ///
     /// - Parameter remedy: What to do where there is none at all.
-    func isKnown(_ name: Fields.Found<String>, _ what: String, _ known: Set<String>, remedy: String? = nil) -> Bool {
+    func isKnown(_ name: MappingReader.Found<String>, _ what: String, _ known: Set<String>, remedy: String? = nil)
+        -> Bool
+    {
         if known.contains(name.value) { return true }
         findings.error(
             "no \(what) is called \(quoted(name.value))"
@@ -63,7 +65,7 @@ extension SettingsReading {
         return false
     }
 
-    private func target(_ fields: Fields) -> Hook.Target? {
+    private func target(_ fields: MappingReader) -> Hook.Target? {
         guard fields.has("command") != fields.has("url") else {
             let both = fields.has("command")
             fields.error(
@@ -105,7 +107,7 @@ extension SettingsReading {
                 network: fields.read("network", as: .choice)?.value ?? .policy, caFile: caFile?.value))
     }
 
-    func beforeUpload(_ fields: Fields) -> BeforeUpload? {
+    func beforeUpload(_ fields: MappingReader) -> BeforeUpload? {
         guard fields.has("before_upload") else { return nil }
         let before = fields.fields("before_upload", .beforeUpload)
         before.require("command", "it is asked before each upload, like `command: [/usr/local/bin/may-go]`")
@@ -116,7 +118,7 @@ extension SettingsReading {
     /// `command`: a program by its absolute path, and its arguments.
     ///
     /// - Parameter meanwhile: The consequence while it cannot be run, which is no error of the configuration.
-    func program(_ fields: Fields, example: String, meanwhile: String) -> [String]? {
+    func program(_ fields: MappingReader, example: String, meanwhile: String) -> [String]? {
         guard let words = fields.list("command", as: .text), let program = words.first else {
             if case .list(let items)? = fields.node("command")?.content, items.isEmpty {
                 fields.error("takes a program and its arguments, like `[\(example)]`", "command")

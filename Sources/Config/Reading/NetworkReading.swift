@@ -3,7 +3,7 @@ internal import Core
 /// Reads `metered` and `networks` at any place.
 extension SettingsReading {
     /// `pause`, `allow`, or `{limit: 200 kB/s}`.
-    func metered(_ fields: Fields) -> MeteredRule? {
+    func metered(_ fields: MappingReader) -> MeteredRule? {
         guard let node = fields.node("metered") else { return nil }
         guard case .mapping = node.content else { return fields.read("metered", as: .metered)?.value }
         let inner = fields.fields("metered", .metered)
@@ -12,19 +12,19 @@ extension SettingsReading {
         return MeteredRule.keys.read(inner, into: &rule, self).isEmpty ? nil : rule
     }
 
-    func networks(_ fields: Fields) -> [NetworkRule] {
+    func networks(_ fields: MappingReader) -> [NetworkRule] {
         let expected = "a list of networks, like `[{interface: \"wwan*\", metered: true}]`"
         guard let items = fields.items("networks", expected: expected) else { return [] }
-        let read = items.enumerated().compactMap { index, item -> RuleShadows.Item? in
+        let read = items.enumerated().compactMap { index, item -> ShadowedRuleCheck.Item? in
             let key = "\(fields.path(of: "networks"))[\(index)]"
-            let rule = network(Fields(item, .network, path: key, start: item.start, findings: findings))
-            return rule.map { RuleShadows.Item(rule: $0, place: item.start, key: key) }
+            let rule = network(MappingReader(item, .network, path: key, start: item.start, findings: findings))
+            return rule.map { ShadowedRuleCheck.Item(rule: $0, place: item.start, key: key) }
         }
-        RuleShadows(findings: findings).check(read)
+        ShadowedRuleCheck(findings: findings).check(read)
         return read.map(\.rule)
     }
 
-    private func network(_ fields: Fields) -> NetworkRule? {
+    private func network(_ fields: MappingReader) -> NetworkRule? {
         var rule = NetworkRule()
         let readable = NetworkRule.keys.read(fields, into: &rule, self)
         if !fields.has("metered"), !fields.has("allowed") {
@@ -69,13 +69,13 @@ extension NetworkRule: SettingsValue {
 extension Reader where Value == MeteredRule {
     static var metered: Reader {
         let expected = "`pause`, `allow`, or a limit like `{limit: 200 kB/s}`"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             switch text {
             case "pause": return .pause
             case "allow": return .allow
             default:
                 guard (try? Reader<Int64?>.rate.read(text)) == nil else {
-                    throw Complaint("takes \(expected), not \(quoted(text)); did you mean `{limit: \(text)}`?")
+                    throw ValueError("takes \(expected), not \(quoted(text)); did you mean `{limit: \(text)}`?")
                 }
                 throw .plain
             }
@@ -87,13 +87,13 @@ extension Reader where Value == String {
     /// A pattern for names of interfaces, of 15 bytes at most (`IFNAMSIZ`, linux/if.h).
     fileprivate static var interface: Reader {
         let text = Reader.text("an interface name, or a pattern like `wwan*`", longest: 64)
-        return Reader(expected: text.expected, isText: true) { written throws(Complaint) in
+        return Reader(expected: text.expected, isText: true) { written throws(ValueError) in
             let pattern = try text.read(written)
             let isPattern = pattern.contains { "*?[{\\".contains($0) }
             if !isPattern, pattern.utf8.count > 15 {
-                throw Complaint("is longer than the 15 bytes of an interface name")
+                throw ValueError("is longer than the 15 bytes of an interface name")
             }
-            if pattern.contains("/") { throw Complaint("has a `/` in it, which no interface name has") }
+            if pattern.contains("/") { throw ValueError("has a `/` in it, which no interface name has") }
             return try Reader.glob.read(written)
         }
     }
@@ -104,10 +104,10 @@ extension Reader where Value == String {
 
 extension Reader where Value == HardwareAddress {
     fileprivate static var hardware: Reader {
-        Reader(expected: "a hardware address, like `\"0c:5b:8f:27:9a:64\"`") { text throws(Complaint) in
+        Reader(expected: "a hardware address, like `\"0c:5b:8f:27:9a:64\"`") { text throws(ValueError) in
             guard let address = HardwareAddress(text) else {
                 if IPAddress(text) != nil {
-                    throw Complaint(
+                    throw ValueError(
                         "is an IP address; the gateway is identified by its hardware address, which `ip neigh` shows")
                 }
                 throw .plain
@@ -119,15 +119,15 @@ extension Reader where Value == HardwareAddress {
 
 extension Reader where Value == IPSubnet {
     fileprivate static var subnet: Reader {
-        Reader(expected: "a network, like `192.168.1.0/24` or `fd00::/8`") { text throws(Complaint) in
+        Reader(expected: "a network, like `192.168.1.0/24` or `fd00::/8`") { text throws(ValueError) in
             guard let subnet = IPSubnet(text) else { throw .plain }
             if !text.contains("/") {
-                throw Complaint(
+                throw ValueError(
                     "takes a network with its length, like `192.168.1.0/24`, not the address \(quoted(text)); for "
                         + "that address alone write `\(subnet)`")
             }
             if subnet.network != subnet {
-                throw Complaint("\(quoted(text)) has host bits set; the network is `\(subnet.network)`")
+                throw ValueError("\(quoted(text)) has host bits set; the network is `\(subnet.network)`")
             }
             return subnet
         }

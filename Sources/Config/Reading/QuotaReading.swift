@@ -2,7 +2,7 @@ internal import Core
 
 /// Reads `quotas` at any place.
 extension SettingsReading {
-    func quotas(_ fields: Fields) -> [Quota] {
+    func quotas(_ fields: MappingReader) -> [Quota] {
         let items = fields.items("quotas", expected: "a list of quotas, like `[{per: day, bytes: 20 GB}]`") ?? []
         var read: [(index: Int, quota: Quota)] = []
         for (index, item) in items.enumerated() {
@@ -12,7 +12,7 @@ extension SettingsReading {
                     "takes a quota, like `{per: day, bytes: 20 GB}`, not \(item.kindName)", at: item.start, key: key)
                 continue
             }
-            let rule = Fields(item, .quota, path: key, start: item.start, findings: findings)
+            let rule = MappingReader(item, .quota, path: key, start: item.start, findings: findings)
             guard let quota = quota(rule) else { continue }
             for (earlier, other) in read where other.period == quota.period && other.network == quota.network {
                 let isSame = other.direction == quota.direction
@@ -28,7 +28,7 @@ extension SettingsReading {
         return read.map(\.quota)
     }
 
-    private func quota(_ fields: Fields) -> Quota? {
+    private func quota(_ fields: MappingReader) -> Quota? {
         fields.require("per", "name its period: `hour`, `day`, `week` or `month`")
         var quota = Quota(period: .day)
         let readable = Quota.keys.read(fields, into: &quota, self)
@@ -53,7 +53,7 @@ extension SettingsReading {
         return readable.contains("per") && (quota.bytes != nil || quota.files != nil) ? quota : nil
     }
 
-    fileprivate func period(_ fields: Fields) -> Period? {
+    fileprivate func period(_ fields: MappingReader) -> Period? {
         guard let span = fields.read("per", as: Reader<Period.Span>.choice)?.value else { return nil }
         switch span {
         case .hour, .day:
@@ -102,7 +102,7 @@ extension Reader where Value == Int64 {
     /// A number of files.
     fileprivate static var files: Reader {
         let whole = Reader<Int>.whole(0...1_000_000_000)
-        return Reader(expected: whole.expected, isPlain: whole.isPlain) { text throws(Complaint) in
+        return Reader(expected: whole.expected, isPlain: whole.isPlain) { text throws(ValueError) in
             Int64(try whole.read(text))
         }
     }
@@ -111,14 +111,14 @@ extension Reader where Value == Int64 {
 extension Reader where Value == Weekday {
     fileprivate static var firstOfWeek: Reader {
         let expected = "one of \(Weekday.allCases.map(\.rawValue).joined(separator: ", "))"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             if let day = Weekday(rawValue: text) { return day }
             if Int(text) != nil {
-                throw Complaint("takes \(expected), not \(quoted(text)); days of the month belong to `per: month`")
+                throw ValueError("takes \(expected), not \(quoted(text)); days of the month belong to `per: month`")
             }
             // `monday`, `Mon`.
             let short = Weekday(rawValue: String(text.lowercased().prefix(3)))
-            throw Complaint(
+            throw ValueError(
                 "takes \(expected), not \(quoted(text))" + (short.map { "; did you mean `\($0.rawValue)`?" } ?? ""))
         }
     }
@@ -127,10 +127,10 @@ extension Reader where Value == Weekday {
 extension Reader where Value == Int {
     fileprivate static var firstOfMonth: Reader {
         let expected = "a day of the month from 1 to 31"
-        return Reader(expected: expected, isPlain: true) { text throws(Complaint) in
+        return Reader(expected: expected, isPlain: true) { text throws(ValueError) in
             if let day = Int(text), String(day) == text, (1...31).contains(day) { return day }
             let isWeekday = Weekday(rawValue: String(text.lowercased().prefix(3))) != nil
-            throw Complaint(
+            throw ValueError(
                 "takes \(expected), not \(quoted(text))" + (isWeekday ? "; days of the week belong to `per: week`" : "")
             )
         }

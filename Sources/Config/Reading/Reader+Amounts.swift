@@ -6,19 +6,19 @@ extension Reader where Value == Int64 {
     /// `20 GB`, `8 MiB`, `1.5 GB`, `0`. A bare number other than 0 is refused, since its unit is unknown.
     static var bytes: Reader {
         let expected = "an amount with its unit, like `20 GB` or `8 MiB`"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             if text == "0" { return 0 }
             let amount = try Amount.single(text)
             guard !amount.unit.isEmpty else {
-                throw Complaint("takes \(expected), not \(text) without a unit")
+                throw ValueError("takes \(expected), not \(text) without a unit")
             }
             guard let factor = byteUnits.first(where: { $0.name == amount.unit })?.bytes else {
-                throw Complaint(
+                throw ValueError(
                     "\(quoted(amount.unit)) is not a unit of bytes"
                         + suggestion(for: amount.unit, among: byteUnits.map(\.name)),
                     offset: amount.unitOffset)
             }
-            guard let bytes = amount.times(factor) else { throw Complaint("is more than 8 EiB") }
+            guard let bytes = amount.times(factor) else { throw ValueError("is more than 8 EiB") }
             return bytes
         }
     }
@@ -28,10 +28,10 @@ extension Reader where Value == Duration {
     /// `90s`, `2h`, `500ms`, `1h30m`, `0`. Each unit once, the larger first.
     static func duration(_ range: ClosedRange<Duration>) -> Reader {
         let expected = "a length of time with its unit, like `90s`, `1h30m` or `500ms`"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             let duration = text == "0" ? .zero : try sum(text, expected: expected)
             guard range.contains(duration) else {
-                throw Complaint(
+                throw ValueError(
                     "takes a length of time from \(writtenTime(range.lowerBound)) to \(writtenTime(range.upperBound)), "
                         + "not \(quoted(text))")
             }
@@ -39,25 +39,25 @@ extension Reader where Value == Duration {
         }
     }
 
-    private static func sum(_ text: String, expected: String) throws(Complaint) -> Duration {
+    private static func sum(_ text: String, expected: String) throws(ValueError) -> Duration {
         var total: Int64 = 0
         var last = Int64.max
         var rest = Array(text.unicodeScalars)[...]
         repeat {
             let amount = try Amount.first(of: &rest)
             guard !amount.unit.isEmpty else {
-                throw Complaint("takes \(expected), not \(text) without a unit")
+                throw ValueError("takes \(expected), not \(text) without a unit")
             }
             guard let factor = timeUnits.first(where: { $0.name == amount.unit })?.milliseconds else {
-                throw Complaint(
+                throw ValueError(
                     "\(quoted(amount.unit)) is not a unit of time; there are: ms, s, m (minutes), h, d",
                     offset: amount.unitOffset)
             }
-            guard factor < last else { throw Complaint("has its units out of order; write the larger one first") }
+            guard factor < last else { throw ValueError("has its units out of order; write the larger one first") }
             last = factor
             guard let part = amount.times(factor), case let (sum, isTooMuch) = total.addingReportingOverflow(part),
                 !isTooMuch, sum < 1 << 53
-            else { throw Complaint("is too long") }
+            else { throw ValueError("is too long") }
             total = sum
             while rest.first == " " { rest.removeFirst() }
         } while !rest.isEmpty
@@ -68,23 +68,23 @@ extension Reader where Value == Duration {
 extension Reader where Value == Duration? {
     /// A length of time, or `never`, for which `0` may be written too.
     static func duration(atLeast least: Duration) -> Reader {
-        Reader(expected: "a length of time like `7d`, or `never`") { text throws(Complaint) in
+        Reader(expected: "a length of time like `7d`, or `never`") { text throws(ValueError) in
             if text == "never" || text == "0" { return nil }
             return try Reader<Duration>.duration(least ... .seconds(10 * 366 * 86_400)).read(text)
         }
     }
 }
 
-extension Reader where Value == ReleaseUnsure {
+extension Reader where Value == UnsureReleaseRule {
     /// `keep`, `delete`, `after 10m`.
     static var releaseUnsure: Reader {
         let expected = "`keep`, `delete`, or a length of time like `after 10m`"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             switch text {
             case "keep": return .keep
             case "delete": return .delete
             default:
-                guard text.hasPrefix("after ") else { throw Complaint("takes \(expected), not \(quoted(text))") }
+                guard text.hasPrefix("after ") else { throw ValueError("takes \(expected), not \(quoted(text))") }
                 let time = String(text.dropFirst(6).drop { $0 == " " })
                 let range = Duration.seconds(1) ... .seconds(365 * 86_400)
                 return .after(try Reader<Duration>.duration(range).read(time))
@@ -93,7 +93,7 @@ extension Reader where Value == ReleaseUnsure {
     }
 }
 
-extension ReleaseUnsure {
+extension UnsureReleaseRule {
     /// The form of the file.
     package var written: String {
         switch self {
@@ -122,7 +122,7 @@ private struct Amount {
     }
 
     /// The whole text as one amount.
-    static func single(_ text: String) throws(Complaint) -> Amount {
+    static func single(_ text: String) throws(ValueError) -> Amount {
         var rest = Array(text.unicodeScalars)[...]
         let amount = try first(of: &rest)
         guard rest.isEmpty else { throw .plain }
@@ -130,7 +130,7 @@ private struct Amount {
     }
 
     /// Removes a number, spaces and a unit from the front.
-    static func first(of rest: inout ArraySlice<Unicode.Scalar>) throws(Complaint) -> Amount {
+    static func first(of rest: inout ArraySlice<Unicode.Scalar>) throws(ValueError) -> Amount {
         let whole = digits(&rest)
         var decimals: [Unicode.Scalar] = []
         if rest.first == "." {

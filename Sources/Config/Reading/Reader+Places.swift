@@ -6,21 +6,22 @@ extension Reader where Value == FilePath {
     /// An absolute path, normalised.
     static var path: Reader {
         let expected = "an absolute path"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             try refuseControls(in: text)
             guard text.hasPrefix("/") else {
-                throw Complaint(
+                throw ValueError(
                     "takes \(expected), not \(quoted(text))"
                         + (text.hasPrefix("~") || text.hasPrefix("$")
                             ? "; `~` and variables are not expanded, write the full path" : "; begin it with `/`"))
             }
             let path = FilePath(text)
             guard !path.components.contains("..") else {
-                throw Complaint("has `..` in it, which means something else after a symbolic link; write the full path")
+                throw ValueError(
+                    "has `..` in it, which means something else after a symbolic link; write the full path")
             }
             // PATH_MAX of limits.h, including its NUL; and names of NAME_MAX bytes.
             guard path.bytes.count < 4096, path.components.allSatisfy({ $0.bytes.count <= 255 }) else {
-                throw Complaint("is longer than Linux allows (4095 bytes, 255 for each part)")
+                throw ValueError("is longer than Linux allows (4095 bytes, 255 for each part)")
             }
             return path.normalised
         }
@@ -31,7 +32,7 @@ extension Reader where Value == FilePath {
     /// A path below some folder.
     static var pathBelow: Reader {
         let expected = "a name or a path below the folder, like `.sluice-here`"
-        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
             try refuseControls(in: text)
             let path = FilePath(text)
             guard !path.isEmpty, !path.isAbsolute, !path.components.contains(".."), !path.components.contains(".")
@@ -39,7 +40,7 @@ extension Reader where Value == FilePath {
                 throw .plain
             }
             guard path.components.allSatisfy({ $0.bytes.count <= 255 }) else {
-                throw Complaint("has a part that is longer than Linux allows (255 bytes)")
+                throw ValueError("has a part that is longer than Linux allows (255 bytes)")
             }
             return FilePath(bytes: path.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
         }
@@ -49,7 +50,7 @@ extension Reader where Value == FilePath {
 extension Reader where Value == MarkerName {
     static var markerName: Reader {
         let expected = "a name with `{name}` or `{stem}` in it, like `\"{name}.done\"`"
-        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
             try refuseControls(in: text)
             guard let marker = MarkerName(text) else { throw .plain }
             return marker
@@ -61,7 +62,7 @@ extension Reader where Value == String {
     /// The ending of a file's name without its dot, in lower case.
     static var ending: Reader {
         let expected = "an ending of 1 to 16 letters and digits, like `xml`"
-        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
             let ending = text.hasPrefix(".") ? text.dropFirst() : text[...]
             guard (1...16).contains(ending.utf8.count), ending.utf8.allSatisfy(isNameByte), !ending.contains(".") else {
                 throw .plain
@@ -73,17 +74,17 @@ extension Reader where Value == String {
     /// A pattern in the syntax of ``Glob``.
     static var glob: Reader {
         let expected = "a pattern like `*.mp4` or `front/*.jpg`"
-        return Reader(expected: expected, isText: true) { text throws(Complaint) in
-            guard !text.isEmpty else { throw Complaint("is empty; it takes \(expected)") }
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+            guard !text.isEmpty else { throw ValueError("is empty; it takes \(expected)") }
             try refuseControls(in: text)
             guard !text.hasPrefix("/") else {
-                throw Complaint("begins with `/`; patterns match the name, or the path below the folder")
+                throw ValueError("begins with `/`; patterns match the name, or the path below the folder")
             }
             guard !text.hasPrefix("!") else {
-                throw Complaint("begins with `!`; put unwanted files under `exclude`")
+                throw ValueError("begins with `!`; put unwanted files under `exclude`")
             }
             for (offset, scalar) in text.unicodeScalars.enumerated() where scalar == "{" {
-                throw Complaint("has braces, which are not expanded; write one pattern for each form", offset: offset)
+                throw ValueError("has braces, which are not expanded; write one pattern for each form", offset: offset)
             }
             try refuseOpenBracket(in: text)
             try refuseBackwardRange(in: text)
@@ -91,7 +92,7 @@ extension Reader where Value == String {
         }
     }
 
-    private static func refuseOpenBracket(in text: String) throws(Complaint) {
+    private static func refuseOpenBracket(in text: String) throws(ValueError) {
         var opened: Int?
         var isEscaped = false
         for (offset, scalar) in text.unicodeScalars.enumerated() {
@@ -102,13 +103,13 @@ extension Reader where Value == String {
             if scalar == "]", let start = opened, offset > start + 1 { opened = nil }
         }
         if let opened {
-            throw Complaint("has a `[` without its `]`; write `\\[` for the bracket itself", offset: opened)
+            throw ValueError("has a `[` without its `]`; write `\\[` for the bracket itself", offset: opened)
         }
-        guard !isEscaped else { throw Complaint("ends with a backslash, which escapes nothing") }
+        guard !isEscaped else { throw ValueError("ends with a backslash, which escapes nothing") }
     }
 
     /// Called for text whose brackets are closed.
-    private static func refuseBackwardRange(in text: String) throws(Complaint) {
+    private static func refuseBackwardRange(in text: String) throws(ValueError) {
         let scalars = Array(text.unicodeScalars)
         var opened: Int?
         var at = 0
@@ -122,7 +123,7 @@ extension Reader where Value == String {
             guard at > start + 1, scalars[at] == "-", at + 1 < scalars.count, scalars[at + 1] != "]",
                 scalars[at - 1] > scalars[at + 1]
             else { continue }
-            throw Complaint(
+            throw ValueError(
                 "has a range that runs backwards: write `\(scalars[at + 1])-\(scalars[at - 1])`", offset: at - 1)
         }
     }
@@ -130,7 +131,7 @@ extension Reader where Value == String {
     /// The address of a server. It must not contain user and password, since it is shown in lists and logs.
     static var url: Reader {
         let expected = "an address like `https://nas.example/files`"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             _ = try checkAddress(text, expected)
             return text
         }
@@ -139,13 +140,13 @@ extension Reader where Value == String {
     /// Scheme, host and port of a server, with nothing after them.
     static var origin: Reader {
         let expected = "an origin like `https://uploads.example.com` or `https://uploads.example.com:8443`"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             guard !text.contains("*") else {
-                throw Complaint("has a `*`, but wildcards are not supported here; write each origin")
+                throw ValueError("has a `*`, but wildcards are not supported here; write each origin")
             }
             let count = try checkAddress(text, expected)
             guard text.utf8.count == count else {
-                throw Complaint(
+                throw ValueError(
                     "has something after its host, where an origin ends; write `\(text.prefix(count))`", offset: count)
             }
             return text
@@ -153,44 +154,44 @@ extension Reader where Value == String {
     }
 
     /// - Returns: The number of characters of scheme, host and port.
-    private static func checkAddress(_ text: String, _ expected: String) throws(Complaint) -> Int {
+    private static func checkAddress(_ text: String, _ expected: String) throws(ValueError) -> Int {
         guard text.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) }) else {
-            throw Complaint("has a space or a character that is not ASCII; encode it as `%XX`, a host as punycode")
+            throw ValueError("has a space or a character that is not ASCII; encode it as `%XX`, a host as punycode")
         }
         guard let scheme = ["http://", "https://"].first(where: { text.lowercased().hasPrefix($0) }) else {
-            throw Complaint("takes \(expected); it begins with neither `https://` nor `http://`")
+            throw ValueError("takes \(expected); it begins with neither `https://` nor `http://`")
         }
         let rest = text.dropFirst(scheme.count)
         let authority = rest.prefix { !"/?#".contains($0) }
         guard !authority.contains("@") else {
-            throw Complaint("has a user or password in it; give them as a secret of their own")
+            throw ValueError("has a user or password in it; give them as a secret of their own")
         }
-        guard !text.contains("#") else { throw Complaint("has a `#`, which is never sent to a server") }
+        guard !text.contains("#") else { throw ValueError("has a `#`, which is never sent to a server") }
         try checkHost(authority, after: scheme.count)
         return scheme.count + authority.count
     }
 
-    private static func checkHost(_ authority: Substring, after offset: Int) throws(Complaint) {
+    private static func checkHost(_ authority: Substring, after offset: Int) throws(ValueError) {
         var host = authority
         var port: Substring?
         if authority.hasPrefix("[") {
             guard let close = authority.firstIndex(of: "]") else {
-                throw Complaint("has a `[` without its `]`", offset: offset)
+                throw ValueError("has a `[` without its `]`", offset: offset)
             }
             host = authority[authority.index(after: authority.startIndex)..<close]
             let behind = authority[authority.index(after: close)...]
             guard behind.isEmpty || behind.hasPrefix(":"), host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." })
-            else { throw Complaint("has no valid host", offset: offset) }
+            else { throw ValueError("has no valid host", offset: offset) }
             port = behind.isEmpty ? nil : behind.dropFirst()
         } else if let colon = authority.firstIndex(of: ":") {
             host = authority[..<colon]
             port = authority[authority.index(after: colon)...]
         }
         let isName = host.allSatisfy { $0.isLetter || $0.isNumber || "-._:".contains($0) }
-        guard !host.isEmpty, isName else { throw Complaint("has no valid host", offset: offset) }
+        guard !host.isEmpty, isName else { throw ValueError("has no valid host", offset: offset) }
         if let port {
             guard let number = Int(port), (1...65_535).contains(number) else {
-                throw Complaint("has no valid port; ports go from 1 to 65535", offset: offset + host.count + 1)
+                throw ValueError("has no valid port; ports go from 1 to 65535", offset: offset + host.count + 1)
             }
         }
     }
@@ -202,24 +203,24 @@ extension Reader where Value == Template {
     ///   - isFilledAfterStaging: Whether the file's digest and its number in the database are known by then.
     static func template(needsName: Bool = false, isFilledAfterStaging: Bool = false) -> Reader {
         let expected = "a text that may hold placeholders, like `{folder}/{name}`"
-        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
             let template: Template
             do throws(Template.Mistake) { template = try Template(text) } catch {
                 // The mistake counts characters, and places count scalars.
                 let offset = text.prefix(error.offset).unicodeScalars.count
-                throw Complaint((error.problem.hasPrefix("a ") ? "has " : "") + error.problem, offset: offset)
+                throw ValueError((error.problem.hasPrefix("a ") ? "has " : "") + error.problem, offset: offset)
             }
-            guard !text.isEmpty else { throw Complaint("is empty; it takes \(expected)") }
+            guard !text.isEmpty else { throw ValueError("is empty; it takes \(expected)") }
             try refuseControls(in: text)
             let afterStaging = ["id", "sha256"]
             if !isFilledAfterStaging, let early = afterStaging.first(where: template.uses) {
-                throw Complaint(
+                throw ValueError(
                     "uses `{\(early)}`, which has no value when Sluice picks a file up; only the target of a `move` can "
                         + "use it")
             }
             let telling = ["name", "stem", "relative"] + (isFilledAfterStaging ? afterStaging : [])
             guard !needsName || telling.contains(where: template.uses) else {
-                throw Complaint(
+                throw ValueError(
                     "gives every file the same name; put `{name}` in it (or "
                         + telling.dropFirst().map { "`{\($0)}`" }.joined(separator: ", ") + ")")
             }
@@ -232,20 +233,20 @@ extension Reader where Value == Template {
     /// - Parameter mayHaveFolders: Whether it may have slashes.
     static func relativeName(mayHaveFolders: Bool) -> Reader {
         let template = template(needsName: true)
-        return Reader(expected: template.expected, isText: true) { text throws(Complaint) in
+        return Reader(expected: template.expected, isText: true) { text throws(ValueError) in
             if !mayHaveFolders, text.contains("/") {
-                throw Complaint("takes a name without `/`; `remote_name` sets the folder")
+                throw ValueError("takes a name without `/`; `remote_name` sets the folder")
             }
             let parts = FilePath(text).components
             guard !text.hasPrefix("/"), !parts.contains(".."), !parts.contains(".") else {
-                throw Complaint(
+                throw ValueError(
                     mayHaveFolders
                         ? "begins with `/`, or has `.` or `..` in it; names are relative to the destination, like "
                             + "`{folder}/{relative}`" : "is not a valid name; it takes one like `{stem}.mp4`")
             }
             // A bucket could keep an empty part, but folders cannot, and a person would wonder where it went.
             guard !text.contains("//"), !text.hasSuffix("/") else {
-                throw Complaint(
+                throw ValueError(
                     "has an empty part, at `//` or after its last `/`; remove the `/`")
             }
             return try template.read(text)
@@ -256,14 +257,15 @@ extension Reader where Value == Template {
     static var target: Reader {
         let template = template(needsName: true, isFilledAfterStaging: true)
         return Reader(expected: "an absolute path that may hold placeholders, like `/srv/done/{year}/{name}`") {
-            text throws(Complaint) in
+            text throws(ValueError) in
             guard text.hasPrefix("/") else {
-                throw Complaint(
+                throw ValueError(
                     "takes an absolute path that may hold placeholders, like `/srv/done/{year}/{name}`, "
                         + "not \(quoted(text))")
             }
             guard !FilePath(text).components.contains("..") else {
-                throw Complaint("has `..` in it, which means something else after a symbolic link; write the full path")
+                throw ValueError(
+                    "has `..` in it, which means something else after a symbolic link; write the full path")
             }
             return try template.read(text)
         }

@@ -8,18 +8,18 @@ struct Reader<Value>: Sendable {
     var isText = false
     /// Whether quotes are refused: a number in quotes is a text.
     var isPlain = false
-    let read: @Sendable (String) throws(Complaint) -> Value
+    let read: @Sendable (String) throws(ValueError) -> Value
 }
 
 /// The reason why a reader refuses a text.
-struct Complaint: Error {
+struct ValueError: Error {
     /// The whole message; `nil` for "takes …, not `…`".
     var text: String?
     /// The place in the text, in Unicode scalars from its start.
     var offset = 0
 
     /// The message "takes …, not `…`" is sufficient.
-    static let plain = Complaint()
+    static let plain = ValueError()
 
     init(_ text: String? = nil, offset: Int = 0) {
         self.text = text
@@ -31,7 +31,7 @@ struct Complaint: Error {
 ///
 /// Values are read as written here, but an editor, a linter or the next program may follow YAML 1.1, and a person may
 /// have meant either.
-func trap(_ text: String) -> String? {
+func yaml11Meaning(_ text: String) -> String? {
     switch text.lowercased() {
     case "no", "off", "false": return "YAML 1.1 reads it as `false`"
     case "yes", "on", "true": return "YAML 1.1 reads it as `true`"
@@ -56,7 +56,7 @@ func trap(_ text: String) -> String? {
 
 extension Reader where Value == Bool {
     static var flag: Reader {
-        Reader(expected: "`true` or `false`", isPlain: true) { text throws(Complaint) in
+        Reader(expected: "`true` or `false`", isPlain: true) { text throws(ValueError) in
             switch text {
             case "true": return true
             case "false": return false
@@ -69,9 +69,10 @@ extension Reader where Value == Bool {
 extension Reader where Value == Int {
     /// 1 to 100.
     static var percent: Reader {
-        Reader(expected: "a share from 1% to 100%, like `30%`") { text throws(Complaint) in
+        Reader(expected: "a share from 1% to 100%, like `30%`") { text throws(ValueError) in
             guard text.hasSuffix("%") else {
-                throw Int(text) == nil ? .plain : Complaint("takes a share with its `%`, like `30%`, not a bare number")
+                throw Int(text) == nil
+                    ? .plain : ValueError("takes a share with its `%`, like `30%`, not a bare number")
             }
             let digits = String(text.dropLast())
             guard let value = Int(digits), String(value) == digits, (1...100).contains(value) else { throw .plain }
@@ -81,7 +82,7 @@ extension Reader where Value == Int {
 
     static func whole(_ range: ClosedRange<Int>) -> Reader {
         Reader(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)", isPlain: true) {
-            text throws(Complaint) in
+            text throws(ValueError) in
             // `Int` accepts `+5` and `007`, which are not the form that it writes.
             guard let value = Int(text), String(value) == text, range.contains(value) else { throw .plain }
             return value
@@ -94,9 +95,9 @@ extension Reader where Value == String {
     static var text: Reader { text("a text") }
 
     static func text(_ expected: String, longest: Int = 4096) -> Reader {
-        Reader(expected: expected, isText: true) { text throws(Complaint) in
-            guard !text.isEmpty else { throw Complaint("is empty; it takes \(expected)") }
-            guard text.utf8.count <= longest else { throw Complaint("is longer than \(longest) bytes") }
+        Reader(expected: expected, isText: true) { text throws(ValueError) in
+            guard !text.isEmpty else { throw ValueError("is empty; it takes \(expected)") }
+            guard text.utf8.count <= longest else { throw ValueError("is longer than \(longest) bytes") }
             try refuseControls(in: text)
             return text
         }
@@ -105,7 +106,7 @@ extension Reader where Value == String {
     /// A name of a folder, destination or context key.
     static var name: Reader {
         let expected = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
-        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
             guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy(isNameByte), text != ".", text != ".." else {
                 throw .plain
             }
@@ -117,7 +118,7 @@ extension Reader where Value == String {
     /// Upload-Metadata).
     static var fieldName: Reader {
         Reader(expected: "a name of 1 to 64 printable ASCII characters without space, comma or colon", isText: true) {
-            text throws(Complaint) in
+            text throws(ValueError) in
             let isFit = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x2C && $0 != 0x3A }
             guard isFit, (1...64).contains(text.utf8.count) else { throw .plain }
             return text
@@ -127,7 +128,7 @@ extension Reader where Value == String {
     /// The name of a header (RFC 9110, section 5.1).
     static var headerName: Reader {
         let expected = "a header's name: 1 to 64 letters, digits, `-` and `_`, without space or colon"
-        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
             guard isToken(text), text.utf8.count <= 64 else { throw .plain }
             return text
         }
@@ -136,10 +137,10 @@ extension Reader where Value == String {
     static func word(of words: [String]) -> Reader {
         let expected =
             words.count == 2 ? "`\(words[0])` or `\(words[1])`" : "one of " + words.joined(separator: ", ")
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             guard words.contains(text) else {
                 guard let near = nearest(to: text, among: words) else { throw .plain }
-                throw Complaint("takes \(expected), not \(quoted(text)); did you mean `\(near)`?")
+                throw ValueError("takes \(expected), not \(quoted(text)); did you mean `\(near)`?")
             }
             return text
         }
@@ -150,16 +151,16 @@ extension Reader where Value: RawRepresentable & CaseIterable & Sendable, Value.
     /// One of the words of an enum.
     static var choice: Reader {
         let word = Reader<String>.word(of: Value.allCases.map(\.rawValue))
-        return Reader(expected: word.expected) { text throws(Complaint) in
+        return Reader(expected: word.expected) { text throws(ValueError) in
             guard let value = Value(rawValue: try word.read(text)) else { throw .plain }
             return value
         }
     }
 }
 
-func refuseControls(in text: String) throws(Complaint) {
+func refuseControls(in text: String) throws(ValueError) {
     for (offset, scalar) in text.unicodeScalars.enumerated() where scalar.properties.generalCategory == .control {
-        throw Complaint("has a line break or another control character in it", offset: offset)
+        throw ValueError("has a line break or another control character in it", offset: offset)
     }
 }
 

@@ -10,7 +10,7 @@ enum SecretForm: String, CaseIterable {
 
 /// Reads where secrets are stored. The secrets themselves are not read, except `literal`.
 struct SecretReading {
-    let findings: Findings
+    let findings: ProblemCollector
     let disk: Disk
     let environment: @Sendable (String) -> String?
 
@@ -24,7 +24,7 @@ struct SecretReading {
                 at: node.start, key: key)
             return nil
         }
-        let fields = Fields(node, .secret, path: key, start: node.start, findings: findings)
+        let fields = MappingReader(node, .secret, path: key, start: node.start, findings: findings)
         let set = SecretForm.allCases.filter { fields.has($0.rawValue) }
         guard set.count == 1 else {
             // An unknown key was reported already.
@@ -84,7 +84,7 @@ struct SecretReading {
         return .json(object)
     }
 
-    private func file(_ fields: Fields, _ key: String) -> SecretSource? {
+    private func file(_ fields: MappingReader, _ key: String) -> SecretSource? {
         guard let path = fields.read(key, as: .path) else { return nil }
         if let trouble = disk.troubleReading(path.value) {
             fields.error(trouble, key)
@@ -98,7 +98,7 @@ struct SecretReading {
         return .file(path.value)
     }
 
-    private func variable(_ fields: Fields, _ key: String) -> SecretSource? {
+    private func variable(_ fields: MappingReader, _ key: String) -> SecretSource? {
         guard let name = fields.read(key, as: .text("the name of an environment variable")) else { return nil }
         guard !name.value.contains("="), !name.value.hasPrefix("$") else {
             fields.error("takes the bare name of an environment variable, without `$` and `=`", key)
@@ -110,7 +110,7 @@ struct SecretReading {
         return .environment(name.value)
     }
 
-    private func credential(_ fields: Fields, _ key: String) -> SecretSource? {
+    private func credential(_ fields: MappingReader, _ key: String) -> SecretSource? {
         guard let name = fields.read(key, as: .name) else { return nil }
         guard disk.checks == .checked else { return .credential(name.value) }
         guard let folder = environment("CREDENTIALS_DIRECTORY"), folder.hasPrefix("/") else {
@@ -126,7 +126,7 @@ struct SecretReading {
         return .credential(name.value)
     }
 
-    private func command(_ fields: Fields, _ key: String) -> SecretSource? {
+    private func command(_ fields: MappingReader, _ key: String) -> SecretSource? {
         guard let words = fields.list(key, as: .text), let program = words.first else {
             if case .list = fields.node(key)?.content {
                 fields.error("takes a program and its arguments, like `[/usr/bin/pass, show, nas]`", key)
@@ -144,7 +144,7 @@ struct SecretReading {
         return .command(words.map(\.value))
     }
 
-    private func literal(_ fields: Fields, _ key: String) -> SecretSource? {
+    private func literal(_ fields: MappingReader, _ key: String) -> SecretSource? {
         guard case .scalar(let text, _)? = fields.node(key)?.content, !text.isEmpty else {
             fields.error("takes the secret itself, as one text", key)
             return nil

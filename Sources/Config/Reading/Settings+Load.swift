@@ -8,7 +8,7 @@ package struct LoadedSettings: Hashable, Sendable {
     package var warnings: [ConfigProblem]
     /// The files that were read, in order.
     package var files: [FilePath]
-    /// The place of each setting, or the environment variable that decided it (``Origins``).
+    /// The place of each setting, or the environment variable that decided it (``SettingLocations``).
     var origins: [String: String] = [:]
     /// The keys of each type of destination.
     var keys: [String: [SettingKey]] = [:]
@@ -25,10 +25,10 @@ extension Settings {
     ///   - environment: For defaults (`$STATE_DIRECTORY`, `$RUNTIME_DIRECTORY`) and for secrets in it.
     /// - Throws: All errors, not only the first.
     package static func load(
-        _ file: FilePath, types: [DestinationType], disk: DiskChecks = .checked,
+        _ file: FilePath, types: [DestinationSchema], disk: DiskChecks = .checked,
         environment: @escaping @Sendable (String) -> String? = { getenv($0).map { String(cString: $0) } }
     ) throws(ConfigErrors) -> LoadedSettings {
-        let findings = Findings()
+        let findings = ProblemCollector()
         var files = [file]
         let folder = file.parent.appending("config.d")
         do throws(SystemError) {
@@ -52,17 +52,17 @@ extension Settings {
 
     /// Reads texts from memory, the main one first.
     static func read(
-        _ texts: [(file: FilePath, bytes: [UInt8])], types: [DestinationType], disk: DiskChecks,
-        environment: @escaping @Sendable (String) -> String?, findings: Findings = Findings()
+        _ texts: [(file: FilePath, bytes: [UInt8])], types: [DestinationSchema], disk: DiskChecks,
+        environment: @escaping @Sendable (String) -> String?, findings: ProblemCollector = ProblemCollector()
     ) throws(ConfigErrors) -> LoadedSettings {
-        let covering = Covering(types: types)
-        var roots: [Fields] = []
+        let covering = SecretMasker(types: types)
+        var roots: [MappingReader] = []
         var nodes: [Node] = []
         for (number, text) in texts.enumerated() {
             guard let root = node(text.file, text.bytes, covering, findings) else { continue }
             nodes.append(root)
             roots.append(
-                Fields(root, number == 0 ? .root : .addition, path: "", start: root.start, findings: findings))
+                MappingReader(root, number == 0 ? .root : .addition, path: "", start: root.start, findings: findings))
         }
         guard roots.count == texts.count, let main = roots.first else {
             throw findings.failure ?? ConfigErrors(problems: [])
@@ -74,11 +74,11 @@ extension Settings {
         let surroundings = building.surroundings
         return LoadedSettings(
             settings: settings, warnings: findings.warningsInOrder, files: texts.map(\.file),
-            origins: surroundings.merging(Origins(nodes, in: findings.sources).places) { $1 },
+            origins: surroundings.merging(SettingLocations(nodes, in: findings.sources).places) { $1 },
             keys: Dictionary(types.map { ($0.name, $0.keys) }) { first, _ in first })
     }
 
-    private static func content(of file: FilePath, _ findings: Findings) -> [UInt8]? {
+    private static func content(of file: FilePath, _ findings: ProblemCollector) -> [UInt8]? {
         do throws(SystemError) {
             // Links are resolved first, because `Files.read` refuses a final link, and a configuration may well be one.
             let real = Files.real(file) ?? file
@@ -93,7 +93,7 @@ extension Settings {
             case ENOENT, ENOTDIR:
                 findings.error("does not exist; name another with --config FILE or $SLUICE_CONFIG", at: nil, in: file)
             case EACCES:
-                let group = Accounts.groupToJoin(for: file, writes: false)
+                let group = UserDatabase.groupToJoin(for: file, writes: false)
                 let join = group.map { ", or join the group `\($0)`, which may read it: `sudo usermod -aG \($0) USER`" }
                 findings.error(
                     "cannot be read: \(error.reason); run this as root\(join ?? "")", at: nil, in: file)
@@ -104,7 +104,7 @@ extension Settings {
     }
 
     private static func node(
-        _ file: FilePath, _ bytes: [UInt8], _ covering: Covering, _ findings: Findings
+        _ file: FilePath, _ bytes: [UInt8], _ covering: SecretMasker, _ findings: ProblemCollector
     ) -> Node? {
         let number = findings.sources.count
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]  // a byte order mark has no meaning in UTF-8
@@ -132,7 +132,7 @@ extension Settings {
             let hint = hint(for: error, in: findings.sources[number])
             let place = findings.sources[number].inside(line: error.line, column: error.column)
             findings.error(
-                error.text + hint, at: Place(file: number, line: place.line, column: place.column))
+                error.text + hint, at: ConfigLocation(file: number, line: place.line, column: place.column))
             return nil
         }
     }

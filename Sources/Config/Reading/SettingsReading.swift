@@ -3,8 +3,8 @@ internal import Core
 /// Reads the sections, and fills in the defaults. An unreadable value is reported, and left out of the result: the
 /// result is used only when there was none.
 struct SettingsReading {
-    let findings: Findings
-    let types: [DestinationType]
+    let findings: ProblemCollector
+    let types: [DestinationSchema]
     let disk: Disk
     let environment: @Sendable (String) -> String?
     /// Values to which later sections refer. The names include those of folders and destinations that could not be read.
@@ -13,7 +13,7 @@ struct SettingsReading {
     private(set) var destinationNames: Set<String> = []
 
     /// - Parameter additions: The files of config.d.
-    mutating func settings(main: Fields, additions: [Fields]) -> Settings {
+    mutating func settings(main: MappingReader, additions: [MappingReader]) -> Settings {
         version(main)
         let state = main.read("state", as: .path)
         let statePath = state?.value ?? folder(from: "STATE_DIRECTORY") ?? "/var/lib/sluice"
@@ -41,7 +41,7 @@ struct SettingsReading {
                 destination: destination.settings, besides: staging.path, and: statePath, at: destination.place)
         }
         overlaps.checkFolders()
-        var meetings = WindowMeetings(findings: findings, policy: policy, destinations: destinations)
+        var meetings = WindowOverlapCheck(findings: findings, policy: policy, destinations: destinations)
         meetings.check(policyAt: main.node("policy")?.entries.place(of: "bandwidth") ?? main.start)
         for folder in folders { meetings.check(folder) }
         for (key, path) in [("textfile", metrics.textfile), ("status_file", metrics.statusFile)] {
@@ -60,7 +60,7 @@ struct SettingsReading {
     }
 
     /// As written, including folders that could not be read.
-    private func names(ofFolders file: Fields) -> [String] {
+    private func names(ofFolders file: MappingReader) -> [String] {
         guard case .list(let folders)? = file.node("folders")?.content else { return [] }
         return folders.compactMap { folder in
             guard case .mapping(let entries) = folder.content,
@@ -70,19 +70,19 @@ struct SettingsReading {
         }
     }
 
-    private func version(_ main: Fields) {
+    private func version(_ main: MappingReader) {
         main.require("version", "a configuration begins with `version: 1`")
         _ = main.read(
             "version",
-            as: Reader(expected: "the number 1", isPlain: true) { text throws(Complaint) in
-                guard text == "1" else { throw Complaint("is \(quoted(text)); this program reads version 1") }
+            as: Reader(expected: "the number 1", isPlain: true) { text throws(ValueError) in
+                guard text == "1" else { throw ValueError("is \(quoted(text)); this program reads version 1") }
             })
     }
 
     /// - Parameters:
     ///   - keys: Those of the section.
     ///   - base: Values for keys that the section does not set.
-    func retry(_ fields: Fields, _ section: Section, _ keys: [Key<Backoff>], otherwise base: Backoff = Backoff())
+    func retry(_ fields: MappingReader, _ section: Section, _ keys: [Key<Backoff>], otherwise base: Backoff = Backoff())
         -> Backoff?
     {
         guard fields.has("retry") else { return nil }
@@ -97,7 +97,7 @@ struct SettingsReading {
         return backoff
     }
 
-    private func metrics(_ fields: Fields) -> MetricsSettings {
+    private func metrics(_ fields: MappingReader) -> MetricsSettings {
         var metrics = MetricsSettings()
         let readable = MetricsSettings.keys.read(fields, into: &metrics, self)
         if let textfile = metrics.textfile {
@@ -130,5 +130,5 @@ struct SettingsReading {
 }
 
 extension [Node.Entry] {
-    func place(of key: String) -> Place? { first { $0.key == key }?.value.start }
+    func place(of key: String) -> ConfigLocation? { first { $0.key == key }?.value.start }
 }

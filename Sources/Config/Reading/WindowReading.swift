@@ -3,7 +3,7 @@ internal import Core
 /// Reads `windows` at any place.
 extension SettingsReading {
     /// A window is a text, `sat,sun 08:00-12:00`, or a mapping that may exclude days.
-    func windows(_ fields: Fields) -> [Window] {
+    func windows(_ fields: MappingReader) -> [Window] {
         guard let items = fields.items("windows", expected: "a list of windows, like `[\"22:00-06:00\"]`") else {
             return []
         }
@@ -13,11 +13,11 @@ extension SettingsReading {
         return items.enumerated().compactMap { index, item in
             let key = "\(fields.path(of: "windows"))[\(index)]"
             guard case .mapping = item.content else { return findings.read(item, path: key, as: .window) }
-            return window(Fields(item, .window, path: key, start: item.start, findings: findings))
+            return window(MappingReader(item, .window, path: key, start: item.start, findings: findings))
         }
     }
 
-    func window(_ fields: Fields) -> Window? {
+    func window(_ fields: MappingReader) -> Window? {
         fields.require("between", "name the time of the day, like `between: 22:00-06:00`")
         var window = Window(from: 0, to: 1440)
         return Window.keys.read(fields, into: &window, self).contains("between") ? window : nil
@@ -40,13 +40,13 @@ extension Window: SettingsValue {
 extension Reader where Value == CivilDay {
     /// `2026-12-24`.
     static var day: Reader {
-        Reader(expected: "a day, like `2026-12-24`") { text throws(Complaint) in
+        Reader(expected: "a day, like `2026-12-24`") { text throws(ValueError) in
             let parts = text.split(separator: "-", omittingEmptySubsequences: false)
             guard parts.count == 3, parts.map(\.utf8.count) == [4, 2, 2],
                 let year = Int(parts[0]), let month = Int(parts[1]), let day = Int(parts[2])
             else { throw .plain }
             guard let result = CivilDay(year: year, month: month, day: day) else {
-                throw Complaint("there is no day \(quoted(text))")
+                throw ValueError("there is no day \(quoted(text))")
             }
             return result
         }
@@ -57,17 +57,17 @@ extension Reader where Value == Window {
     /// `22:00-06:00`, `sat,sun 00:00-24:00`, `mon-fri 18:00-08:00`.
     static var window: Reader {
         let expected = "a time of the day, with days before it if not all, like `22:00-06:00` or `mon-fri 18:00-08:00`"
-        return Reader(expected: expected) { text throws(Complaint) in
+        return Reader(expected: expected) { text throws(ValueError) in
             let parts = text.split(separator: " ")
             guard let times = parts.last, parts.count <= 2 else { throw .plain }
             let days = parts.count == 2 ? try self.days(parts[0]) : Set(Weekday.allCases)
             let ends = times.split(separator: "-", omittingEmptySubsequences: false)
             guard ends.count == 2, let from = minutes(ends[0]), let to = minutes(ends[1]) else { throw .plain }
             guard from < 1440 else {
-                throw Complaint("begins at 24:00; the day begins at 00:00, and 24:00 is its end")
+                throw ValueError("begins at 24:00; the day begins at 00:00, and 24:00 is its end")
             }
             guard from != to else {
-                throw Complaint("is empty; `00:00-24:00` is the whole day")
+                throw ValueError("is empty; `00:00-24:00` is the whole day")
             }
             // Until the end of the day, or beyond it.
             return Window(days: days, from: from, to: to == 0 ? 1440 : to)
@@ -86,7 +86,7 @@ extension Reader where Value == Window {
     }
 
     /// `sat,sun`, `mon-fri`, `fri-mon`.
-    private static func days(_ text: Substring) throws(Complaint) -> Set<Weekday> {
+    private static func days(_ text: Substring) throws(ValueError) -> Set<Weekday> {
         var days: Set<Weekday> = []
         let all = Weekday.allCases
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -94,7 +94,7 @@ extension Reader where Value == Window {
             var found: [Int] = []
             for end in ends {
                 guard let index = all.firstIndex(where: { $0.rawValue == end.lowercased() }) else {
-                    throw Complaint(
+                    throw ValueError(
                         "\(quoted(String(end))) is not a day; there are: \(all.map(\.rawValue).joined(separator: ", "))"
                     )
                 }

@@ -82,7 +82,7 @@ indirect enum EffectivePiece {
     case items([(name: String, piece: EffectivePiece)])
 
     /// The same value with this origin, when the file does not set it.
-    func otherwise(_ origin: String) -> EffectivePiece {
+    func withOrigin(_ origin: String) -> EffectivePiece {
         guard case .value(let value, _, let note) = self else { return self }
         return .value(value, otherwise: origin, note: note)
     }

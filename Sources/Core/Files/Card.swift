@@ -1,5 +1,5 @@
 /// How much work is left until every file on a removable medium is safe elsewhere. Counts may stop at a limit.
-package struct CardWork: Hashable, Sendable {
+package struct RemovableMediaBacklog: Hashable, Sendable {
     /// A file is being scanned, settles, or waits for its group.
     package var isSettling: Bool
     /// Files that exist nowhere else, as far as is known.
@@ -25,14 +25,14 @@ package struct CardWork: Hashable, Sendable {
         self.unreleased = unreleased
     }
 
-    package var level: CardLevel {
+    package var level: RemovalSafety {
         if isSettling || unstaged > 0 { return .busy }
         return unverified > 0 || unreleased > 0 ? .staged : .verified
     }
 }
 
 /// The loss if a removable medium were gone. Higher is better.
-package enum CardLevel: String, Comparable, Hashable, Sendable, Codable, CaseIterable {
+package enum RemovalSafety: String, Comparable, Hashable, Sendable, Codable, CaseIterable {
     /// Files would be lost.
     case busy
     /// Nothing would be lost: every file has a durable copy.
@@ -47,12 +47,12 @@ package enum CardLevel: String, Comparable, Hashable, Sendable, Codable, CaseIte
 
 /// Decides when a medium is reported as safe to remove: when it has reached a higher level than was reported, and
 /// stayed there for a moment. New files on it start this again.
-package struct CardWatch: Hashable, Sendable {
+package struct RemovalSafetyReporter: Hashable, Sendable {
     /// Between two files that are written one after the other, a level may be reached for a moment.
     private static let moment: Duration = .seconds(2)
 
-    private var reportedLevel = CardLevel.busy
-    private var level = CardLevel.busy
+    private var reportedLevel = RemovalSafety.busy
+    private var level = RemovalSafety.busy
     private var arrivals: Int?
     private var since: MonotonicTime
 
@@ -61,7 +61,7 @@ package struct CardWatch: Hashable, Sendable {
     /// Records the present state.
     ///
     /// - Returns: The level to report; `nil` when there is nothing new.
-    package mutating func note(_ work: CardWork, at now: MonotonicTime) -> CardLevel? {
+    package mutating func note(_ work: RemovableMediaBacklog, at now: MonotonicTime) -> RemovalSafety? {
         if work.level != level {
             level = work.level
             since = now

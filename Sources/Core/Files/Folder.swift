@@ -23,7 +23,7 @@ package struct WatchRule: Hashable, Sendable {
     /// Absolute, normalised.
     package var path: FilePath
     package var recursive: Bool
-    /// Globs; empty means every file. A glob without `/` is matched against the name, any other against the path below
+    /// GlobComparison; empty means every file. A glob without `/` is matched against the name, any other against the path below
     /// the folder.
     package var include: [String]
     package var exclude: [String]
@@ -95,7 +95,7 @@ package struct FolderRequirement: Hashable, Sendable {
 
 /// The treatment of a verified source that is to be removed, where it cannot be known whether a program has it open for
 /// writing.
-package enum ReleaseUnsure: Hashable, Sendable {
+package enum UnsureReleaseRule: Hashable, Sendable {
     /// The source is kept.
     case keep
     /// The source is removed if it is still the same, byte for byte, this long after its last upload was verified.

@@ -28,24 +28,24 @@ package struct Glob: Hashable, Sendable {
     private let ending: [UInt8]?
     /// The pattern contains a `/`, so it is matched against the path below the folder; otherwise against the name
     /// alone.
-    package let isForPaths: Bool
+    package let matchesPath: Bool
 
     package init(_ pattern: String) { self.init(bytes: Array(pattern.utf8)) }
 
     /// For a pattern that may be invalid text.
     package init(bytes pattern: [UInt8]) {
         pieces = Self.compile(pattern)
-        isForPaths = pattern.contains(UInt8(ascii: "/"))
+        matchesPath = pattern.contains(UInt8(ascii: "/"))
         var plain: [UInt8] = []
         for piece in pieces.dropFirst() { if case .byte(let byte) = piece { plain.append(byte) } }
         ending = pieces.first == .run && plain.count == pieces.count - 1 ? plain : nil
     }
 
-    /// - Parameter name: A path below the folder where ``isForPaths``, otherwise a name, which contains no slash.
+    /// - Parameter name: A path below the folder where ``matchesPath``, otherwise a name, which contains no slash.
     package func matches(_ name: FilePath) -> Bool { name.bytes.withUnsafeBufferPointer { matches($0) } }
 
     package func matches(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-        if let ending, !isForPaths {
+        if let ending, !matchesPath {
             guard name.count >= ending.count else { return false }
             let start = name.count - ending.count
             for index in 0..<ending.count where name[start + index].lowered != ending[index] { return false }

@@ -1,13 +1,13 @@
 /// Versions of many files, as a scan finds them. Numbers are stored side by side and all paths in one piece of memory,
 /// so that a million files need no object each. An element is made when it is requested.
-package struct Identities: RandomAccessCollection, Sendable {
+package struct PackedFileVersions: RandomAccessCollection, Sendable {
     /// The properties that files in one directory share.
     package struct Location: Hashable, Sendable {
         /// The name of the configured folder.
         package var folder: String
         /// The directory's path below the folder's path.
         package var directory: FilePath
-        /// As in ``StoredIdentity/fileSystem``.
+        /// As in ``FileIdentity/fileSystem``.
         package var fileSystem: String?
 
         package init(folder: String, directory: FilePath, fileSystem: String?) {
@@ -33,7 +33,7 @@ package struct Identities: RandomAccessCollection, Sendable {
 
     package init() {}
 
-    package init(_ identities: some Sequence<StoredIdentity>) {
+    package init(_ identities: some Sequence<FileIdentity>) {
         for identity in identities {
             let isAtHome = locations.last.map { $0.folder == identity.folder && $0.fileSystem == identity.fileSystem }
             let home =
@@ -47,10 +47,10 @@ package struct Identities: RandomAccessCollection, Sendable {
     package var startIndex: Int { 0 }
     package var endIndex: Int { entries.count }
 
-    package subscript(index: Int) -> StoredIdentity {
+    package subscript(index: Int) -> FileIdentity {
         let entry = entries[index]
         let home = locations[Int(entry.home)]
-        return StoredIdentity(
+        return FileIdentity(
             folder: home.folder, relative: FilePath(fromKernel: Array(paths[range(of: entry)])),
             size: entry.version.size, modified: entry.version.modified, inode: entry.version.inode,
             born: entry.version.born, fileSystem: home.fileSystem)

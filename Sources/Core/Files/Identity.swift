@@ -73,7 +73,7 @@ package struct FileVersion: Hashable, Sendable {
 }
 
 /// The identity of a file in values that stay the same after a reboot, another mount order and a re-plugged card.
-package struct StoredIdentity: Hashable, Sendable {
+package struct FileIdentity: Hashable, Sendable {
     /// The name of the configured folder.
     package var folder: String
     /// Path below the folder's path.
@@ -103,7 +103,7 @@ package struct StoredIdentity: Hashable, Sendable {
     /// Whether both are the same version of the same file: same place, size and time, and no known value differs.
     ///
     /// A value that one side lacks (an inode on FAT, a birth time on an old kernel) does not count as a difference.
-    package func isSameVersion(as other: StoredIdentity) -> Bool {
+    package func isSameVersion(as other: FileIdentity) -> Bool {
         guard folder == other.folder, relative == other.relative else { return false }
         return version.isSame(
             as: other.version, areOnOneFileSystem: fileSystem != nil && fileSystem == other.fileSystem)
@@ -113,7 +113,7 @@ package struct StoredIdentity: Hashable, Sendable {
 }
 
 /// Why a file counted as finished: the highest rung of the ladder that it had to pass. Recorded with the asset.
-package enum SettledBy: String, Hashable, Sendable, Codable {
+package enum SettleProof: String, Hashable, Sendable, Codable {
     /// Its marker stood beside it, it was quiet, and no process was seen to have it open for writing.
     case marker
     /// A close or rename was seen, the file was quiet, and the kernel granted a read lease: no process has it open for
@@ -141,12 +141,12 @@ package struct SettledFile: Hashable, Sendable {
     package var root: FilePath
     package var relative: FilePath
     package var status: FileStatus
-    package var identity: StoredIdentity
-    package var settledBy: SettledBy
+    package var identity: FileIdentity
+    package var settledBy: SettleProof
 
     package init(
-        folder: String, root: FilePath, relative: FilePath, status: FileStatus, identity: StoredIdentity,
-        settledBy: SettledBy
+        folder: String, root: FilePath, relative: FilePath, status: FileStatus, identity: FileIdentity,
+        settledBy: SettleProof
     ) {
         self.folder = folder
         self.root = root

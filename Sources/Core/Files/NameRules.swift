@@ -101,7 +101,7 @@ package struct NameRules: Hashable, Sendable {
         self.include = include.map { Glob($0) }
         self.exclude = exclude.map { Glob($0) }
         allowsHidden = include.contains { FilePath($0).name.bytes.first == UInt8(ascii: ".") }
-        needsPath = (self.include + self.exclude).contains(where: \.isForPaths)
+        needsPath = (self.include + self.exclude).contains(where: \.matchesPath)
     }
 
     /// - Parameters:
@@ -116,9 +116,9 @@ package struct NameRules: Hashable, Sendable {
 
     private func matches(_ name: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>) -> Bool {
         // Not `contains(where:)`: these loops run for every name of a scan.
-        for glob in exclude where glob.matches(glob.isForPaths ? path : name) { return false }
+        for glob in exclude where glob.matches(glob.matchesPath ? path : name) { return false }
         if include.isEmpty { return true }
-        for glob in include where glob.matches(glob.isForPaths ? path : name) { return true }
+        for glob in include where glob.matches(glob.matchesPath ? path : name) { return true }
         return false
     }
 

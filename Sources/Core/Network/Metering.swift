@@ -100,7 +100,7 @@ package struct Metering: Hashable, Sendable {
             worst = (step, opinion)
         }
         let forbidden = prohibition(in: carrying)
-        if let step = verdicts.map(\.0).first(where: { $0.isSupposed && !$0.isHere }),
+        if let step = verdicts.map(\.0).first(where: { $0.isAssumed && !$0.isHere }),
             worst?.opinion.metered == .unmetered
         {
             // The route that carries it may be invisible here, or not known yet.
@@ -127,7 +127,7 @@ package struct Metering: Hashable, Sendable {
             remedy: worst.opinion.rule.map { "- \(flipped($0).yaml)" }
                 ?? (worst.step.isHere
                     ? nil
-                    : remedy(for: worst.step.isSupposed ? Step(link: link) : worst.step, not: worst.opinion.metered)),
+                    : remedy(for: worst.step.isAssumed ? Step(link: link) : worst.step, not: worst.opinion.metered)),
             forbidden: forbidden, isRoaming: isRoaming, links: carrying.map(\.link.index))
     }
 
@@ -139,7 +139,7 @@ package struct Metering: Hashable, Sendable {
         /// The gateway to which packets go there.
         var gateway: HardwareAddress?
         /// Assumed to carry a tunnel, because the real carrier is unknown.
-        var isSupposed = false
+        var isAssumed = false
         /// The assumed load: `the tunnel wg0`.
         var carried = ""
         /// The load leaves by one of the visible interfaces.
@@ -157,7 +157,7 @@ package struct Metering: Hashable, Sendable {
         func pathText(from asked: NetworkLink) -> String {
             if link.index == asked.index { return "" }
             if isHere { return "\(carried) may leave through \(link.name), and " }
-            return "\(asked.name) \(isSupposed ? "may run over" : "runs over") \(link.name), and "
+            return "\(asked.name) \(isAssumed ? "may run over" : "runs over") \(link.name), and "
         }
     }
 
@@ -167,7 +167,7 @@ package struct Metering: Hashable, Sendable {
         var steps = [Step(link: link, gateway: path.gateway)]
         steps += path.others.compactMap { links[$0] }.map {
             Step(
-                link: $0, isSupposed: true,
+                link: $0, isAssumed: true,
                 carried: "traffic that a rule (`ip rule`) by mark or port takes from \(link.name)",
                 isHere: true)
         }
@@ -175,7 +175,7 @@ package struct Metering: Hashable, Sendable {
             // Only root may ask where its packets go. So they are assumed to leave by any route, including this one.
             steps += ends(besides: link).map {
                 Step(
-                    link: $0, isSupposed: true, carried: "IPsec traffic of \(link.name)", isHere: true)
+                    link: $0, isAssumed: true, carried: "IPsec traffic of \(link.name)", isHere: true)
             }
         }
         var seen: Set<NetworkPath> = [NetworkPath(link: path.link, gateway: path.gateway)]
@@ -206,7 +206,7 @@ package struct Metering: Hashable, Sendable {
         if !below.isEmpty && link.kind != "vxlan" || !link.isTunnel { return below }
         let isExempt = step.isExempt || ruleOnSending(over: step)?.isAllowed == true
         return ends(besides: link).map {
-            Step(link: $0, gateway: nil, isSupposed: true, carried: "the tunnel \(link.name)", isExempt: isExempt)
+            Step(link: $0, gateway: nil, isAssumed: true, carried: "the tunnel \(link.name)", isExempt: isExempt)
         }
     }
 

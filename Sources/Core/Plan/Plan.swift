@@ -72,7 +72,7 @@ package struct Plan: Hashable, Sendable {
         package var rest: Spending
         package var grants: [OverrideGrant] = []
         /// The piece of each file of the rest that cannot be divided.
-        package var piece: UncutPiece?
+        package var piece: IndivisibleRequest?
 
         package init(folder: String, destination: String, uploads: [Upload], rest: Spending = .none) {
             self.folder = folder
@@ -92,10 +92,11 @@ package struct Plan: Hashable, Sendable {
         /// The upload counts in the quotas of files, and continues where these allow no new one.
         package var isBegun: Bool
         /// The piece of it that cannot be divided; `nil` where it may be cut anywhere.
-        package var piece: UncutPiece?
+        package var piece: IndivisibleRequest?
 
         package init(
-            left: Int64, priority: Int = 0, isUnderWay: Bool = false, isBegun: Bool = false, piece: UncutPiece? = nil
+            left: Int64, priority: Int = 0, isUnderWay: Bool = false, isBegun: Bool = false,
+            piece: IndivisibleRequest? = nil
         ) {
             self.piece = piece
             self.left = left

@@ -15,7 +15,7 @@ extension Planner {
         for number in queues.indices where counts[number] > 0 {
             guard let kind = queues[number].kind, line.counts(kind) else { continue }
             for item in queues[number].running where item.granted < .infinity {
-                sum = sum.addingClamped(UncutPiece.cost(ofBody: Int64(max(0, item.granted).rounded(.up))))
+                sum = sum.addingClamped(IndivisibleRequest.cost(ofBody: Int64(max(0, item.granted).rounded(.up))))
             }
         }
         return sum
@@ -27,7 +27,7 @@ extension Planner {
         (item.granted, item.isPaid) = (.infinity, false)
         guard let piece = item.piece, item.left > 0.5, let room = room(number) else { return true }
         let next = min(piece.bytes, Int64(item.left.rounded(.up)))
-        guard UncutPiece.cost(ofBody: next) <= room else { return false }
+        guard IndivisibleRequest.cost(ofBody: next) <= room else { return false }
         let many = max(1, room / piece.cost / Int64(8 * (running + 1)))
         item.granted = min(item.left, Double(piece.bytes) * Double(many))
         return true
@@ -78,7 +78,7 @@ extension Planner {
 
     private func cost(_ item: Item) -> Int64 {
         guard let piece = item.piece else { return 0 }
-        return UncutPiece.cost(ofBody: min(piece.bytes, Int64(max(0, item.left).rounded(.up))))
+        return IndivisibleRequest.cost(ofBody: min(piece.bytes, Int64(max(0, item.left).rounded(.up))))
     }
 
     private func isWhole(_ item: Item) -> Bool {
@@ -128,7 +128,7 @@ extension Planner {
     func obstacles(_ number: Int) -> [Plan.Obstacle] {
         let queue = queues[number]
         guard queue.ends == nil else { return [] }
-        var obstacles = never(queue)
+        var obstacles = permanentObstacles(queue)
         let lost = obstacles.reduce(Spending.none) { $0 + $1.spending }
         let all = left(queue)
         let rest = Spending(bytes: max(0, all.bytes - lost.bytes), files: max(0, all.files - lost.files))
@@ -148,8 +148,8 @@ extension Planner {
     }
 
     /// Pieces for which a quota never leaves enough, by quota.
-    private func never(_ queue: PlannedQueue) -> [Plan.Obstacle] {
-        guard let kind = queue.later, !origin(of: queue).exempt.contains(.quota) else { return [] }
+    private func permanentObstacles(_ queue: PlannedQueue) -> [Plan.Obstacle] {
+        guard let kind = queue.classWhenOpen, !origin(of: queue).exempt.contains(.quota) else { return [] }
         var found: [Plan.Obstacle] = []
         for item in items(of: queue) {
             guard let piece = item.piece, let line = inputs.quotas.lineTooSmall(cost(item), for: kind) else { continue }

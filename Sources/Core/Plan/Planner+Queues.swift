@@ -12,7 +12,7 @@ extension Planner {
         /// Reservation in the ledger for its files; 0: none. As in the ledger it counts when it is settled.
         var step: Int64 = 0
         /// The piece of it that cannot be divided.
-        var piece: UncutPiece?
+        var piece: IndivisibleRequest?
         /// Bytes that may be sent before it needs another grant.
         var granted = Double.infinity
         /// The granted bytes count as sent already.
@@ -42,7 +42,7 @@ extension Planner {
         var route = Admission.Route.local
         var kind: QuotaState.Class?
         /// Like ``kind``, also where the route is closed now.
-        var later: QuotaState.Class?
+        var classWhenOpen: QuotaState.Class?
         /// Bytes a second of each running upload.
         var speed = 0.0
         /// Sent in total, exactly, and as counted by the quotas.
@@ -64,7 +64,7 @@ extension Planner {
         /// Part of it is not being sent.
         var isWaiting: Bool { hasNext || !quotaBlocked.isEmpty }
         /// Part of it may be sent now, if there is a slot.
-        var mayBegin: Bool { holds.isEmpty ? hasNext : !returned.isEmpty && holds.allSatisfy(\.sparesBegun) }
+        var mayBegin: Bool { holds.isEmpty ? hasNext : !returned.isEmpty && holds.allSatisfy(\.holdsOnlyNewUploads) }
         /// Moves begun uploads to those that have returned.
         mutating func skipBegun() {
             while hasBegunApart, next < queue.uploads.count, queue.uploads[next].isBegun { next += 1 }

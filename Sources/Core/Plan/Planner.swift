@@ -168,8 +168,8 @@ struct Planner {
         case .open(let route):
             queues[number].route = route
             queues[number].kind = route.ledger == .local ? nil : kind(route.countsAsMetered)
-            queues[number].later = queues[number].kind
-        case .closed(_, let countsAsMetered): queues[number].later = kind(countsAsMetered)
+            queues[number].classWhenOpen = queues[number].kind
+        case .closed(_, let countsAsMetered): queues[number].classWhenOpen = kind(countsAsMetered)
         }
         returnShort(number)
         holdWithoutSpeed(number)

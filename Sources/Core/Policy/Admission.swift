@@ -196,8 +196,8 @@ package struct Admission: Hashable, Sendable {
     /// The verdict of health and slots for uploads to `remote` that no rule forbids.
     package func room(at remote: DestinationState, in inputs: PolicyInputs) -> Verdict {
         // When a probe is due, the destination's trouble no longer prevents one upload.
-        if let standing = remote.health.currentHold, !remote.health.mayProbe(at: inputs.monotonic) {
-            return .wait([standing])
+        if let current = remote.health.currentHold, !remote.health.mayProbe(at: inputs.monotonic) {
+            return .wait([current])
         }
         let free = free(for: remote, running: remote.running, inAll: inputs.running)
         return free > 0 ? .go(free) : .busy

@@ -38,11 +38,12 @@ package struct Hold: Hashable, Sendable {
     /// A sentence for a person.
     package var text: String
     /// Holds only uploads that are not begun yet.
-    package var sparesBegun = false
+    package var holdsOnlyNewUploads = false
 
-    package init(_ kind: Kind, since: WallTime, until: WallTime? = nil, sparesBegun: Bool = false, text: String) {
+    package init(_ kind: Kind, since: WallTime, until: WallTime? = nil, holdsOnlyNewUploads: Bool = false, text: String)
+    {
         self.kind = kind
-        self.sparesBegun = sparesBegun
+        self.holdsOnlyNewUploads = holdsOnlyNewUploads
         self.since = since
         self.until = until
         self.text = text
@@ -52,7 +53,7 @@ package struct Hold: Hashable, Sendable {
 extension Sequence<Hold> {
     /// The hold that ends last, as far as is known: when it is over, the others are too. A hold without an end counts
     /// as later than all others.
-    package var binding: Hold? {
+    package var lastEnding: Hold? {
         var binding: Hold?
         for hold in self {
             guard let last = binding else {

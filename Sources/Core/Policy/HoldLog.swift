@@ -17,7 +17,7 @@ package struct HoldLog<Class: Hashable & Sendable>: Sendable {
     private var begun: [Key: (times: Int, last: MonotonicTime)] = [:]
 
     /// After this time without it, a hold counts as new again.
-    private static var calm: Duration { .seconds(3600) }
+    private static var forgetAfter: Duration { .seconds(3600) }
 
     package init() {}
 
@@ -28,7 +28,7 @@ package struct HoldLog<Class: Hashable & Sendable>: Sendable {
         var changes: [Class: Change] = [:]
         // A class without waiting uploads has nothing to report.
         current = current.filter { holds.keys.contains($0.key) }
-        begun = begun.filter { now.since($0.value.last) < Self.calm || current[$0.key.one]?.kind == $0.key.kind }
+        begun = begun.filter { now.since($0.value.last) < Self.forgetAfter || current[$0.key.one]?.kind == $0.key.kind }
         for (one, hold) in holds {
             let before = current[one]
             guard let hold else {

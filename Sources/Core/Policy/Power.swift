@@ -10,21 +10,21 @@ package struct Power: Hashable, Sendable {
     /// The level for ``PolicyRules/minBattery``. On battery, a rising level counts only ``band`` later. Otherwise a
     /// level that wavers around a limit, as it does when the load changes, would stop and start uploads again and
     /// again.
-    package private(set) var steady: Int?
+    package private(set) var levelWithHysteresis: Int?
     /// When this state was first seen.
     package var since: WallTime
 
     /// In per cent.
-    static let band = 2
+    static let hysteresis = 2
 
     /// - Parameter before: The previous state.
     package init(isOnBattery: Bool, percent: Int?, since: WallTime, after before: Power? = nil) {
         self.isOnBattery = isOnBattery
         self.percent = percent
         self.since = since
-        steady = percent
-        if isOnBattery, let percent, let last = before?.steady {
-            steady = min(percent, max(last, percent - Self.band))
+        levelWithHysteresis = percent
+        if isOnBattery, let percent, let last = before?.levelWithHysteresis {
+            levelWithHysteresis = min(percent, max(last, percent - Self.hysteresis))
         }
     }
 
@@ -74,8 +74,8 @@ extension PolicyRules {
                     .power, since: power.since, text: "the machine runs on its battery: `on_battery: pause` of \(place)"
                 ))
         }
-        if let minBattery, let percent = power.percent, let steady = power.steady, steady < minBattery {
-            let later = percent < minBattery ? "" : ", and uploads continue at \(minBattery + Power.band) %"
+        if let minBattery, let percent = power.percent, let steady = power.levelWithHysteresis, steady < minBattery {
+            let later = percent < minBattery ? "" : ", and uploads continue at \(minBattery + Power.hysteresis) %"
             holds.append(
                 Hold(
                     .power, since: power.since,

@@ -9,16 +9,16 @@ package struct Waste: Hashable, Sendable {
     /// Bytes of the last attempt, unless the remote turns out to have them.
     package var unsettled: Int64
     /// The remote has no bytes of it: the next attempt begins at the first.
-    package var beginsAnew: Bool
+    package var startsOver: Bool
 
     package init(
-        total: Int64 = 0, today: Int64 = 0, since: WallTime? = nil, unsettled: Int64 = 0, beginsAnew: Bool = false
+        total: Int64 = 0, today: Int64 = 0, since: WallTime? = nil, unsettled: Int64 = 0, startsOver: Bool = false
     ) {
         self.total = total
         self.today = today
         self.since = since
         self.unsettled = unsettled
-        self.beginsAnew = beginsAnew
+        self.startsOver = startsOver
     }
 
     /// Up to this amount a wait is not worth it: a connection and its questions cost as much.
@@ -26,7 +26,7 @@ package struct Waste: Hashable, Sendable {
 
     /// Whether two complete transfers of a file of `size` bytes were wasted within a day; for a large file, more than
     /// its size.
-    package func isMuch(forSize size: Int64) -> Bool {
+    package func exceedsLimit(forSize size: Int64) -> Bool {
         let wasted = today + unsettled
         return size > 1_000_000 ? wasted > size : wasted >= max(2 * size, Self.little)
     }

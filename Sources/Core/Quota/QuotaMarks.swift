@@ -2,7 +2,7 @@
 ///
 /// A quota that a reload makes larger or smaller is the same quota. If a share of the new limit is reached that was not
 /// reached of the old one, it is reported, once for each limit.
-package struct QuotaMarks: Hashable, Sendable, Codable {
+package struct QuotaThresholds: Hashable, Sendable, Codable {
     /// Percent of a limit.
     package static let thresholds: [Int64] = [80, 100]
     /// Number of remembered periods; the clock may go back to one of them.

@@ -259,7 +259,7 @@ package struct QuotaState: Hashable, Sendable {
     package func holds(for kind: Class, isStarting: Bool = true) -> [Hold] {
         let holds = lines.filter { $0.counts(kind) }.flatMap { $0.holds(isStarting: isStarting) }
         // Traffic for no file does not begin a file.
-        return kind.folder == nil ? holds.filter { !$0.sparesBegun } : holds
+        return kind.folder == nil ? holds.filter { !$0.holdsOnlyNewUploads } : holds
     }
 
     /// Whether any quota counts received bytes for such traffic.
@@ -363,7 +363,7 @@ extension QuotaState.Line {
         }
         if isStarting, let limit = quota.files, let words = quota.fileWords, filesLeft == 0, let since = filesUsedUp {
             var hold = hold(since, limit, words, "\(spent.files) sent", reserved.files > 0 ? "\(reserved.files)" : nil)
-            hold.sparesBegun = true
+            hold.holdsOnlyNewUploads = true
             holds.append(hold)
         }
         return holds

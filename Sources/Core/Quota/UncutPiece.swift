@@ -1,5 +1,5 @@
 /// A piece of a file that cannot be divided, because a part of it is worth nothing: the body of a request.
-package struct UncutPiece: Hashable, Sendable {
+package struct IndivisibleRequest: Hashable, Sendable {
     /// Size of the file's largest piece.
     package var bytes: Int64
     /// The configuration keys of the destination that make it smaller, all of them together; empty where there is none.
@@ -54,7 +54,7 @@ extension QuotaState.Line {
     /// - Parameters:
     ///   - destination: The destination of the piece.
     ///   - isWhole: It is the whole file.
-    package func neverSentText(_ piece: UncutPiece, to destination: String, isWhole: Bool = false) -> String {
+    package func neverSentText(_ piece: IndivisibleRequest, to destination: String, isWhole: Bool = false) -> String {
         let what =
             isWhole ? "the file, which is sent whole" : "a piece of \(shownBytes(piece.bytes)), which is sent whole"
         var remedies = ["raise the quota"]

@@ -26,7 +26,7 @@ package enum OpenWriter: Hashable, Sendable {
 }
 
 /// A reason why a file has to wait although it is quiet.
-package enum SettleHold: Hashable, Sendable {
+package enum SettleCondition: Hashable, Sendable {
     /// The marker beside it is missing.
     case marker
     /// Its `min_age`.
@@ -83,7 +83,7 @@ package struct Settling<Place: Hashable> {
         /// A process had it open for writing at the last check.
         package fileprivate(set) var isBusy = false
         /// Why it waits although it is quiet.
-        package fileprivate(set) var hold: SettleHold?
+        package fileprivate(set) var hold: SettleCondition?
         /// Bytes a second between the last two checks; `nil` before the second.
         package fileprivate(set) var rate: Int64?
         /// The size and time from which the rate is measured.
@@ -222,8 +222,8 @@ package struct Settling<Place: Hashable> {
     /// - Returns: How the file settled, in which case it is no longer a candidate; `nil` when it continues to wait.
     package mutating func evaluated(
         at place: Place, _ status: FileStatus, writer: OpenWriter, isMarked: Bool? = nil, at now: MonotonicTime,
-        hold: (Duration) -> (what: SettleHold, until: MonotonicTime)? = { _ in nil }
-    ) -> SettledBy? {
+        hold: (Duration) -> (what: SettleCondition, until: MonotonicTime)? = { _ in nil }
+    ) -> SettleProof? {
         guard var candidate = candidates[place] else { return nil }
         measure(&candidate, status, now)
         candidate.hold = nil

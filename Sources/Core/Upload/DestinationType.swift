@@ -1,7 +1,7 @@
 /// The settings of a kind of destination: its row in the table of kinds, and its keys.
 ///
 /// Declared in the destination's own folder and read by `Config`, so that a new kind needs no line in `Config`.
-package struct DestinationType: Sendable {
+package struct DestinationSchema: Sendable {
     /// The word after `type:`.
     package let name: String
     /// One line for `sluice check --help` and the manual.

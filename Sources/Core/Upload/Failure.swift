@@ -85,7 +85,7 @@ package enum Remedy: Hashable, Sendable {
     case failUpload
 
     /// Whether it ends one attempt, and not the upload; no other upload waits for it.
-    package var isForOnce: Bool {
+    package var endsOnlyAttempt: Bool {
         switch self {
         case .retry, .refused: true
         default: false

@@ -145,7 +145,7 @@ package protocol UploadReporter: AnyObject, Sendable {
     func recordName(_ id: String, at url: String?) async throws
     /// Whether this is the remote's name for another upload to this destination: a found object with that name must not
     /// be taken for this upload's.
-    func isOfAnother(_ id: String) async throws -> Bool
+    func belongsToAnotherUpload(_ id: String) async throws -> Bool
     /// The right to send this upload was renewed at the remote. Reported to people and hooks; everything that depends
     /// on it is in a checkpoint.
     func credential(_ renewal: CredentialRenewal) async throws
@@ -166,16 +166,16 @@ package protocol UploadReporter: AnyObject, Sendable {
     /// does. When no byte is left to be sent it continues to its end. May become `false` again. Cheap.
     var shouldPause: Bool { get }
     /// The attempt is being stopped, and not because sending is forbidden: a last request may clean up at the remote.
-    var mayClearUp: Bool { get }
+    var allowsCleanupRequest: Bool { get }
 }
 
 extension UploadReporter {
     /// Like ``recordName(_:at:)``, for an object without an address.
     package func recordName(_ id: String) async throws { try await recordName(id, at: nil) }
-    package var mayClearUp: Bool { false }
+    package var allowsCleanupRequest: Bool { false }
     package func wasted(_ bytes: Int64) async throws {}
     package func received(_ bytes: Int64) {}
-    package func isOfAnother(_ id: String) async throws -> Bool { false }
+    package func belongsToAnotherUpload(_ id: String) async throws -> Bool { false }
 }
 
 /// ``UploadReporter`` for files that are sent together; each is named by the id of its order.
@@ -256,7 +256,7 @@ package struct RemotePage: Hashable, Sendable {
 }
 
 /// The remote's answer about a file that it may hold already.
-package enum Finding: Hashable, Sendable {
+package enum RemoteLookup: Hashable, Sendable {
     /// The same content under the same name, according to its digest.
     case found(RemoteObject)
     case absent

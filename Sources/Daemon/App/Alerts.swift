@@ -13,12 +13,12 @@ final class Alerts: Sendable {
     /// - Returns: Whether this is new and deserves a line in the log.
     func set(_ about: String, _ hold: Hold, changeKey: String? = nil) -> Bool {
         let changeKey = changeKey ?? hold.text
-        return active.withLock { standing in
-            let isNew = standing[about]?.changeKey != changeKey
+        return active.withLock { alerts in
+            let isNew = alerts[about]?.changeKey != changeKey
             // The obstacle keeps its first time, however often it is found again.
-            let since = standing[about]?.hold.since ?? hold.since
-            let count = (standing[about]?.count ?? 0) + 1
-            standing[about] = (Hold(hold.kind, since: since, until: hold.until, text: hold.text), changeKey, count)
+            let since = alerts[about]?.hold.since ?? hold.since
+            let count = (alerts[about]?.count ?? 0) + 1
+            alerts[about] = (Hold(hold.kind, since: since, until: hold.until, text: hold.text), changeKey, count)
             return isNew
         }
     }

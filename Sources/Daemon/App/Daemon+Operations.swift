@@ -54,7 +54,7 @@ extension Daemon: Operations {
     package func check(_ request: CheckRequest) async throws -> CheckReport {
         try await operations.checks.check(request)
     }
-    package func tryHook(_ name: String) async throws -> HookTrial { try await operations.checks.tryHook(name) }
+    package func tryHook(_ name: String) async throws -> HookTestResult { try await operations.checks.tryHook(name) }
     package func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
         try await operations.remotes.remote(name, request)
     }

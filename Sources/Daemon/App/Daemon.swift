@@ -21,7 +21,7 @@ package final class Daemon: Sendable {
     let context: Context
     let signals: WakeUps
     private let stateHealth: StateHealth
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let scheduler: Scheduler
     let watcher: Watcher
     let stager: Stager
@@ -32,7 +32,7 @@ package final class Daemon: Sendable {
     private let grouping: FileGrouper
     private let reports: ReportWriter
     private let once: OnceRun
-    private let firstWatch: FirstWatch
+    private let firstWatch: NewFolders
     /// The loops that run until the daemon stops, besides the one of the watcher.
     private let loops: [@Sendable () async throws -> Void]
     private let transport: Transport
@@ -46,7 +46,7 @@ package final class Daemon: Sendable {
     ///     links have sent since.
     /// - Throws: `StateLocked`, `StoreError`, `SystemError`, or a destination's error about its settings.
     package static func start(
-        _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log,
+        _ settings: Settings, kinds: [DestinationDefinition], clocks: any Clocks = SystemClocks(), log: Log,
         reloading: Reloading? = nil, countsLinks: Bool = false
     ) async throws -> Daemon {
         let staging = StagingArea(settings.staging)
@@ -65,7 +65,8 @@ package final class Daemon: Sendable {
     }
 
     private static func start(
-        _ settings: Settings, _ kinds: [DestinationKind], _ clocks: any Clocks, _ log: Log, _ reloading: Reloading?,
+        _ settings: Settings, _ kinds: [DestinationDefinition], _ clocks: any Clocks, _ log: Log,
+        _ reloading: Reloading?,
         _ store: Store, _ staging: StagingArea
     ) async throws -> Daemon {
         try await blocking { try staging.prepare() }
@@ -126,8 +127,8 @@ package final class Daemon: Sendable {
         ledger.set(charging: { [weak transport] in await transport?.charge() })
         let bandwidth = BandwidthLimiter(clocks: context.clocks)
         let hookSlots = AsyncSemaphore(slots: Hooks.slots) { signals.wake(for: .notices) }
-        let lifecycle = Lifecycle(startedAt: context.clocks.wall())
-        let firstWatch = FirstWatch(store: context.store)
+        let lifecycle = DaemonPhase(startedAt: context.clocks.wall())
+        let firstWatch = NewFolders(store: context.store)
         let intake = Intake(
             context: context, stateHealth: stateHealth,
             assets: NewAssetBuilder(
@@ -148,7 +149,8 @@ package final class Daemon: Sendable {
             signals: signals, addresses: addresses,
             callbacks: Scheduler.Callbacks(
                 closeInterface: { [transport] in await transport.close(interface: $0) },
-                loseAddresses: { [transport] in transport.lose(addresses: $0) }, reconsiderSource: reconsider,
+                loseAddresses: { [transport] in transport.removeAddresses(addresses: $0) },
+                reconsiderSource: reconsider,
                 renewSecret: { secrets.renew(of: $0) }))
         let releaser = Releaser(
             context: context, stateHealth: stateHealth, locator: locator, unsureReleases: alerts.unsureReleases,

@@ -7,7 +7,7 @@ internal import Transport
 
 /// Makes destinations from their settings.
 struct DestinationFactory: Sendable {
-    let kinds: [DestinationKind]
+    let kinds: [DestinationDefinition]
     let transport: Transport
     let secrets: SecretReader
     let clocks: any Clocks
@@ -22,7 +22,7 @@ struct DestinationFactory: Sendable {
             transport: PermittedTransport(transport), secrets: secrets.of(destination.name), clocks: clocks,
             name: destination.name, log: { log.notice($0, ["destination": destination.name]) })
         do { return try kind.make(destination.values, tools) } catch let error as UnusableSetting {
-            throw error.standing(
+            throw error.located(
                 at: destination.places.byKey[error.key] ?? destination.place, in: destination.name)
         }
     }

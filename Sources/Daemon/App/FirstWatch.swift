@@ -6,7 +6,7 @@ internal import Watch
 
 /// The folders that were never watched before. In these, files that exist already may have to be ignored (`existing:
 /// skip`).
-final class FirstWatch: Sendable {
+final class NewFolders: Sendable {
     private let store: Store
     private let folders = Mutex<Set<String>>([])
 

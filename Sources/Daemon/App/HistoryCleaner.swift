@@ -46,7 +46,7 @@ struct HistoryCleaner: Sendable {
     private func shorten(_ list: UploadState, _ limits: ListRetention.Limits) async throws -> Duration? {
         while !Task.isCancelled {
             let (found, next) = try await context.store.read {
-                try $0.lists.retired(list, by: limits, most: Self.piece)
+                try $0.lists.uploadsToDismiss(list, by: limits, most: Self.piece)
             }
             if found.isEmpty { return next }
             for (reason, ones) in Dictionary(grouping: found, by: \.reason) {

@@ -3,7 +3,7 @@ internal import Core
 internal import Synchronization
 
 /// The phase of the daemon: it starts, runs, and stops.
-final class Lifecycle: Sendable {
+final class DaemonPhase: Sendable {
     let startedAt: WallTime
     private let isReady = Atomic(false)
     private let isStopped = Atomic(false)

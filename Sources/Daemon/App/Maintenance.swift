@@ -43,11 +43,11 @@ struct Maintenance: Sendable {
                 context.settings.folders.map { ($0.watch.name, $0.watch) }, uniquingKeysWith: { first, _ in first })
             let (fileSystems, sources) = (fileSystems, sources)
             let (renewed, gone) = try await blocking {
-                var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
+                var (renewed, gone): ([FileIdentity], [FileIdentity]) = ([], [])
                 // Another medium may have got the device number since: the absence of the file there proves nothing.
                 fileSystems.forget()
                 let away = Set(
-                    rules.values.filter { FolderGate(sources[$0.path], [$0.requirement]).missing() != nil }.map(\.name))
+                    rules.values.filter { MountCheck(sources[$0.path], [$0.requirement]).missing() != nil }.map(\.name))
                 for identity in old {
                     // The folder may come back, into the configuration or under its path.
                     guard let root = rules[identity.folder]?.path, !away.contains(identity.folder) else {

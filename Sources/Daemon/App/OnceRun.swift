@@ -74,7 +74,7 @@ struct OnceRun: Sendable {
     /// too young has one.
     static func mayProgress(_ states: [WatchState], by last: MonotonicTime) -> Bool {
         states.contains { state in
-            state.settling > state.young.files || state.young.next.map { $0 <= last } ?? false
+            state.settling > state.belowMinAge.files || state.belowMinAge.next.map { $0 <= last } ?? false
         }
     }
 
@@ -96,7 +96,7 @@ struct OnceRun: Sendable {
             view.uploads += await views.views(try await context.store.rows(filter)[...], &builder)
         }
         let states = watcher.states()
-        view.young = states.reduce(0) { $0 + $1.young.files }
+        view.young = states.reduce(0) { $0 + $1.belowMinAge.files }
         // Files that keep the run from being done come first.
         let waiting = watcher.settlingFiles()
         let files = waiting.filter { !$0.isYoung } + waiting.filter(\.isYoung)
@@ -109,7 +109,7 @@ struct OnceRun: Sendable {
         let listed = Set(view.uploads.map(\.path))
         let named = view.settling.count
         view.settling.removeAll { listed.contains($0.path) }
-        view.waiting += states.reduce(0) { $0 + $1.settling - $1.young.files } - (named - view.settling.count)
+        view.waiting += states.reduce(0) { $0 + $1.settling - $1.belowMinAge.files } - (named - view.settling.count)
         // A group that only waits for a file that is too young is left for the next run, as that file is.
         let young = Set(waiting.filter(\.isYoung).map(\.path))
         let held = await grouping.waiting(naming: .max).values.flatMap(\.first)

@@ -38,7 +38,7 @@ struct OperationHandlers: Sendable {
     }
 
     init(
-        context: Context, lifecycle: Lifecycle, stateHealth: StateHealth, sources: SourceFolders,
+        context: Context, lifecycle: DaemonPhase, stateHealth: StateHealth, sources: SourceFolders,
         secrets: SecretReader, mediaReading: MediaReading, live: LiveUploads, making: LiveStaging,
         bandwidth: BandwidthLimiter, ledger: Ledger, counters: Counters, alerts: StatusCollector.StatusAlerts,
         stagingHolds: Alerts, reloader: ConfigurationReloader, views: UploadViews, cache: EventCache, loops: Loops

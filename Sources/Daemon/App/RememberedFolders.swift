@@ -16,8 +16,8 @@ extension SourceFolders {
                 log.notice(
                     "the directory of a folder was replaced; the new one is accepted because its owner may replace it",
                     [
-                        "path": folder.display, "owner": Accounts.shown(found.owner),
-                        "owner_before": Accounts.shown(before.owner),
+                        "path": folder.display, "owner": UserDatabase.shown(found.owner),
+                        "owner_before": UserDatabase.shown(before.owner),
                     ])
             }
             // Stored outside the calling thread, which waits for a disk. An identity that is not stored is found again

@@ -16,11 +16,11 @@ package enum Checks {
     package static func byHand(_ settings: Settings, _ request: CheckRequest = CheckRequest()) async -> [CheckFinding] {
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
-        let survey = await NetworkSurvey.make(settings, destinations.sites)
+        let survey = await StandaloneNetworkReport.make(settings, destinations.sites)
         var findings = request.isAll ? [ServiceGroups.finding(ServiceUnit(ServiceGroups.unit))].compactMap { $0 } : []
         findings += await local(settings, request, survey)
         findings += PieceChecks.findings(settings, destinations, request)
-        findings += await destinations.findings(GateByHand(settings, survey), .any, request)
+        findings += await destinations.findings(StandaloneRequestSender(settings, survey), .any, request)
         await transport.stop()
         return findings
     }
@@ -29,7 +29,7 @@ package enum Checks {
     ///
     /// - Parameter silent: Folders whose disk is known not to answer.
     static func local(
-        _ settings: Settings, _ request: CheckRequest, _ survey: NetworkSurvey, silent: Set<String> = []
+        _ settings: Settings, _ request: CheckRequest, _ survey: StandaloneNetworkReport, silent: Set<String> = []
     ) async -> [CheckFinding] {
         let local = await LocalChecks.all(settings, request, silent: silent)
         var findings = local.findings
@@ -57,7 +57,9 @@ package enum Checks {
                 return finding(.ok, "no verified source would be deleted now: no file has been uploaded yet")
             }
             let disk = try await blocking { try SourceDisk(of: folder.watch.path) }
-            let going = try await folder.going(free: disk.free, on: disk.fileSystem, now: SystemClocks().wall()) {
+            let going = try await folder.sourcesToRelease(
+                free: disk.free, on: disk.fileSystem, now: SystemClocks().wall()
+            ) {
                 try StateFiles.kept(state: state, in: folder.watch.name, on: $0, until: $1, limit: $2)
             }
             guard let first = going.first else {
@@ -142,7 +144,7 @@ package enum Checks {
     }
 
     /// The DNS servers to ask, where some rule depends on the network.
-    private static func nameServers(_ survey: NetworkSurvey) -> CheckResult? {
+    private static func nameServers(_ survey: StandaloneNetworkReport) -> CheckResult? {
         guard !survey.nameServers.isEmpty else { return nil }
         let local = survey.localNameServers.map(\.description).joined(separator: ", ")
         if !local.isEmpty {
@@ -165,7 +167,7 @@ package enum Checks {
 
     /// Each interface with its cost, the reason for it, and the change that would alter it; and the destinations that
     /// could not be reached.
-    private static func network(_ survey: NetworkSurvey, _ request: CheckRequest) -> [CheckFinding] {
+    private static func network(_ survey: StandaloneNetworkReport, _ request: CheckRequest) -> [CheckFinding] {
         var findings = survey.troubles.map { CheckFinding(about: "network", name: "", CheckResult(.warning, $0)) }
         for interface in survey.interfaces where request.isAll {
             var words = (interface.isUsable ? "" : "down; ") + interface.reason

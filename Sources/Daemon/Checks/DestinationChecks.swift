@@ -43,7 +43,9 @@ struct DestinationChecks: Sendable {
     /// Checks all in parallel: each may wait for a server that does not respond.
     ///
     /// - Parameter network: Whether `policy` applies to the questions.
-    func findings(_ gate: some Gate, _ network: WebHook.Network, _ request: CheckRequest) async -> [CheckFinding] {
+    func findings(_ gate: some PolicyRequestSender, _ network: WebHook.Network, _ request: CheckRequest) async
+        -> [CheckFinding]
+    {
         await withTaskGroup(of: (Int, CheckFinding).self) { group in
             for (number, one) in all.enumerated() where request.includes(destination: one.name) {
                 group.addTask {
@@ -61,9 +63,9 @@ struct DestinationChecks: Sendable {
     }
 
     private static func check(
-        _ destination: any Destination, _ name: String, _ gate: some Gate, _ network: WebHook.Network
+        _ destination: any Destination, _ name: String, _ gate: some PolicyRequestSender, _ network: WebHook.Network
     ) async -> CheckResult {
-        switch await gate.ask(name, network, { await destination.check(context: $0) }) {
+        switch await gate.perform(name, network, { await destination.check(context: $0) }) {
         case .success(let asked):
             var result = asked.answer
             if asked.cost != .none {

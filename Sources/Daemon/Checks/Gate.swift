@@ -7,14 +7,14 @@ internal import Transport
 
 /// Sends a request or a notice for a command: over a permitted interface, counting the bytes that are
 /// sent and received for it.
-protocol Gate: Sendable {
+protocol PolicyRequestSender: Sendable {
     /// - Parameters:
     ///   - name: The account to charge: a destination, or a hook's account.
     ///   - network: Whether `policy` applies to it.
     ///   - question: Sends the requests, with the context that it is given.
-    func ask<R: Sendable>(
+    func perform<R: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
-    ) async -> Result<ChargedAnswer<R>, Held>
+    ) async -> Result<ChargedAnswer<R>, RequestHeldError>
 }
 
 struct ChargedAnswer<Answer: Sendable>: Sendable {
@@ -26,29 +26,29 @@ struct ChargedAnswer<Answer: Sendable>: Sendable {
 }
 
 /// The hold on a question or a notice.
-struct Held: Error {
+struct RequestHeldError: Error {
     let hold: Hold
 }
 
 /// The gate without a daemon: uses the configuration, the present networks, and the pauses on disk. It enters nothing
 /// into a ledger, which belongs to the daemon alone.
-struct GateByHand: Gate {
+struct StandaloneRequestSender: PolicyRequestSender {
     private let settings: Settings
-    private let survey: NetworkSurvey
+    private let survey: StandaloneNetworkReport
 
     /// - Parameter survey: Contains the location of each destination that will be asked.
-    init(_ settings: Settings, _ survey: NetworkSurvey) {
+    init(_ settings: Settings, _ survey: StandaloneNetworkReport) {
         self.settings = settings
         self.survey = survey
     }
 
-    func ask<R: Sendable>(
+    func perform<R: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
-    ) async -> Result<ChargedAnswer<R>, Held> {
+    ) async -> Result<ChargedAnswer<R>, RequestHeldError> {
         let policy = await policy(for: name, network)
         let unknown = network == .policy ? unknown(at: policy.inputs.now) : []
-        if !unknown.isEmpty, let hold = (policy.blockers(at: name) + unknown).binding {
-            return .failure(Held(hold: hold))
+        if !unknown.isEmpty, let hold = (policy.blockers(at: name) + unknown).lastEnding {
+            return .failure(RequestHeldError(hold: hold))
         }
         let counter = TrafficCounter()
         let permit: TransferPermit

@@ -6,18 +6,18 @@ internal import Linux
 internal import Notices
 internal import Transport
 
-extension HookTrial {
+extension HookTestResult {
     /// Without a daemon: a notice to an address that policy applies to is sent if the configuration, the
     /// networks and the pauses on disk allow it.
     package static func byHand(
         _ hook: Hook, _ settings: Settings
-    ) async throws -> HookTrial {
+    ) async throws -> HookTestResult {
         let transport = Transport()
         let sender = HookSender(
             transport: PermittedTransport(transport), secrets: SecretReader(), clocks: SystemClocks())
         var sites: [String: DestinationSite] = [:]
         if let site = hook.site { sites[Hook.account(hook.name)] = site }
-        let gate = GateByHand(settings, await NetworkSurvey.make(settings, sites))
+        let gate = StandaloneRequestSender(settings, await StandaloneNetworkReport.make(settings, sites))
         do {
             let trial = try await run(hook, sender, gate, at: SystemClocks().wall(), isCounted: false)
             await transport.stop()
@@ -29,24 +29,24 @@ extension HookTrial {
     }
 
     static func run(
-        _ hook: Hook, _ sender: HookSender, _ gate: some Gate, at now: WallTime, isCounted: Bool
-    ) async throws -> HookTrial {
+        _ hook: Hook, _ sender: HookSender, _ gate: some PolicyRequestSender, at now: WallTime, isCounted: Bool
+    ) async throws -> HookTestResult {
         let event = EventView(seq: 0, ts: now.description, type: .test, detail: [EventField.hook.rawValue: hook.name])
         let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try JSON.line(event))
         let web: WebHook
         switch hook.target {
         case .command(let words):
             let result = await sender.deliver(notice, by: .command(words), within: hook.timeout)
-            return HookTrial(hook, result, cost: nil, isCounted)
+            return HookTestResult(hook, result, cost: nil, isCounted)
         case .web(let target): web = target
         }
-        let asked = await gate.ask(Hook.account(hook.name), web.network) { context in
+        let asked = await gate.perform(Hook.account(hook.name), web.network) { context in
             await sender.deliver(notice, by: .web(web, context.permit), within: hook.timeout)
         }
         switch asked {
-        case .success(let asked): return HookTrial(hook, asked.answer, cost: asked.cost, isCounted)
+        case .success(let asked): return HookTestResult(hook, asked.answer, cost: asked.cost, isCounted)
         case .failure(let held):
-            return HookTrial(
+            return HookTestResult(
                 hook: hook.name, ok: false, detail: "no notice was sent: \(held.hold.text)", sent: 0, received: 0,
                 hold: HoldView(held.hold), counted: isCounted)
         }

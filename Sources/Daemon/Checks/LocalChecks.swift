@@ -140,7 +140,7 @@ enum LocalChecks {
         let doubt: WriterSearch.Doubt
         // A folder that cannot be opened is reported by its own line.
         guard let top = try? SourceFolders()[folder.watch.path].open() else { return nil }
-        if WriterSearch.isElsewhere(top) {
+        if WriterSearch.mayHideWriters(top) {
             doubt = .elsewhere
         } else if let rights, folder.watch.marker == nil, !rights.seesOthersOpenFiles, !rights.owns(path) {
             doubt = .notReported
@@ -151,12 +151,13 @@ enum LocalChecks {
         case .keep:
             // If it is configured, it is intended.
             return CheckResult(
-                folder.releaseUnsure == nil ? .warning : .ok, UnsureReleaseTexts.kept(folder.watch.name, doubt))
+                folder.releaseUnsure == nil ? .warning : .ok,
+                UnsureReleaseTexts.keptSourcesText(folder.watch.name, doubt))
         case .after(let time):
             return CheckResult(
                 .ok,
                 "\(UnsureReleaseTexts.unknown(doubt)): verified sources are deleted when they have not changed for a while "
-                    + "(release_unsure: \(ReleaseUnsure.after(time).written))")
+                    + "(release_unsure: \(UnsureReleaseRule.after(time).written))")
         case .delete:
             return CheckResult(
                 .ok,
@@ -223,7 +224,7 @@ enum LocalChecks {
     private static func absent(_ rule: WatchRule) -> String? {
         do throws(SystemError) {
             let folder = SourceFolders()[rule.path]
-            return try FolderGate(folder, [rule.requirement]).missing(in: folder.open()).map { "absent: \($0)" }
+            return try MountCheck(folder, [rule.requirement]).missing(in: folder.open()).map { "absent: \($0)" }
         } catch {
             if error.isOfAnotherFolder { return "absent: \(error.reason)" }
             // The following checks report the rest.
@@ -361,7 +362,7 @@ enum LocalChecks {
     private static func remedy(_ error: SystemError, _ right: String, at path: FilePath) -> String {
         if error.isReadOnly { return "mount it writable; under systemd, name it in ReadWritePaths= of the unit" }
         if error.isDenied {
-            let group = Accounts.groupToJoin(for: path, writes: right == "write").map {
+            let group = UserDatabase.groupToJoin(for: path, writes: right == "write").map {
                 ", for example through the group `\($0)`, which has it (`SupplementaryGroups=\($0)` in the unit)"
             }
             return "give the daemon's user the right to \(right) there\(group ?? ""), or run this check as that user"

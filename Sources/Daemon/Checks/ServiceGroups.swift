@@ -8,13 +8,13 @@ enum ServiceGroups {
 
     /// - Returns: `nil` where nothing is missing, or where the caller is another user than the service's.
     static func finding(
-        _ service: ServiceUnit?, user: UInt32 = Accounts.user, groups: Set<UInt32> = Accounts.groups
+        _ service: ServiceUnit?, user: UInt32 = UserDatabase.user, groups: Set<UInt32> = UserDatabase.groups
     ) -> CheckFinding? {
-        guard let service, let name = service.user, name == Accounts.shown(user) || name == "\(user)" else {
+        guard let service, let name = service.user, name == UserDatabase.shown(user) || name == "\(user)" else {
             return nil
         }
         let all = [service.group].compactMap { $0 } + service.groups
-        let lacking = all.filter { Accounts.group(named: $0).map { !groups.contains($0) } ?? true }
+        let lacking = all.filter { UserDatabase.group(named: $0).map { !groups.contains($0) } ?? true }
         guard !lacking.isEmpty else { return nil }
         let names = lacking.map { "`\(printable($0))`" }.joined(separator: ", ")
         return CheckFinding(

@@ -8,7 +8,7 @@ internal import Watch
 /// Adds files that a person names: a file, or all files in a folder.
 struct FileAdder: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let sources: SourceFolders
     let fileSystems: FileSystems
     let intake: Intake
@@ -67,7 +67,7 @@ struct FileAdder: Sendable {
         guard status.isRegular else { throw Refusal(.badRequest, "\(path.display) is not a regular file") }
         let file = SettledFile(
             folder: rule.name, root: rule.path, relative: relative, status: status,
-            identity: StoredIdentity(status, folder: rule.name, relative: relative, on: system), settledBy: .added)
+            identity: FileIdentity(status, folder: rule.name, relative: relative, on: system), settledBy: .added)
         guard let result = try await record([file], request).first else {
             throw Refusal(.badRequest, "\(path.display) is in no configured folder")
         }

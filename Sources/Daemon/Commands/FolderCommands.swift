@@ -9,7 +9,7 @@ internal import Watch
 /// Commands about watched folders: scan them now, and accept another directory in place of the recorded one.
 struct FolderCommands: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let sources: SourceFolders
     let watcher: Watcher
     /// Signalled when the watcher reports a change of a folder.

@@ -6,7 +6,7 @@ internal import Store
 /// Commands that make exceptions from the policy for a while, and take them back.
 struct OverrideCommands: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let finder: UploadFinder
     let scheduler: Scheduler
 
@@ -89,7 +89,7 @@ struct OverrideCommands: Sendable {
                 isOver ? "exception withdrawn" : "exception made",
                 [
                     "scope": record.scope.rawValue, "name": record.name, "kind": OverrideView(record).kind,
-                    "until": isOver ? nil : record.until.description, "by": record.who,
+                    "until": isOver ? nil : record.until.description, "by": record.author,
                 ])
         }
         try await scheduler.reloadOverrides()
@@ -109,6 +109,6 @@ extension OverrideView {
             }
         self.init(
             scope: record.scope.rawValue, name: record.scope == .all ? nil : record.name, kind: kind, rate: rate,
-            since: record.since.description, until: record.until.description, by: record.who)
+            since: record.since.description, until: record.until.description, by: record.author)
     }
 }

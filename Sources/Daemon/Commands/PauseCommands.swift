@@ -6,7 +6,7 @@ internal import Store
 /// Pauses and resumes uploads: single ones, those of a folder or of a destination, or all.
 struct PauseCommands: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let finder: UploadFinder
     let views: UploadViews
     let scheduler: Scheduler
@@ -91,7 +91,7 @@ struct PauseCommands: Sendable {
     }
 
     /// The pauses that a selection without ids refers to.
-    private func scopes(_ selection: Selection) throws -> [PausedPlace] {
+    private func scopes(_ selection: Selection) throws -> [PauseScope] {
         if !selection.ids.isEmpty {
             guard selection.folder == nil, selection.destination == nil, !selection.all else {
                 throw Refusal(.badRequest, "give one of: ids, a folder, a destination, all")
@@ -100,11 +100,11 @@ struct PauseCommands: Sendable {
         }
         try context.configuration.names.require(folder: selection.folder, destination: selection.destination)
         switch (selection.folder, selection.destination) {
-        case (let folder?, nil) where !selection.all: return [PausedPlace(scope: .folder, name: folder)]
-        case (nil, let destination?) where !selection.all: return [PausedPlace(scope: .destination, name: destination)]
+        case (let folder?, nil) where !selection.all: return [PauseScope(scope: .folder, name: folder)]
+        case (nil, let destination?) where !selection.all: return [PauseScope(scope: .destination, name: destination)]
         case (nil, nil): break
         default: throw Refusal(.badRequest, "give one of: a folder, a destination, all")
         }
-        return [PausedPlace(scope: .all, name: "")]
+        return [PauseScope(scope: .all, name: "")]
     }
 }

@@ -8,7 +8,7 @@ internal import Store
 /// Uploads bytes that a person or a program hands over without a file.
 struct ByteReceiver: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let reception: Reception
     let views: UploadViews
 
@@ -175,7 +175,7 @@ struct Reception: Sendable {
         let (root, relative) = (folder.watch.path, FilePath(request.name))
         let status = FileStatus(
             device: 0, inode: 0, size: size, modified: now, changed: now, born: nil, mode: 0o100600)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: folder.watch.name, relative: relative, size: size, modified: now, inode: nil, born: nil,
             fileSystem: nil)
         return intake.assets.arrival(

@@ -8,7 +8,7 @@ internal import Store
 /// Commands that end uploads and start them again: some by their ids, or all that match a filter, however many.
 struct UploadCommands: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let finder: UploadFinder
     let views: UploadViews
     let scheduler: Scheduler

@@ -8,7 +8,7 @@ internal import Watch
 /// Checks that a client requests from the daemon: with its rights, through the gate and the ledger of its uploads.
 struct CheckCommands: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let scheduler: Scheduler
     let watcher: Watcher
     let hooks: Hooks
@@ -29,7 +29,7 @@ struct CheckCommands: Sendable {
         let setup = context.configuration.value
         let destinations = DestinationChecks(setup)
         // The route of each destination is known, so no name is resolved again.
-        var survey = await NetworkSurvey.make(setup.settings, [:])
+        var survey = await StandaloneNetworkReport.make(setup.settings, [:])
         let backlog = try await context.store.read { try $0.backlog.classes() }
         let now = await scheduler.snapshot
         survey.note(now.interfaces)
@@ -40,13 +40,13 @@ struct CheckCommands: Sendable {
         return CheckReport(
             await Checks.local(setup.settings, request, survey, silent: silent)
                 + PieceChecks.findings(setup.settings, destinations, request)
-                + PieceChecks.findings(now.neverGoing(backlog), request)
+                + PieceChecks.findings(now.permanentlyBlocked(backlog), request)
                 + (await destinations.findings(
                     gate, .policy, request)))
     }
 
     /// Sends a made-up event to a hook. Nothing of it is stored or tried again.
-    func tryHook(_ name: String) async throws -> HookTrial {
+    func tryHook(_ name: String) async throws -> HookTestResult {
         try lifecycle.requireReady()
         guard let hook = context.settings.hook(named: name) else {
             throw Refusal(

@@ -11,7 +11,7 @@ internal import Watch
 /// there is none between requests.
 struct MetricsCollector: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let scheduler: Scheduler
     let watcher: Watcher
     let hooks: Hooks

@@ -16,7 +16,7 @@ struct EventStreams: Sendable {
         let cache = cache
         cache.listen(signal)
         let start: Int64 = if let since { since } else { await context.store.seq }
-        let feed = EventFeed(streams: self, signal: signal, after: start, mayReset: since != nil)
+        let feed = EventCursor(streams: self, signal: signal, after: start, mayReset: since != nil)
         return AsyncStream(
             unfolding: {
                 let event = await feed.next()
@@ -31,7 +31,7 @@ struct EventStreams: Sendable {
 }
 
 /// One reader's position in the stream.
-private actor EventFeed {
+private actor EventCursor {
     private let streams: EventStreams
     private let signal: AsyncSignal
     private var after: Int64

@@ -53,7 +53,7 @@ struct HookQueue: Sendable {
     var oldest: WallTime? { waiting.first?.at }
 
     /// The notices to drop when this many are added.
-    func surplus(adding count: Int) -> [Int64] {
+    func overflow(adding count: Int) -> [Int64] {
         waiting.filter { $0.seq != running }.prefix(max(0, waiting.count + count - Self.capacity)).map(\.seq)
     }
 
@@ -171,7 +171,7 @@ struct HookQueue: Sendable {
     }
 
     /// Notices that have failed for too long, or too often.
-    func hopeless(at now: MonotonicTime) -> [Int64] {
+    func noticesToGiveUp(at now: MonotonicTime) -> [Int64] {
         if failures == 0 { return [] }
         return waiting.filter { one in
             if one.seq == running || delivered.contains(one.seq) { return false }

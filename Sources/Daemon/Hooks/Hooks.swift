@@ -178,7 +178,7 @@ actor Hooks {
             }
         }
         if rows.isEmpty, last - noted < Self.stride { return }
-        let surplus = lines.mapValues { $0.surplus(adding: new[$0.hook.name]?.count ?? 0) }
+        let surplus = lines.mapValues { $0.overflow(adding: new[$0.hook.name]?.count ?? 0) }
         let gone = surplus.flatMap { name, all in all.map { NoticeRecord.Key(hook: name, seq: $0) } }
         try await context.store.write { [lines, rows] tx in
             try tx.notices.queue(
@@ -208,7 +208,7 @@ actor Hooks {
 
     private func abandonHopeless() async throws {
         for (name, line) in lines {
-            let all = line.hopeless(at: context.clocks.monotonic())
+            let all = line.noticesToGiveUp(at: context.clocks.monotonic())
             if all.isEmpty { continue }
             let keys = all.map { NoticeRecord.Key(hook: name, seq: $0) }
             try await context.store.write { try $0.notices.remove(keys) }
@@ -341,14 +341,14 @@ actor Hooks {
     /// Sends a made-up event to a hook.
     ///
     /// - Throws: `Refusal` when there is no free slot.
-    func `try`(_ hook: Hook) async throws -> HookTrial {
+    func `try`(_ hook: Hook) async throws -> HookTestResult {
         guard slots.tryAcquire(leaving: 0) else {
             throw Refusal(
                 .unavailable,
                 "the limit of hooks and programs that run at the same time is reached; try again in a moment")
         }
         defer { slots.release() }
-        return try await HookTrial.run(
+        return try await HookTestResult.run(
             hook, sender, scheduler.requests, at: context.clocks.wall(), isCounted: true)
     }
 

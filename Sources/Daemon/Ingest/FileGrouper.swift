@@ -27,7 +27,7 @@ actor FileGrouper {
 
     /// The number of waiting files is limited, since the videos of some sidecars never arrive; a scan finds the others
     /// again.
-    private static let most = 20_000
+    private static let maxWaitingFiles = 20_000
 
     init(
         context: Context, sources: SourceFolders, intake: Intake, fileSystems: FileSystems, signal: AsyncSignal,
@@ -46,7 +46,7 @@ actor FileGrouper {
     func partition(_ files: [SettledFile]) async -> [SettledFile] {
         let now = context.clocks.monotonic()
         var alone: [SettledFile] = []
-        let isFull = grouping.count >= Self.most
+        let isFull = grouping.count >= Self.maxWaitingFiles
         for file in files {
             guard let folder = context.configuration.folder(file.folder), let rule = folder.group,
                 // A skipped file leads no group; if it gets content later, it arrives again.
@@ -170,7 +170,7 @@ actor FileGrouper {
     private struct Neighbour: Sendable {
         let relative: FilePath
         let status: FileStatus
-        let identity: StoredIdentity
+        let identity: FileIdentity
     }
 
     /// The files among these that exist, with their status.
@@ -186,7 +186,7 @@ actor FileGrouper {
                 let system = fileSystems.identity(of: top, at: relative, device: status.device)
                 return Neighbour(
                     relative: relative, status: status,
-                    identity: StoredIdentity(status, folder: folder, relative: relative, on: system))
+                    identity: FileIdentity(status, folder: folder, relative: relative, on: system))
             }
         }
     }

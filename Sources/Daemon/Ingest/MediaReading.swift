@@ -22,7 +22,7 @@ struct MediaReading: Sendable {
     ///   - probes: Whether `ffprobe` may be started for formats that our own readers do not know: a process for each
     ///     such file.
     func facts(of source: SourceFile?, orOf copy: FilePath?, named name: FilePath, probes: Bool) -> MediaFacts {
-        guard Self.isPromising(name) else { return MediaFacts() }
+        guard Self.mayBeRecording(name) else { return MediaFacts() }
         // An unreadable file has no metadata.
         if let copy, let file = try? Descriptor.open(copy, for: .reading) {
             return facts(of: file, shown: copy, named: name, probes: probes)
@@ -34,13 +34,13 @@ struct MediaReading: Sendable {
     private func facts(
         of file: borrowing Descriptor, shown path: FilePath, named name: FilePath, probes: Bool
     ) -> MediaFacts {
-        guard let pieces = try? Pieces(of: file.duplicate(named: path), named: path),
-            let facts = try? Facts.of(pieces, named: name)
+        guard let pieces = try? HeaderReader(of: file.duplicate(named: path), named: path),
+            let facts = try? MediaFactsReader.of(pieces, named: name)
         else { return MediaFacts() }
         return facts.isEmpty && probes ? probe?.facts(of: file) ?? facts : facts
     }
 
-    private static func isPromising(_ name: FilePath) -> Bool {
+    private static func mayBeRecording(_ name: FilePath) -> Bool {
         let type = MediaType.of(name)
         return ["video/", "audio/", "image/"].contains { type.hasPrefix($0) } || type == "application/mxf"
     }

@@ -24,7 +24,7 @@ struct NewAssetBuilder: Sendable {
         if let export { sent = RemoteNaming(file.identity, as: naming.exported(export)) }
         sent.facts = facts
         let orders = destinations.map { destination in
-            var order = NewAsset.Order(
+            var order = NewAsset.PlannedUpload(
                 destination: destination, name: sent.remoteName(folder.name),
                 mediaType: MediaType.of(sent.relative), key: key ?? folder.key.map { naming.text($0) },
                 context: folder.context.mapValues { naming.text($0) }.merging(context) { $1 },

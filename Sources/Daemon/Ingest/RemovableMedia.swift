@@ -19,12 +19,12 @@ actor RemovableMedia {
     /// Called when the disk of these folders is present again.
     private let onReturn: @Sendable (Set<String>) async throws -> Void
     /// The state of a medium that is plugged in.
-    private struct Card {
+    private struct MediumProgress {
         let medium: Medium
-        var watch: CardWatch
-        var work = CardWork()
+        var watch: RemovalSafetyReporter
+        var work = RemovableMediaBacklog()
     }
-    private var cards: [Card] = []
+    private var cards: [MediumProgress] = []
     /// The circumstances that ``media`` was computed for.
     private var seen: Circumstances?
     private var media: [Medium] = []
@@ -32,11 +32,11 @@ actor RemovableMedia {
     private let pause = AsyncSignal()
 
     /// The shortest interval between two inspections; a slow inspection makes it longer.
-    private static let rhythm: Duration = .milliseconds(500)
+    private static let minInspectionInterval: Duration = .milliseconds(500)
 
     /// A file system that can be pulled out, with the folders on it.
     private struct Medium: Hashable {
-        /// As in ``StoredIdentity/fileSystem``.
+        /// As in ``FileIdentity/fileSystem``.
         let fileSystem: String?
         let device: UInt64
         let folders: [String]
@@ -94,7 +94,7 @@ actor RemovableMedia {
             let start = context.clocks.monotonic()
             do { try await refresh() } catch let error as StoreError { stateHealth.failed(error) }
             let end = context.clocks.monotonic()
-            await pause.wait(atMost: max(Self.rhythm, end.since(start) * 20))
+            await pause.wait(atMost: max(Self.minInspectionInterval, end.since(start) * 20))
             let next = cards.compactMap(\.watch.next).min()
             await signal.wait(
                 atMost: next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) })
@@ -116,10 +116,12 @@ actor RemovableMedia {
             return
         }
         let waiting = await grouping()
-        var now: [Card] = []
+        var now: [MediumProgress] = []
         for medium in media {
             let clock = context.clocks.monotonic()
-            var card = cards.first { $0.medium == medium } ?? Card(medium: medium, watch: CardWatch(at: clock))
+            var card =
+                cards.first { $0.medium == medium }
+                ?? MediumProgress(medium: medium, watch: RemovalSafetyReporter(at: clock))
             card.work = try await context.store.read {
                 try $0.removableMedia.work(in: Set(medium.folders), on: medium.fileSystem)
             }
@@ -134,7 +136,7 @@ actor RemovableMedia {
         cards = now
     }
 
-    private func report(_ level: CardLevel, of card: Card) async throws {
+    private func report(_ level: RemovalSafety, of card: MediumProgress) async throws {
         let folders = card.medium.folders.joined(separator: ", ")
         context.log.notice(
             level == .verified

@@ -9,7 +9,7 @@ struct SourceLocator: Sendable {
     /// The configured folders, through which every source is reached.
     private let folders: SourceFolders
     /// Folders whose disk is absent, with files that wait for it.
-    private let away = Alerts()
+    private let absentFolders = Alerts()
 
     init(context: Context, folders: SourceFolders) { (self.context, self.folders) = (context, folders) }
 
@@ -19,11 +19,11 @@ struct SourceLocator: Sendable {
     /// it.
     func diskIsAway(_ folder: String, _ reason: String) {
         let hold = Hold(.absent, since: context.clocks.wall(), text: reason)
-        guard away.set(folder, hold, changeKey: "") else { return }
+        guard absentFolders.set(folder, hold, changeKey: "") else { return }
         context.log.notice("files wait for the disk of their folder", ["folder": folder, "reason": reason])
     }
 
-    func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = away.clear(folder) } }
+    func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = absentFolders.clear(folder) } }
 
     /// The reason why no file of the asset's folder can be read any more; `nil` when only this file is affected. Waits
     /// for the disk.
@@ -51,7 +51,7 @@ struct SourceLocator: Sendable {
     /// The same, including the mounts in fstab(5).
     private func missing(_ asset: AssetRecord) -> String? {
         guard let rule = context.configuration.folder(asset.folder)?.watch, rule.path == asset.root else { return nil }
-        return FolderGate(folders[rule.path], [rule.requirement]).missing()
+        return MountCheck(folders[rule.path], [rule.requirement]).missing()
     }
 
     enum Whereabouts: Sendable {

@@ -12,7 +12,7 @@ struct PlanBasis {
     let leftOut: Set<String>
 
     /// - Parameter sent: The position of a running upload; `nil` for one that is not running.
-    init(_ now: PolicySnapshot, _ backlog: [Backlog], sent: (_ id: String) -> Int64?) {
+    init(_ now: PolicySnapshot, _ backlog: [ClassBacklog], sent: (_ id: String) -> Int64?) {
         let (grants, short) = (now.grants, now.quotaWaits.all)
         var exempt: [Plan.Queue] = []
         var missing = Set(grants.uploads.keys)
@@ -32,7 +32,7 @@ struct PlanBasis {
                     isUnderWay: upload.isRunning, isBegun: upload.isBegun,
                     // An upload that has begun continues with the pieces it was cut into.
                     piece: upload.isBegun
-                        ? short[upload.id].map { UncutPiece(costing: $0.bytes) }
+                        ? short[upload.id].map { IndivisibleRequest(costing: $0.bytes) }
                         : destination?.uncutPiece(ofSize: upload.size))
                 guard let own = grants.uploads[upload.id] else {
                     queue.uploads.append(planned)

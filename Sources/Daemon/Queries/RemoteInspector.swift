@@ -8,7 +8,7 @@ internal import Transport
 /// Queries destinations for their content, through the gate and the ledger of their uploads.
 struct RemoteInspector: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let gate: RequestRunner
     /// Called with the remedy when a destination refuses a question.
     let onRefusal: @Sendable (_ remedy: Remedy?, _ destination: String) -> Void
@@ -83,7 +83,7 @@ struct RemoteInspector: Sendable {
     private func ask<Answer: Sendable>(
         _ name: String, _ question: @escaping @Sendable (RequestContext) async throws(UploadError) -> Answer
     ) async throws -> (answer: Answer, cost: Spending) {
-        let asked = await gate.ask(name, .policy) { context -> Result<Answer, UploadError> in
+        let asked = await gate.perform(name, .policy) { context -> Result<Answer, UploadError> in
             do throws(UploadError) { return .success(try await question(context)) } catch { return .failure(error) }
         }
         switch asked {

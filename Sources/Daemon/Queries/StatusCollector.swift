@@ -9,7 +9,7 @@ internal import Watch
 /// Collects the status of the whole daemon.
 struct StatusCollector: Sendable {
     let context: Context
-    let lifecycle: Lifecycle
+    let lifecycle: DaemonPhase
     let scheduler: Scheduler
     let watcher: Watcher
     let grouping: FileGrouper
@@ -85,7 +85,7 @@ struct StatusCollector: Sendable {
     private func classViews(_ parts: StatusParts) async throws -> [ClassView] {
         let held = parts.now.held(try await context.store.read { try $0.lists.waitingClasses() })
         var begun: [UploadClass: Int] = [:]
-        for one in held where one.hold.sparesBegun {
+        for one in held where one.hold.holdsOnlyNewUploads {
             begun[one.upload] = try await context.store.read { try $0.backlog.begun(one.upload) }
         }
         return parts.classes(held, begun: begun)

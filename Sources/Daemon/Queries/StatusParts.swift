@@ -17,7 +17,7 @@ struct StatusParts {
     ) -> [ClassView] {
         held.compactMap { one, count, hold in
             // Uploads that have begun continue nevertheless.
-            let waiting = hold.sparesBegun ? count - (begun[one] ?? 0) : count
+            let waiting = hold.holdsOnlyNewUploads ? count - (begun[one] ?? 0) : count
             if waiting == 0 { return nil }
             return ClassView(
                 folder: one.folder, destination: one.destination, waiting: waiting, hold: HoldView(hold))

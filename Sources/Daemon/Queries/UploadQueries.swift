@@ -61,7 +61,7 @@ struct UploadQueries: Sendable {
         let media = MediaView(try await mediaFacts(of: row.asset))
         let waste = try await context.store.read { try $0.waste.of(row.upload.id) }
         // The destination may still have bytes of the last attempt, unless it has refused the file with them.
-        let isInVain = row.upload.state.isTerminal ? row.upload.ending == .failed : waste.beginsAnew
+        let isInVain = row.upload.state.isTerminal ? row.upload.ending == .failed : waste.startsOver
         let wasted = waste.total + (isInVain ? waste.unsettled : 0)
         var builder = await views.builder()
         return UploadDetail(

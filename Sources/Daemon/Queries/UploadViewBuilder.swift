@@ -53,7 +53,7 @@ struct UploadViewBuilder {
         var facts = Facts()
         facts.ofClass = holds(onClassOf: upload)
         guard upload.state == .queued else { return facts }
-        facts.never = now.neverHold(of: upload, size: row.asset.stagedSize)
+        facts.never = now.permanentHold(of: upload, size: row.asset.stagedSize)
         facts.own = [capacityHold(row)].compactMap(\.self)
         return facts
     }
@@ -178,7 +178,7 @@ struct UploadViewBuilder {
         var holds: [Hold] = []
         if let since = upload.pausedAt { holds.append(Hold(.operator, since: since, text: "paused")) }
         if upload.state == .queued {
-            for var hold in classHolds where !upload.isBegun || !hold.sparesBegun {
+            for var hold in classHolds where !upload.isBegun || !hold.holdsOnlyNewUploads {
                 // A window that was closed before this file arrived holds it only since then.
                 hold.since = max(hold.since, upload.createdAt)
                 holds.append(hold)

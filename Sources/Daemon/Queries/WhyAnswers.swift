@@ -25,7 +25,7 @@ struct WhyAnswers {
                 "only a newer version of Sluice knows the state `\(view.state.rawValue)`: the upload stays as it is until that version runs"
         }
         if let text = view.explanation { return text }
-        if view.state == .queued { return now.turn(of: view.destination, folder: view.folder) }
+        if view.state == .queued { return now.queueSentence(of: view.destination, folder: view.folder) }
         let done = Int(view.progress.fraction * 100)
         let limit = now.slowest(of: view.id, to: view.destination, from: view.folder)
         return "it is being sent now: \(view.state), \(done) %"

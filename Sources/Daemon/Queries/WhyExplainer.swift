@@ -101,7 +101,8 @@ struct WhyExplainer: Sendable {
                     .leftAlone, folder, "it is empty, and folder \(folder) skips empty files (empty: skip)")
             }
             return fileAnswer(
-                try await state(folder, found.relative), folder, try await fate(folder, found.relative, found.status))
+                try await state(folder, found.relative), folder,
+                try await explanation(folder, found.relative, found.status))
         }
     }
 
@@ -125,7 +126,7 @@ struct WhyExplainer: Sendable {
         try await context.store.read { try $0.tombstones.knownFile(folder, relative) } == nil ? .expected : .known
     }
 
-    private func fate(_ folder: String, _ relative: FilePath, _ status: FileStatus) async throws -> String {
+    private func explanation(_ folder: String, _ relative: FilePath, _ status: FileStatus) async throws -> String {
         guard let known = try await context.store.read({ try $0.tombstones.knownFile(folder, relative) }) else {
             return "folder \(folder) accepts it: an event or the next scan finds it within an hour at most"
         }
@@ -133,7 +134,7 @@ struct WhyExplainer: Sendable {
             return
                 "folder \(folder) accepts it: it has changed since it was last seen, and an event or the next scan finds it"
         }
-        return known.wasTaken
+        return known.wasRecorded
             ? "this version of it was uploaded before, and its uploads are no longer listed"
             : "it existed before folder \(folder) was first watched, and such files are skipped (existing: skip); "
                 + "`sluice add` uploads it"

@@ -31,7 +31,7 @@ final class Ledger: Sendable {
         /// The times since which quotas are used up, as stored; `nil` before the first read.
         var usedUp: [QuotaState.ExhaustedQuota: WallTime]?
         /// The shares of quotas that were reported, as stored; `nil` before the first read.
-        var marks: QuotaMarks?
+        var marks: QuotaThresholds?
         /// Whether reports are being written, and whether there are new ones.
         var isReporting = false
         var hasNewReports = false
@@ -153,7 +153,7 @@ final class Ledger: Sendable {
     }
 
     /// `nil`: nothing new since the last time.
-    private func nextMarks() -> ([QuotaMarks.Reached], QuotaMarks)? {
+    private func nextMarks() -> ([QuotaThresholds.Reached], QuotaThresholds)? {
         current.withLock { current in
             guard current.hasNewReports, var marks = current.marks else {
                 // Within the same lock, before another caller checks it.
@@ -231,7 +231,7 @@ final class Ledger: Sendable {
     }
 
     /// Replaces a reservation with a temporary number by the stored one, or removes it where storing failed.
-    func replaceProvisional(_ number: Int64, as step: ReservedStep?, _ kind: QuotaState.Class) {
+    func replaceProvisional(_ number: Int64, as step: StoredReservation?, _ kind: QuotaState.Class) {
         let now = clocks.wall()
         current.withLock { current in
             current.book.settle(number, .none, at: now)
@@ -244,8 +244,8 @@ final class Ledger: Sendable {
     ///
     /// - Returns: A step for each; `nil` if nothing more can be reserved.
     /// - Throws: `StoreError` when they cannot be written.
-    func renew(_ renewals: [Renewal], after links: LinkBytes?) async throws -> [ReservedStep?] {
-        var next: [ReservedStep?] = renewals.map { _ in nil }
+    func renew(_ renewals: [Renewal], after links: LinkBytes?) async throws -> [StoredReservation?] {
+        var next: [StoredReservation?] = renewals.map { _ in nil }
         var taken: [(index: Int, number: Int64)] = []
         var payments: [Payment] = []
         var reservations: [Reservation] = []

@@ -10,13 +10,13 @@ internal import Transport
 final class QuotaAccount: Sendable {
     private struct State {
         /// The reserved step: durable, and counted as sent until it is settled.
-        var step: ReservedStep?
+        var step: StoredReservation?
         /// Bytes sent since that step was opened.
         var sent: Int64 = 0
         var received: Int64 = 0
         var total: Int64 = 0
         var receivedInAll: Int64 = 0
-        var pace: SendingPace
+        var pace: SendRate
         /// Whether it waits for the next renewal, perhaps only for bytes to be received.
         var awaitsRenewal = false
         var needsReceived = false
@@ -38,7 +38,7 @@ final class QuotaAccount: Sendable {
         var reserved: Int64 = 0
         var openReservations = 0
         /// The cost of the request that was refused last.
-        var lacked: Int64?
+        var missingBytes: Int64?
         var hasBegun = false
         var onEnd: (@Sendable ((any Error)?) -> Void)?
 
@@ -85,7 +85,7 @@ final class QuotaAccount: Sendable {
     static let margin: Int64 = 256 << 10
     /// The least that a request needs to begin.
     static let least = request + margin
-    static let request = UncutPiece.request
+    static let request = IndivisibleRequest.request
     /// A remainder this small for answers is soon used up.
     private static let leastAnswer: Int64 = 4 << 10
     /// Minimum body size when a quota truncates a request.
@@ -93,7 +93,8 @@ final class QuotaAccount: Sendable {
 
     /// - Parameter size: Size of the content to send; 0 for requests without content.
     init(
-        _ key: SpendingAccount, _ kind: QuotaState.Class, size: Int64 = 0, step: ReservedStep?, isExempt: Bool = false,
+        _ key: SpendingAccount, _ kind: QuotaState.Class, size: Int64 = 0, step: StoredReservation?,
+        isExempt: Bool = false,
         isFree: Bool, countsNotes: Bool = false, in ledger: Ledger
     ) {
         self.key = key
@@ -107,7 +108,7 @@ final class QuotaAccount: Sendable {
         gate = Throttle(clocks: ledger.clocks)
         state = Mutex(
             State(
-                step: step, pace: SendingPace(at: ledger.clocks.monotonic()),
+                step: step, pace: SendRate(at: ledger.clocks.monotonic()),
                 countsReceived: ledger.countsReceived(of: kind)))
         ledger.open.add(self)
         if !isFree { ledger.renewals.add(self) }
@@ -121,7 +122,7 @@ final class QuotaAccount: Sendable {
     /// The cost of a file of this size, with the overhead of its requests.
     static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
 
-    private static func cost(ofBody count: Int64) -> Int64 { UncutPiece.cost(ofBody: count) }
+    private static func cost(ofBody count: Int64) -> Int64 { IndivisibleRequest.cost(ofBody: count) }
 
     /// All bytes that it has sent.
     var total: Int64 { state.withLock { $0.total } }
@@ -243,7 +244,7 @@ final class QuotaAccount: Sendable {
             let (isRenewing, isRenewed) = state.withLock { ($0.isRenewing, $0.renewals != renewals) }
             if isRenewed { continue }
             guard isRenewing, let renewal = ledger.renewals.last else {
-                state.withLock { $0.lacked = cost }
+                state.withLock { $0.missingBytes = cost }
                 return shortage(line, cost, own)
             }
             await renewal.value
@@ -257,7 +258,7 @@ final class QuotaAccount: Sendable {
     }
 
     /// The bytes that its quotas must have left before another try is useful; `nil` where none was short.
-    var lacked: Int64? { state.withLock { $0.lacked } }
+    var missingBytes: Int64? { state.withLock { $0.missingBytes } }
 
     /// Frees the part of a reservation that its request did not use.
     func returnReservation(for body: Int64, sent: Int64) {
@@ -284,7 +285,7 @@ final class QuotaAccount: Sendable {
             "\(shownBytes((line.bytesLeft ?? 0).addingClamped(inQuota(max(0, own), answer: 0)))) of \(line.quota.byteWords ?? "") of \(line.place.words) remain, and the next piece, "
             + "which cannot be split, takes \(shownBytes(inQuota(cost))) including protocol overhead"
         if line.neverAllows(cost) {
-            text = line.neverSentText(UncutPiece(costing: cost), to: key.destination)
+            text = line.neverSentText(IndivisibleRequest(costing: cost), to: key.destination)
         }
         return Shortage(text: text, after: .milliseconds(max(1000, end.milliseconds - now.milliseconds)))
     }
@@ -328,14 +329,14 @@ final class QuotaAccount: Sendable {
         }
     }
 
-    func endRenewal(_ renewal: Renewal, _ more: ReservedStep?, _ failure: (any Error)?) {
+    func endRenewal(_ renewal: Renewal, _ more: StoredReservation?, _ failure: (any Error)?) {
         let now = ledger.clocks.monotonic()
         let isOver = state.withLock { state -> Bool in
             state.isRenewing = false
             state.renewals += 1
             state.returned = 0
             if let more {
-                state.pace.turn(at: now)
+                state.pace.beginPeriod(at: now)
                 state.step = more
                 state.sent -= renewal.spent.bytes
                 state.received -= renewal.spent.received

@@ -5,7 +5,7 @@ internal import Synchronization
 /// The request of one account: its sent bytes are entered, and a step of another size replaces the present one.
 struct Renewal: Sendable {
     let account: QuotaAccount
-    let step: ReservedStep?
+    let step: StoredReservation?
     /// Bytes of that step to be entered.
     let spent: Spending
     /// Bytes of the step that stay reserved, to be sent and to be received.
@@ -69,7 +69,7 @@ final class Renewals: Sendable {
         let renewals = accounts.compactMap { $0.beginRenewal() }
         if renewals.isEmpty { return }
         var failure: (any Error)?
-        var steps: [ReservedStep?] = renewals.map { _ in nil }
+        var steps: [StoredReservation?] = renewals.map { _ in nil }
         do { steps = try await ledger.renew(renewals, after: links) } catch { failure = error }
         for (renewal, step) in zip(renewals, steps) { renewal.account.endRenewal(renewal, step, failure) }
         // If the report cannot be written, the next refresh writes it.

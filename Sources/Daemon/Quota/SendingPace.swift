@@ -1,7 +1,7 @@
 internal import Core
 
 /// The sending rate.
-struct SendingPace {
+struct SendRate {
     /// Shorter periods say little: at first a whole buffer leaves at once.
     private static let least = Duration.milliseconds(500)
     private var since: MonotonicTime
@@ -20,7 +20,7 @@ struct SendingPace {
     }
 
     /// Begins a new period with a new step.
-    mutating func turn(at now: MonotonicTime) {
+    mutating func beginPeriod(at now: MonotonicTime) {
         guard now.since(since) >= Self.least else { return }
         rate = rate(at: now)
         (since, sent) = (now, 0)

@@ -39,9 +39,9 @@ extension Rebuild {
             found.returnedSources.append(place.display)
         }
         let content = origin.staged == nil ? sha256 : origin.source.flatMap { bytes(hexadecimal: $0) }
-        if let standing = try await version(at: source, of: identity, changed: origin.changed, content) {
-            file.status = standing
-            found.covered[Found.Place(folder: file.folder, relative: file.relative)] = standing
+        if let current = try await version(at: source, of: identity, changed: origin.changed, content) {
+            file.status = current
+            found.covered[Found.Place(folder: file.folder, relative: file.relative)] = current
         }
         found.placed += 1
         try await restore([try await restored(file, copy, sha256, origin, folder)], &found)
@@ -50,7 +50,7 @@ extension Rebuild {
 
     /// The present source, if it is the file that was staged.
     private func version(
-        at source: SourceFile, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]?
+        at source: SourceFile, of identity: FileIdentity, changed: Int64, _ sha256: [UInt8]?
     ) async throws -> FileStatus? {
         try await blocking { () throws -> FileStatus? in
             guard let status = try source.statusIfPresent(), status.isRegular, status.size == identity.size,
@@ -68,7 +68,7 @@ extension Rebuild {
         return try await blocking { () throws -> FilePath? in
             guard let folder = try source.openParentIfPresent(), try folder.has(caught) else { return nil }
             if isTrial { return source.path.shown }
-            let name = try folder.placeFreely(caught, as: source.name, in: folder)
+            let name = try folder.renameToFreeName(caught, as: source.name, in: folder)
             try folder.sync()
             return folder.path.appending(name)
         }
@@ -94,7 +94,7 @@ extension Rebuild {
 
     private func restored(
         _ file: SettledFile, _ copy: Int64, _ sha256: [UInt8], _ origin: CopyOrigin, _ folder: FolderSettings
-    ) async throws -> Restored {
+    ) async throws -> RestoredFile {
         let told = origin.uploads.filter { context.destinations[$0.destination] != nil }
         var arrival = assets.arrival(
             of: file, folder, to: told.isEmpty ? folder.uploadTo : told.map(\.destination),
@@ -114,10 +114,10 @@ extension Rebuild {
         arrival.stagingMode = origin.staged != nil ? .export : folder.isReceived ? .received : .copy
         let size = origin.staged ?? file.status.size
         let staged = StagedFile(path: context.staging.path(FilePath("\(copy)")), size: size, sha256: sha256)
-        var uploads: [Restored.Upload] = []
+        var uploads: [RestoredFile.Upload] = []
         for order in arrival.orders {
             uploads.append(
-                await inventory.standing(
+                await inventory.resolveKnowledge(
                     of: order, id: told.first { $0.destination == order.destination }?.id, staged,
                     size: file.status.size, modified: file.status.modified,
                     try await context.store.read {
@@ -130,7 +130,7 @@ extension Rebuild {
         if origin.staged != nil && sourceSHA256 == nil || uploads.contains(where: { $0.knowledge.isAssumed }) {
             arrival.action = .leave
         }
-        var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        var restored = RestoredFile(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
         let (reading, path) = (mediaReading, staged.place.shown)
         restored.media = try await blocking {
             reading.facts(of: nil, orOf: path, named: file.relative.name, probes: false)

@@ -28,7 +28,8 @@ package final class Rebuild: Sendable {
     /// - Throws: ``RebuildRefusal``; `StateLocked` while a daemon runs; `StateUnusable`; `SystemError`; a destination's
     ///   error about its settings.
     package static func run(
-        _ settings: Settings, kinds: [DestinationKind], options: RebuildOptions, clocks: any Clocks = SystemClocks(),
+        _ settings: Settings, kinds: [DestinationDefinition], options: RebuildOptions,
+        clocks: any Clocks = SystemClocks(),
         log: Log, progress: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws -> RebuildReport {
         let state = settings.state
@@ -44,7 +45,7 @@ package final class Rebuild: Sendable {
         sources.apply(settings.folders.map(\.watch))
         for folder in settings.folders where !options.isForced {
             let rule = folder.watch
-            let missing = try await blocking { FolderGate(sources[rule.path], [rule.requirement]).missing() }
+            let missing = try await blocking { MountCheck(sources[rule.path], [rule.requirement]).missing() }
             if let missing {
                 throw RebuildRefusal.folderAway(rule.name, rule.path, missing)
             }
@@ -128,7 +129,7 @@ package final class Rebuild: Sendable {
             }
             found.troubles.append(
                 "the identity of the directory of folder \(folder.watch.name) is lost: the directory at \(path.display) now, "
-                    + "of user \(Accounts.shown(owner)), is accepted")
+                    + "of user \(UserDatabase.shown(owner)), is accepted")
         }
         try await context.store.write { [found] tx in
             try tx.restoredFiles.unite(found.units.values.filter { $0.count > 1 })
@@ -177,7 +178,7 @@ package final class Rebuild: Sendable {
     }
 
     /// Records files, and notes which of them travel together.
-    func restore(_ files: [Restored], _ found: inout Found) async throws {
+    func restore(_ files: [RestoredFile], _ found: inout Found) async throws {
         let assets = try await context.store.write { try $0.restoredFiles.record(files) }
         for (file, asset) in zip(files, assets) {
             let settled = file.arrival.file
@@ -218,7 +219,7 @@ package final class Rebuild: Sendable {
 
     private func importFiles(_ files: [SettledFile], _ found: inout Found) async throws {
         var wanted: [(file: SettledFile, copy: Int64?, sha256: [UInt8]?)] = []
-        var skipped: [StoredIdentity] = []
+        var skipped: [FileIdentity] = []
         for file in files {
             found.files += 1
             found.bytes += file.status.size
@@ -226,7 +227,7 @@ package final class Rebuild: Sendable {
             if found.covered[Found.Place(folder: file.folder, relative: file.relative)] == file.status { continue }
             let isLeftAlone = try await context.store.read { try $0.evidence.find(file.folder, file.relative, "") }
                 .contains {
-                    $0.standing == .skipped
+                    $0.stage == .skipped
                         && $0.fits(size: file.status.size, modified: file.status.modified, sha256: nil)
                 }
             if isLeftAlone || file.status.size == 0 && folder.empty == .skip {
@@ -251,8 +252,8 @@ package final class Rebuild: Sendable {
             wanted.append((file, copy, sha256))
         }
         if !skipped.isEmpty { try await context.store.write { [skipped] tx in try tx.tombstones.skip(skipped) } }
-        let restored = try await withThrowingTaskGroup(of: (Int, Restored).self) { group in
-            var results: [(Int, Restored)] = []
+        let restored = try await withThrowingTaskGroup(of: (Int, RestoredFile).self) { group in
+            var results: [(Int, RestoredFile)] = []
             for (index, entry) in wanted.enumerated() {
                 if index >= Self.questions, let done = try await group.next() { results.append(done) }
                 group.addTask { (index, try await self.restored(entry.file, copy: entry.copy, entry.sha256)) }
@@ -264,7 +265,7 @@ package final class Rebuild: Sendable {
         CrashPoint.reached("rebuild-restored")
     }
 
-    private func restored(_ file: SettledFile, copy: Int64?, _ sha256: [UInt8]?) async throws -> Restored {
+    private func restored(_ file: SettledFile, copy: Int64?, _ sha256: [UInt8]?) async throws -> RestoredFile {
         let folder = context.configuration.folder(file.folder)
         let facts = await assets.facts(of: file)
         // `take` has checked the folder before.
@@ -274,10 +275,10 @@ package final class Rebuild: Sendable {
         let source = sources.source(file.path)
         // Only for the question: nothing of it is read or sent.
         let staged = sha256.map { StagedFile(path: file.path.shown, size: file.status.size, sha256: $0) }
-        var uploads: [Restored.Upload] = []
+        var uploads: [RestoredFile.Upload] = []
         for order in arrival.orders {
             uploads.append(
-                await inventory.standing(
+                await inventory.resolveKnowledge(
                     of: order, id: nil, staged, size: file.status.size, modified: file.status.modified,
                     try await context.store.read {
                         try $0.evidence.find(file.folder, file.relative, order.destination)
@@ -285,7 +286,7 @@ package final class Rebuild: Sendable {
                     mayBeOld: copy == nil && folder?.watch.existing == .skip))
         }
         if uploads.contains(where: { $0.knowledge.isAssumed }) { arrival.action = .leave }
-        var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        var restored = RestoredFile(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
         if copy != nil {
             let reading = mediaReading
             restored.media = try await blocking {

@@ -39,15 +39,15 @@ actor RemoteInventory {
     ///   - evidence: The old database's records of this path.
     ///   - mayBeOld: Whether the folder ignores files from before it was watched, so that "not there" is no reason to
     ///     send.
-    func standing(
-        of order: NewAsset.Order, id: String?, _ file: StagedFile?, size: Int64, modified: Int64,
+    func resolveKnowledge(
+        of order: NewAsset.PlannedUpload, id: String?, _ file: StagedFile?, size: Int64, modified: Int64,
         _ evidence: [Evidence], mayBeOld: Bool
-    ) async -> Restored.Upload {
+    ) async -> RestoredFile.Upload {
         let known = evidence.first { $0.fits(size: size, modified: modified, sha256: file?.sha256) }
-        var upload = Restored.Upload(id: id, standing: .toSend)
-        upload.knowledge = await standing(of: order, id: id ?? "", file, modified, known, mayBeOld)
+        var upload = RestoredFile.Upload(id: id, knowledge: .toSend)
+        upload.knowledge = await resolveKnowledge(of: order, id: id ?? "", file, modified, known, mayBeOld)
         // An address at the remote is useful only for an upload that goes there.
-        if upload.knowledge == .toSend, let known, known.standing == .going {
+        if upload.knowledge == .toSend, let known, known.stage == .going {
             upload.id = upload.id ?? known.upload
             upload.checkpoint = known.checkpoint
             upload.generation = known.generation
@@ -56,20 +56,20 @@ actor RemoteInventory {
         return upload
     }
 
-    private func standing(
-        of order: NewAsset.Order, id: String, _ file: StagedFile?, _ modified: Int64, _ known: Evidence?,
+    private func resolveKnowledge(
+        of order: NewAsset.PlannedUpload, id: String, _ file: StagedFile?, _ modified: Int64, _ known: Evidence?,
         _ mayBeOld: Bool
-    ) async -> Restored.Knowledge {
+    ) async -> RestoredFile.Knowledge {
         let name = order.destination
         let answer = await answer(order, id, file, modified)
-        switch (answer, known?.standing) {
+        switch (answer, known?.stage) {
         case (.found(let remote), _):
             report.held[name, default: 0] += 1
             return .done(remote)
         // The owner of the remote may have removed it since, which is no reason to send it again.
         case (_, .sent):
             report.assumed[name, default: 0] += 1
-            return .done(asRecorded(known?.remote))
+            return .done(markedAssumed(known?.remote))
         case (_, .cancelled):
             return undecided(name, "it had been paused or cancelled by command")
         case (.absent, nil) where mayBeOld:
@@ -87,7 +87,8 @@ actor RemoteInventory {
         }
     }
 
-    private func answer(_ order: NewAsset.Order, _ id: String, _ file: StagedFile?, _ modified: Int64) async -> Finding
+    private func answer(_ order: NewAsset.PlannedUpload, _ id: String, _ file: StagedFile?, _ modified: Int64) async
+        -> RemoteLookup
     {
         let name = order.destination
         guard silent[name] == nil, let destination = destinations[name], let permit, let file else {
@@ -112,7 +113,7 @@ actor RemoteInventory {
     }
 
     /// A row of a damaged database is reason enough to send nothing again, but not to remove a source.
-    private func asRecorded(_ remote: RemoteObject?) -> RemoteObject {
+    private func markedAssumed(_ remote: RemoteObject?) -> RemoteObject {
         var remote = remote ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
         remote.warnings = [RemoteInventory.unverifiedWarning]
         return remote
@@ -120,7 +121,7 @@ actor RemoteInventory {
 
     static let unverifiedWarning = "counted as uploaded, according to the old database; the source is kept"
 
-    private func undecided(_ name: String, _ why: String) -> Restored.Knowledge {
+    private func undecided(_ name: String, _ why: String) -> RestoredFile.Knowledge {
         report.reasons[name] = why
         switch options.undecided {
         case .send:
@@ -146,7 +147,7 @@ actor RemoteInventory {
     }
 }
 
-extension Restored.Knowledge {
+extension RestoredFile.Knowledge {
     /// Whether it rests on a person's word or an old row, which is no reason to touch a source.
     var isAssumed: Bool {
         if case .done(let remote) = self {

@@ -191,9 +191,11 @@ actor Releaser {
                 // A source that cannot be read may be absent.
                 let isAsked = asset.stagingMode != .received
                 let trusted = identity?.mayHideWrite() == true ? nil : asset.changed
-                let standing = isAsked ? try? identity?.inPlaceState(trusting: trusted) : nil
-                if case .same? = standing { return (nil, false) }
-                return (try staging.rescue(name, leaf: leaf), standing == .changed && identity?.isReplaced() == true)
+                let inPlaceState = isAsked ? try? identity?.inPlaceState(trusting: trusted) : nil
+                if case .same? = inPlaceState { return (nil, false) }
+                return (
+                    try staging.rescue(name, leaf: leaf), inPlaceState == .changed && identity?.isReplaced() == true
+                )
             }
         } catch let error as SystemError {
             try await postpone(asset, "cannot move its copy, which is the only one left, to a safe place: \(error)")
@@ -291,7 +293,7 @@ actor Releaser {
             case .unsure(let doubt):
                 // The two questions about writers had different answers: the release is tried again.
                 guard let plan else { break }
-                return try await unsure(asset, doubt, plan)
+                return try await applyUnsureRule(asset, doubt, plan)
             }
         } catch let error as SystemError {
             if let reason = try await blocking({ [locator] in locator.absence(of: asset, after: error) }) {
@@ -318,7 +320,7 @@ actor Releaser {
     }
 
     /// Keeps the source, or waits, according to the folder's `release_unsure`.
-    private func unsure(
+    private func applyUnsureRule(
         _ asset: AssetRecord, _ doubt: WriterSearch.Doubt, _ plan: UnsureReleasePlan
     ) async throws -> SourceEnd {
         let reason = UnsureReleaseTexts.reason(doubt)

@@ -15,10 +15,10 @@ actor SourceRetention {
     /// The free space of a folder's disk before the last removals, and the bytes removed.
     private var expectedGains: [String: (free: Int64, bytes: Int64)] = [:]
     /// Folders where removals did not help: how often in a row, and until when no more sources are removed.
-    private var useless: [String: (times: Int, until: MonotonicTime)] = [:]
+    private var ineffectiveFolders: [String: (times: Int, until: MonotonicTime)] = [:]
     /// The offset of the wall clock to the monotonic clock, and the time from which its last jump is trusted.
     private var ahead: Duration
-    private var believed: MonotonicTime?
+    private var clockTrustedFrom: MonotonicTime?
 
     /// Sources in one transaction.
     private static let together = 256
@@ -68,7 +68,8 @@ actor SourceRetention {
         if let floor = folder.retention.untilFree {
             try await makeRoom(folder, floor, oldest)
             let pause =
-                useless[name].map { max(.seconds(1), $0.until.since(context.clocks.monotonic())) } ?? Self.status
+                ineffectiveFolders[name].map { max(.seconds(1), $0.until.since(context.clocks.monotonic())) }
+                ?? Self.status
             next = min(next ?? Self.status, Self.status, pause)
         }
         return next
@@ -101,15 +102,15 @@ actor SourceRetention {
         let ahead = Self.ahead(context.clocks)
         let jump = ahead - self.ahead
         if jump > Self.jump || jump < .zero - Self.jump {
-            believed = running.advanced(by: Self.patience)
+            clockTrustedFrom = running.advanced(by: Self.patience)
             context.log.notice(
                 "the clock jumped: sources whose retention time has ended stay until it has been stable for an hour",
                 ["by": "\(jump)"])
         }
         self.ahead = ahead
         guard now >= Self.firstMoment else { return Self.patience }
-        guard let believed, believed > running else { return nil }
-        return believed.since(running)
+        guard let clockTrustedFrom, clockTrustedFrom > running else { return nil }
+        return clockTrustedFrom.since(running)
     }
 
     // MARK: By free space
@@ -121,10 +122,12 @@ actor SourceRetention {
         let leaving = try await context.store.read { try $0.keptSources.countLeaving(name) }
         if leaving.files == 0 { judge(name, disk, floor) }
         var missing = floor - disk.free - leaving.bytes
-        guard missing > 0, useless[name].map({ $0.until <= context.clocks.monotonic() }) ?? true else { return }
+        guard missing > 0, ineffectiveFolders[name].map({ $0.until <= context.clocks.monotonic() }) ?? true else {
+            return
+        }
         var taken: Int64 = 0
         while missing > 0, !Task.isCancelled {
-            let some = Self.enough(
+            let some = Self.prefixCovering(
                 try await context.store.read {
                     try $0.keptSources.oldest(in: name, on: disk.fileSystem, limit: Self.together)
                 }, for: missing)
@@ -140,9 +143,9 @@ actor SourceRetention {
     private func judge(_ folder: String, _ disk: SourceDisk, _ floor: Int64) {
         guard let hope = expectedGains[folder] else { return }
         if disk.free < floor, disk.free - hope.free < hope.bytes / 10 {
-            let times = (useless[folder]?.times ?? 0) + 1
+            let times = (ineffectiveFolders[folder]?.times ?? 0) + 1
             let pause = Self.pauseWhenUseless.wait(afterFailures: times, jitter: 1)
-            useless[folder] = (times, context.clocks.monotonic().advanced(by: pause))
+            ineffectiveFolders[folder] = (times, context.clocks.monotonic().advanced(by: pause))
             if times == Self.warnAt {
                 context.log.warning(
                     "deleting verified sources frees no space; Sluice deletes them less often. Snapshots or hard "
@@ -150,13 +153,13 @@ actor SourceRetention {
                     ["folder": folder, "taken": "\(hope.bytes)", "free": "\(disk.free)"])
             }
         } else {
-            useless[folder] = nil
+            ineffectiveFolders[folder] = nil
         }
         expectedGains[folder] = nil
     }
 
     /// The first sources that together have `bytes`.
-    static func enough(_ kept: [KeptSource], for bytes: Int64) -> [KeptSource] {
+    static func prefixCovering(_ kept: [KeptSource], for bytes: Int64) -> [KeptSource] {
         var sum: Int64 = 0
         return Array(
             kept.prefix { one in
@@ -191,7 +194,7 @@ extension SourceRetention {
         // The watcher reports the trouble of an absent folder.
         let disk = try? await blocking { try SourceDisk(of: folder.watch.path) }
         let (leaving, store) = (try await context.store.read { try $0.keptSources.countLeaving(name) }, context.store)
-        let going = try await folder.going(
+        let going = try await folder.sourcesToRelease(
             free: disk.map { $0.free + leaving.bytes }, on: disk?.fileSystem, now: context.clocks.wall()
         ) { disk, latest, limit in
             try await store.read { try $0.keptSources.oldest(in: name, on: disk, until: latest, limit: limit) }
@@ -211,14 +214,14 @@ extension FolderSettings {
     /// - Parameters:
     ///   - free: Bytes free on its disk; `nil` when the disk is absent.
     ///   - kept: Like ``KeptSources/oldest(in:on:until:limit:)``.
-    package func going(
+    package func sourcesToRelease(
         free: Int64?, on fileSystem: String?, now: WallTime,
         kept: (_ on: String?, _ until: WallTime?, _ limit: Int) async throws -> [KeptSource]
     ) async throws -> [KeptSource] {
         var going: [KeptSource] = []
         if let time = retention.time { going = try await kept(nil, now.advanced(by: .zero - time), 1_000) }
         if let floor = retention.untilFree, let free, free < floor {
-            let byRoom = SourceRetention.enough(try await kept(fileSystem, nil, 1_000), for: floor - free)
+            let byRoom = SourceRetention.prefixCovering(try await kept(fileSystem, nil, 1_000), for: floor - free)
             // Both lists begin with the oldest.
             if byRoom.count > going.count { going = byRoom }
         }
@@ -230,7 +233,7 @@ extension FolderSettings {
 package struct SourceDisk: Sendable {
     /// Free bytes for an unprivileged user.
     package let free: Int64
-    /// As in ``StoredIdentity/fileSystem``.
+    /// As in ``FileIdentity/fileSystem``.
     package let fileSystem: String?
 
     package init(of folder: FilePath) throws(SystemError) {

@@ -23,7 +23,7 @@ enum UnsureReleasePlan: Hashable, Sendable {
     }
 }
 
-extension ReleaseUnsure {
+extension UnsureReleaseRule {
     /// The default where the folder has no setting.
     static func standard(_ doubt: WriterSearch.Doubt) -> Self {
         switch doubt {
@@ -72,7 +72,7 @@ extension Releaser {
                         guard let folder = try? source.openParent(), let status = try? folder.status(at: source.name),
                             status.isRegular, status.size == asset.size, status.modified == asset.identity.modified
                         else { continue }
-                        if let answer = try? writers.ask(source.name, in: folder).answer, answer != .present {
+                        if let answer = try? writers.findWriter(source.name, in: folder).answer, answer != .present {
                             return answer
                         }
                     }
@@ -91,7 +91,7 @@ extension Releaser {
     }
 
     func logKept(_ folder: String, _ doubt: WriterSearch.Doubt) {
-        let text = UnsureReleaseTexts.kept(folder, doubt)
+        let text = UnsureReleaseTexts.keptSourcesText(folder, doubt)
         if unsureReleases.set(folder, Hold(.disk, since: context.clocks.wall(), text: text)) {
             context.log.warning("sources of a folder are kept", ["folder": folder, "reason": text])
         }
@@ -106,14 +106,14 @@ extension Releaser {
         case .keep: return .keep
         case .delete: return .go(comparing: false)
         case .after(let time):
-            let left = time - .milliseconds(try await unchanged(asset))
+            let left = time - .milliseconds(try await millisecondsSinceVerified(asset))
             return left > .zero ? .wait(left) : .go(comparing: true)
         }
     }
 
     /// How long it has been verified, in ms: measured in the time that daemons ran, or in the machine's uptime since
     /// the first question, whichever is longer. Setting the clock shortens neither, and a restart resets nothing.
-    private func unchanged(_ asset: AssetRecord) async throws -> Int64 {
+    private func millisecondsSinceVerified(_ asset: AssetRecord) async throws -> Int64 {
         let ran = context.store.currentRunTime
         let verified = try await context.store.read { try $0.uploads.of(asset.id) }.compactMap(\.ranAt).max()
         let waited =
@@ -136,7 +136,7 @@ extension Releaser {
                 let beside = source.sibling(marker.marker(of: source.name))
                 if try beside.statusIfPresent()?.isRegular == true { return true }
             }
-            return try Container.isClosed(Pieces(of: source.open(), named: asset.path.shown), named: source.name)
+            return try Container.isClosed(HeaderReader(of: source.open(), named: asset.path.shown), named: source.name)
         case .lease, .proc, .closed, .quiet, .broken, .added: return false
         }
     }
@@ -165,7 +165,7 @@ enum UnsureReleaseTexts {
     }
 
     /// The text for a folder whose verified sources stay, with the change that would end that.
-    static func kept(_ folder: String, _ doubt: WriterSearch.Doubt) -> String {
+    static func keptSourcesText(_ folder: String, _ doubt: WriterSearch.Doubt) -> String {
         switch doubt {
         case .elsewhere:
             "folder \(folder): verified sources are kept because \(unknown(doubt)): set release_unsure of the folder to `after 10m`, or "

@@ -31,11 +31,11 @@ package struct Reloading: Sendable {
 /// Puts the configuration files in force again while the daemon runs: all of them, or nothing of them.
 final class ConfigurationReloader: Sendable {
     private let context: Context
-    private let lifecycle: Lifecycle
+    private let lifecycle: DaemonPhase
     /// Without it the configuration cannot be reloaded.
     private let reloading: Reloading?
     private let factory: DestinationFactory
-    private let firstWatch: FirstWatch
+    private let firstWatch: NewFolders
     private let secrets: SecretReader
     private let loops: Loops
     private let signals: WakeUps
@@ -53,8 +53,8 @@ final class ConfigurationReloader: Sendable {
     }
 
     init(
-        context: Context, lifecycle: Lifecycle, reloading: Reloading?, factory: DestinationFactory,
-        firstWatch: FirstWatch, secrets: SecretReader, loops: Loops, signals: WakeUps
+        context: Context, lifecycle: DaemonPhase, reloading: Reloading?, factory: DestinationFactory,
+        firstWatch: NewFolders, secrets: SecretReader, loops: Loops, signals: WakeUps
     ) {
         self.context = context
         self.lifecycle = lifecycle

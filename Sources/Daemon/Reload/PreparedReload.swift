@@ -83,7 +83,7 @@ struct PreparedReload {
 
     /// The folders of the old settings that have another `release_unsure` now, or are gone.
     static func foldersWithOtherReleaseUnsure(from old: Settings, to new: Settings) -> Set<String> {
-        func values(_ settings: Settings) -> [String: ReleaseUnsure?] {
+        func values(_ settings: Settings) -> [String: UnsureReleaseRule?] {
             Dictionary(settings.folders.map { ($0.watch.name, $0.releaseUnsure) }, uniquingKeysWith: { $1 })
         }
         let (before, after) = (values(old), values(new))

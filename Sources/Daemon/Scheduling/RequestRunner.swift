@@ -16,7 +16,7 @@ struct RunningRequest<Answer: Sendable>: Sendable {
 ///
 /// The scheduler decides about a request and starts it in one step, so that each later change of policy finds it and
 /// stops it. The bytes of the request are recorded when it has ended.
-struct RequestRunner: Gate {
+struct RequestRunner: PolicyRequestSender {
     let scheduler: Scheduler
 
     /// Sends a request if policy allows it now, and returns when it has ended. It is stopped when policy begins to
@@ -28,7 +28,7 @@ struct RequestRunner: Gate {
     /// - Returns: The hold, if nothing was sent. A removal or a notice is signalled when the hold is over.
     func run<Answer: Sendable>(
         _ purpose: RequestPurpose, at account: String, _ send: @escaping @Sendable (TransferPermit) async -> Answer
-    ) async -> Result<ChargedAnswer<Answer>, Held> {
+    ) async -> Result<ChargedAnswer<Answer>, RequestHeldError> {
         switch await scheduler.start(purpose, at: account, send) {
         case .failure(let held): .failure(held)
         case .success(let request): .success(await finish(request))
@@ -53,9 +53,9 @@ struct RequestRunner: Gate {
         return ChargedAnswer(answer: answer, cost: request.permit.account?.cost ?? .none, hold: hold)
     }
 
-    func ask<Answer: Sendable>(
+    func perform<Answer: Sendable>(
         _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> Answer
-    ) async -> Result<ChargedAnswer<Answer>, Held> {
+    ) async -> Result<ChargedAnswer<Answer>, RequestHeldError> {
         let answers: [BusySource: BusyAnswer]
         switch await scheduler.findFacts(forCommandAt: name, network) {
         case .success(let found): answers = found
@@ -68,7 +68,7 @@ struct RequestRunner: Gate {
         case .failure(let held): return .failure(held)
         case .success(let request):
             let ended = await finish(request)
-            return ended.hold.map { .failure(Held(hold: $0)) } ?? .success(ended)
+            return ended.hold.map { .failure(RequestHeldError(hold: $0)) } ?? .success(ended)
         }
     }
 }

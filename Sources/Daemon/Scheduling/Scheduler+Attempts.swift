@@ -78,7 +78,7 @@ extension Scheduler {
         let name = upload.destination
         let isRefusal = if case .authenticate? = verdict.remedy { true } else { false }
         let othersWait = isRefusal ? await othersWait(at: name) : false
-        var end = AttemptEnd(
+        var end = AttemptResult(
             verdict: verdict, id: upload.id, destination: name, attempt: upload.attempt,
             retry: context.configuration.retry(folder: upload.folder, destination: name),
             credentialKeys: context.configuration.settings(ofDestination: name)?.credentialKeys ?? [],
@@ -118,5 +118,5 @@ extension UploadAttempt.Verdict {
 
 extension QuotaAccount {
     /// The amount that the work lacked at its end; `nil` for none.
-    fileprivate var quotaWait: QuotaWait? { lacked.map { QuotaWait(kind: kind, bytes: $0) } }
+    fileprivate var quotaWait: QuotaWait? { missingBytes.map { QuotaWait(kind: kind, bytes: $0) } }
 }

@@ -95,10 +95,10 @@ extension Scheduler {
     }
 
     /// The pauses of these places, which are about to be set, cut no running transfer.
-    func drain(_ places: [PausedPlace]) { facts.pauses.drain(places) }
+    func drain(_ places: [PauseScope]) { facts.pauses.drain(places) }
 
     /// The pauses of these places cut running transfers, or are over.
-    func stopDraining(_ places: [PausedPlace]) { facts.pauses.stopDraining(places) }
+    func stopDraining(_ places: [PauseScope]) { facts.pauses.stopDraining(places) }
 
     func expirePauses() async throws {
         let over = facts.pauses.expired(at: context.clocks.wall())
@@ -107,7 +107,7 @@ extension Scheduler {
         }
         facts.pauses.replace(try await context.store.read { try $0.pauses.all() })
         if over.isEmpty { return }
-        facts.pauses.stopDraining(over.map { PausedPlace(scope: $0.scope, name: $0.name) })
+        facts.pauses.stopDraining(over.map { PauseScope(scope: $0.scope, name: $0.name) })
         try await continueUnpaused()
     }
 
@@ -142,7 +142,7 @@ extension Scheduler {
             for exception in over {
                 context.log.notice(
                     "exception ended",
-                    ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.who])
+                    ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.author])
             }
         }
         facts.overrides.replace(try await context.store.read { try $0.overrides.all() })
@@ -243,7 +243,7 @@ extension Scheduler {
     private func stopTransfer(of id: String) {
         facts.generation.noteStop()
         guard let transfer = facts.transfers.carrying(id) else { return }
-        attempts.live.whenOpened(id) { transfer.task.cancel() }
+        attempts.live.onOpened(id) { transfer.task.cancel() }
     }
 
     /// Stops a transfer and returns when it has ended, so that a new generation does not meet the old one.

@@ -10,7 +10,7 @@ internal import Store
 extension Scheduler {
     // MARK: Network
 
-    /// Listens to the networks until ``Networks/stop()``, and inspects them for the first time.
+    /// Listens to the networks until ``NetworkInspector/stop()``, and inspects them for the first time.
     func beginNetwork() async {
         do {
             try networks.listen { [weak self] kind in
@@ -63,7 +63,7 @@ extension Scheduler {
         } while facts.network.endRound()
     }
 
-    private func apply(_ picture: NetworkPicture) async {
+    private func apply(_ picture: NetworkState) async {
         facts.network.set(picture.metering)
         if let nameServers = picture.nameServers { sendingLimits.bandwidth.set(nameServers: nameServers) }
         if let addresses = picture.addresses {
@@ -208,7 +208,9 @@ extension Scheduler {
 
     private func queryBusy(_ questions: [BusySource: Duration]) {
         if attempts.stops.endsAll { return }
-        facts.busy.ask(questions, at: context.clocks.monotonic()) { await self.answered($0, by: $1, askedAt: $2) }
+        facts.busy.startChecks(questions, at: context.clocks.monotonic()) {
+            await self.answered($0, by: $1, askedAt: $2)
+        }
     }
 
     private func answered(_ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime) {

@@ -21,7 +21,7 @@ extension Scheduler {
     func start<Answer: Sendable>(
         _ purpose: RequestPurpose, at account: String, answering answers: [BusySource: BusyAnswer] = [:],
         _ send: @escaping @Sendable (TransferPermit) async -> Answer
-    ) -> Result<RunningRequest<Answer>, Held> {
+    ) -> Result<RunningRequest<Answer>, RequestHeldError> {
         let decision = snapshot.answering(answers).permit(
             for: purpose, at: account, sendingLimits.bandwidth, sendingLimits.ledger)
         switch decision {
@@ -56,12 +56,12 @@ extension Scheduler {
     /// - Returns: The answers of sources of `busy`; or the hold, if the usage of the quotas cannot be read.
     func findFacts(
         forCommandAt account: String, _ network: WebHook.Network
-    ) async -> Result<[BusySource: BusyAnswer], Held> {
+    ) async -> Result<[BusySource: BusyAnswer], RequestHeldError> {
         var answers: [BusySource: BusyAnswer] = [:]
         if network == .policy {
             do { try await sendingLimits.ledger.refresh() } catch {
                 return .failure(
-                    Held(
+                    RequestHeldError(
                         hold: Hold(
                             .quota, since: context.clocks.wall(), text: "cannot read the usage of the quota: \(error)"))
                 )

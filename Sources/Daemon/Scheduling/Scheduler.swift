@@ -23,7 +23,7 @@ actor Scheduler {
     let sendingLimits: SendingLimits
     let stateHealth: StateHealth
     let signals: WakeUps
-    let networks: Networks
+    let networks: NetworkInspector
     let callbacks: Callbacks
 
     /// Calls to other parts of the daemon.
@@ -44,7 +44,7 @@ actor Scheduler {
     ) {
         (self.attempts, self.sendingLimits, self.stateHealth) = (attempts, sendingLimits, stateHealth)
         (self.signals, self.callbacks) = (signals, callbacks)
-        networks = Networks(clocks: attempts.context.clocks, names: addresses, busAddress: busAddress)
+        networks = NetworkInspector(clocks: attempts.context.clocks, names: addresses, busAddress: busAddress)
     }
 
     nonisolated var context: Context { attempts.context }
@@ -133,7 +133,7 @@ actor Scheduler {
         while !open.isEmpty {
             var stillOpen: [String] = []
             for name in open {
-                if try await startNext(to: name, from: folders[name] ?? OpenFolders(), sharing: open.count) {
+                if try await startNext(to: name, from: folders[name] ?? UnblockedFolders(), sharing: open.count) {
                     stillOpen.append(name)
                 }
             }
@@ -160,7 +160,7 @@ actor Scheduler {
     // MARK: Starting uploads
 
     /// The folders whose files may be sent now, by destination. Logs the holds of the others.
-    private func openFolders(_ classes: [UploadClass], _ snapshot: PolicySnapshot) -> [String: OpenFolders] {
+    private func openFolders(_ classes: [UploadClass], _ snapshot: PolicySnapshot) -> [String: UnblockedFolders] {
         let (open, holds) = snapshot.openFolders(classes)
         cycles.evaluated(classes: holds.count)
         AttemptLog(log: context.log).report(holdLog.update(holds, at: context.clocks.monotonic()))
@@ -171,7 +171,7 @@ actor Scheduler {
     ///   - folders: The folders whose files may be sent there.
     ///   - count: Destinations that share the free slots.
     /// - Returns: Whether anything was started, so that more may follow.
-    private func startNext(to name: String, from folders: OpenFolders, sharing count: Int) async throws -> Bool {
+    private func startNext(to name: String, from folders: UnblockedFolders, sharing count: Int) async throws -> Bool {
         let snapshot = snapshot
         guard let destination = context.destinations[name], case .go(let free) = snapshot.slots(at: name) else {
             return false

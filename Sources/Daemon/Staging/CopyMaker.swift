@@ -6,7 +6,7 @@ internal import Staging
 internal import Store
 
 /// Bytes that are ready to be uploaded: their location and their digests.
-struct Content: Sendable {
+struct PreparedContent: Sendable {
     /// `nil` for a source that is uploaded in place.
     var copy: StagingArea.FreshCopy?
     var sha256: [UInt8]
@@ -18,7 +18,7 @@ struct Content: Sendable {
 }
 
 enum CopyResult: Sendable {
-    case ready(Content)
+    case ready(PreparedContent)
     case failed(StagingError)
     /// The asset's folder does not meet its requirement: none of its files is inspected.
     case away(String)
@@ -26,7 +26,7 @@ enum CopyResult: Sendable {
 
 /// Prepares the assets of one batch, each in the way that its folder configures. A value for a thread that may wait for
 /// the disk.
-struct CopyMaker: Sendable {
+struct AssetPreparer: Sendable {
     fileprivate let staging: StagingArea
     fileprivate let making: LiveStaging
     /// The facts that each copy carries with it.
@@ -51,10 +51,10 @@ struct CopyMaker: Sendable {
         } catch { return .failed(error) }
     }
 
-    private func content(of asset: AssetRecord) throws(StagingError) -> Content {
+    private func content(of asset: AssetRecord) throws(StagingError) -> PreparedContent {
         let wanted = CopyRequest(locator.source(of: asset), asset.identity, changed: asset.changed)
         let (stop, making, isSeen) = (stop, making, isSeen)
-        let pace = Pace(
+        let pace = CopyProgress(
             progress: { if isSeen { making.copied(asset.id, $0) } }, isStopped: { stop.isSet })
         let requestedDigests = { (size: Int64) in
             destinations[asset.id, default: []].flatMap { $0.requestedDigests(forSize: size) }
@@ -65,11 +65,11 @@ struct CopyMaker: Sendable {
             let copy = try staging.copy(
                 wanted, as: asset.stagedName, by: methods[asset.id], origin: origins[asset.id],
                 requestedDigests: requestedDigests(asset.size), pace: pace)
-            return Content(copy: copy, sha256: copy.sha256, parts: copy.parts)
+            return PreparedContent(copy: copy, sha256: copy.sha256, parts: copy.parts)
         case .inPlace:
             begin(asset, .digesting)
             let content = try staging.digestInPlace(wanted, requestedDigests: requestedDigests(asset.size), pace: pace)
-            return Content(sha256: content.sha256, parts: content.parts)
+            return PreparedContent(sha256: content.sha256, parts: content.parts)
         // The copy is gone, and there is no source to make another from.
         case .received: throw .missing(asset.path.shown)
         case .export:
@@ -84,7 +84,7 @@ struct CopyMaker: Sendable {
                 digestsSource: asset.action != .leave, requestedDigests: requestedDigests,
                 progress: { making.exported(asset.id, $0) },
                 isStopped: { stop.isSet })
-            return Content(
+            return PreparedContent(
                 copy: made.copy, sha256: made.copy.sha256, parts: made.copy.parts,
                 export: (made.copy.size, made.sourceSHA256))
         }
@@ -96,7 +96,7 @@ struct CopyMaker: Sendable {
 }
 
 extension Stager {
-    func maker(of batch: [AssetRecord], _ stop: StopFlag) async -> CopyMaker {
+    func maker(of batch: [AssetRecord], _ stop: StopFlag) async -> AssetPreparer {
         var methods: [Int64: StagingArea.Method] = [:]
         var exports: [Int64: Export] = [:]
         for asset in batch {
@@ -112,7 +112,7 @@ extension Stager {
         let isSeen = batch.count == 1 && (batch[0].size > StagingAdmission.smallFile || batch[0].stagingMode == .export)
         let origins = await CopyOrigins(store: context.store).of(batch)
         let all = context.destinations
-        return CopyMaker(
+        return AssetPreparer(
             staging: context.staging, making: making, origins: origins, methods: methods, exports: exports,
             destinations: origins.mapValues { Set($0.uploads.map(\.destination)).compactMap { all[$0] } },
             isSeen: isSeen, stop: stop, locator: locator)
@@ -121,7 +121,7 @@ extension Stager {
 
 extension RemoteNaming {
     /// - Parameter relative: A path to use in place of its own.
-    init(_ identity: StoredIdentity, as relative: FilePath? = nil) {
+    init(_ identity: FileIdentity, as relative: FilePath? = nil) {
         self.init(
             folder: identity.folder, relative: relative ?? identity.relative, size: identity.size,
             modified: identity.modified)

@@ -31,7 +31,7 @@ extension Stager {
         }
     }
 
-    private typealias Fresh = (asset: AssetRecord, content: Content)
+    private typealias Fresh = (asset: AssetRecord, content: PreparedContent)
 
     private func publish(_ copied: [Fresh]) async throws {
         let staging = context.staging

@@ -39,7 +39,7 @@ struct Sweep: Sendable {
     private func sweep() async throws {
         let staging = context.staging
         try await blocking { try staging.prepare() }
-        let sweep = StagingSweep(staging)
+        let sweep = StagingWalk(staging)
         var swept = 0
         while let numbers = try await sweep.next(atMost: Self.piece) {
             for asked in numbers.pieces(of: Self.question) {

@@ -22,7 +22,7 @@ final class AttemptReporter: UploadReporter {
     private struct State {
         var acked: Int64
         /// The most bytes that the remote had acknowledged before this attempt, in this generation.
-        let furthest: Int64
+        let highestAcknowledged: Int64
         var hasAdvanced = false
         var wasAnswered = false
         var known: [Companion]?
@@ -41,7 +41,7 @@ final class AttemptReporter: UploadReporter {
         (self.context, self.live, self.stops) = (context, live, stops)
         id = upload.id
         self.size = size
-        state = Mutex(State(acked: upload.acked, furthest: upload.furthest, markedSent: upload.acked))
+        state = Mutex(State(acked: upload.acked, highestAcknowledged: upload.furthest, markedSent: upload.acked))
         self.account = account
     }
 
@@ -104,8 +104,8 @@ final class AttemptReporter: UploadReporter {
         try await context.store.recordRemoteName(remoteID, at: url, for: id)
     }
 
-    func isOfAnother(_ remoteID: String) async throws -> Bool {
-        try await context.store.read { try $0.remoteObjects.isOfAnother(remoteID, than: id) }
+    func belongsToAnotherUpload(_ remoteID: String) async throws -> Bool {
+        try await context.store.read { try $0.remoteObjects.belongsToAnotherUpload(remoteID, than: id) }
     }
 
     func credential(_ renewal: CredentialRenewal) async throws {
@@ -117,14 +117,14 @@ final class AttemptReporter: UploadReporter {
         // Only for more than before: a server that reports an upload's position, but accepts no byte, is not up.
         state.withLock { state in
             if acked > state.acked { state.wasAnswered = true }
-            if acked > state.furthest { state.hasAdvanced = true }
+            if acked > state.highestAcknowledged { state.hasAdvanced = true }
             state.acked = acked
             state.markedSent = acked
         }
         live.acked(id, acked)
     }
 
-    var mayClearUp: Bool { stops.endsAll }
+    var allowsCleanupRequest: Bool { stops.endsAll }
     func sending(_ offset: Int64) {
         live.sent(id, offset)
         let isDue = state.withLock { state in

@@ -21,7 +21,7 @@ final class LiveUploads: Sendable {
     /// The position of attempts that have ended and are not recorded yet.
     private let endPositions = Mutex<[String: Int64]>([:])
     /// By destination; stays when nothing runs any more.
-    private let speeds = Mutex<[String: Speed]>([:])
+    private let speeds = Mutex<[String: TransferRate]>([:])
     private let clocks: any Clocks
 
     init(clocks: any Clocks) { self.clocks = clocks }
@@ -52,7 +52,7 @@ final class LiveUploads: Sendable {
     }
 
     /// Calls `body` as soon as the upload is not being opened, which may be at once.
-    func whenOpened(_ id: String, _ body: @escaping @Sendable () -> Void) {
+    func onOpened(_ id: String, _ body: @escaping @Sendable () -> Void) {
         let isOpening = runs.withLock { runs in
             guard runs[id]?.phase == .opening else { return false }
             runs[id]?.onOpened = body
@@ -71,7 +71,9 @@ final class LiveUploads: Sendable {
             runs[id] = run
             return progress
         }
-        if let progress { speeds.withLock { $0[progress.destination, default: Speed()].sent(progress.bytes, at: now) } }
+        if let progress {
+            speeds.withLock { $0[progress.destination, default: TransferRate()].sent(progress.bytes, at: now) }
+        }
     }
 
     /// Bytes a second to a destination, over the last minutes with traffic; `nil` while that is unknown.

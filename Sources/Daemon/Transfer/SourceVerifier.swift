@@ -33,16 +33,16 @@ final class SourceVerifier: Sendable {
 
     func currentState() async throws -> SourceRelease.AssetIdentity.InPlaceState {
         let (identity, trusted) = (identity, trusted.withLock { $0 })
-        let standing = try await blocking { try identity.inPlaceState(trusting: trusted) }
-        if case .same(let changed) = standing { self.trusted.withLock { $0 = changed } }
-        return standing
+        let state = try await blocking { try identity.inPlaceState(trusting: trusted) }
+        if case .same(let changed) = state { self.trusted.withLock { $0 = changed } }
+        return state
     }
 
     /// - Throws: ``Moved``.
     func requireUnchanged() async throws {
         // An obstacle to the inspection is also one to reading, and is handled there.
-        guard let standing = try? await currentState() else { throw Moved() }
-        guard case .same = standing else { throw Moved() }
+        guard let state = try? await currentState() else { throw Moved() }
+        guard case .same = state else { throw Moved() }
     }
 }
 

@@ -1,7 +1,7 @@
 internal import Core
 
 /// The transfer rate to one destination, over the last minutes with traffic.
-struct Speed {
+struct TransferRate {
     private var bytes: Int64 = 0
     private var seconds = 0.0
     private var last: MonotonicTime?

@@ -25,7 +25,9 @@ extension UploadAttempt {
         var changes = BeforeUpload.Changes()
         for (place, rule) in rules {
             let answer: BeforeUpload.Answer
-            do { answer = try await Question.run(rule, about: try approvalInput(changes)) } catch is CancellationError {
+            do {
+                answer = try await ApprovalProgram.run(rule, about: try approvalInput(changes))
+            } catch is CancellationError {
                 return Verdict(outcome: .yielded, wasAnswered: false)
             } catch {
                 return waitVerdict(

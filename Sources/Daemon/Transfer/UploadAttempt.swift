@@ -155,7 +155,7 @@ struct UploadAttempt: Sendable {
 
     private func judge(_ error: UploadError, _ reporter: AttemptReporter) -> Verdict {
         var (failure, remedy) = (error.failure, error.remedy)
-        if isOnItsOwn(error) {
+        if concernsOwnAddressOrHeaders(error) {
             remedy = .failUpload
             failure.retryable = false
             failure.message += "; it was added with its own address or headers, so other uploads do not wait for it"
@@ -198,7 +198,7 @@ struct UploadAttempt: Sendable {
     }
 
     /// Whether an answer concerns only values that a person gave for this upload, and not its destination.
-    private func isOnItsOwn(_ error: UploadError) -> Bool {
+    private func concernsOwnAddressOrHeaders(_ error: UploadError) -> Bool {
         // Its address has the scheme, host and port of the destination: a certificate or a portal concerns both.
         guard !claim.upload.headers.isEmpty || claim.upload.url != nil, !error.isOfPath, error.contact == .made
         else { return false }

@@ -61,7 +61,7 @@ extension Apsara {
         guard authority.renews(medium) else {
             let left = checkpoint.apsara.increment(\.leftMedia)
             if isPerhapsWhole { checkpoint.wasReuploaded = true }
-            if CreationPatience.wait(after: left) > .zero {
+            if CreationBackoff.wait(after: left) > .zero {
                 try await leave(&checkpoint, reporter)
                 throw creations.failed(client.moved(), client, atLeast: left)
             }

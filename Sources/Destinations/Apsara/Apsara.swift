@@ -5,15 +5,15 @@ internal import Transport
 /// ApsaraVideo VOD at Alibaba Cloud. Each file becomes a medium; its bytes go to the storage that VOD names for it, in
 /// the protocol of ``OSS``.
 struct Apsara: Destination {
-    let authority: any ApsaraAuthority
+    let authority: any ApsaraUploadIssuer
     var settings: ApsaraSettings
     let client: AuthorizedClient
     let clock = ServiceClock()
     let site: DestinationSite
     /// The origins that an answer may name as storage.
     let allowed: AllowedOrigins
-    let grants = LiveGrants()
-    let creations = CreationPatience()
+    let grants = RenewedCredentials()
+    let creations = CreationBackoff()
 
     /// Domains of the storage: `oss-REGION.aliyuncs.com` and its variants (OSS documentation, "Regions and endpoints").
     static let domains = ["aliyuncs.com"]
@@ -35,7 +35,7 @@ struct Apsara: Destination {
         let storage = "https://\(settings.way.host(in: settings.region))"
         if let way {
             authority = ApsaraService(
-                service: OwnService(
+                service: CredentialHelper(
                     way, role: "the authorisation service", code: .authorisationUnusable, client: client,
                     reader: tools.secrets, reply: settings.bucket.limits.reply))
             site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
@@ -57,7 +57,7 @@ struct Apsara: Destination {
         return partition(isSingle: isSingle).requestedDigests(forSize: size)
     }
 
-    func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
+    func uncutPiece(ofSize size: Int64?) -> IndivisibleRequest? {
         let isSingle = size.map { $0 <= settings.bucket.singleUpTo && !settings.fields.needsEnd } ?? false
         return partition(isSingle: isSingle).uncutPiece(ofSize: size)
     }
@@ -68,9 +68,9 @@ struct Apsara: Destination {
             sort: .video, endpoint: settings.uploadEndpoint ?? "https://nowhere", bucket: "nowhere", key: "nowhere")
     }
 
-    private func partition(isSingle: Bool) -> S3FilePartition {
+    private func partition(isSingle: Bool) -> S3PartLayout {
         let bucket = bucketSettings(of: undecided)
-        return S3FilePartition(
+        return S3PartLayout(
             settings: bucket, isSecure: WebAddress(bucket.endpoint).scheme == "https", isSingle: isSingle)
     }
 
@@ -323,7 +323,7 @@ struct Apsara: Destination {
         }
     }
 
-    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         .unknown("VOD gives no digest of its media, and two media may have one title")
     }
 

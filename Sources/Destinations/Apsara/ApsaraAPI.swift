@@ -2,7 +2,7 @@ internal import Core
 internal import Transport
 
 /// VOD itself, called with the person's own key (VOD API reference, version 2017-03-21).
-struct ApsaraAPI: ApsaraAuthority {
+struct ApsaraAPI: ApsaraUploadIssuer {
     let client: AuthorizedClient
     let keys: any S3KeySource
     /// The address of the service, without a slash at its end.
@@ -160,7 +160,7 @@ struct ApsaraAPI: ApsaraAuthority {
             return CheckResult(.ok, "\(rights) is good")
         } catch let error as UploadError {
             if ApsaraVerdict.isGone(error) { return CheckResult(.ok, "the key is good, and VOD answers") }
-            return CheckResult(.failed, error.asFound(right: rights))
+            return CheckResult(.failed, error.checkDescription(right: rights))
         } catch { return CheckResult(.failed, "the check was stopped") }
     }
 

@@ -2,7 +2,7 @@ internal import Core
 internal import Transport
 
 /// Gives a file its place at VOD. Either VOD itself, or the person's own service or program that calls VOD.
-protocol ApsaraAuthority: Sendable {
+protocol ApsaraUploadIssuer: Sendable {
     /// Requests the medium of a reference: a new one, or the existing one.
     ///
     /// - Parameter again: The medium was requested before, and the answer was lost.
@@ -110,7 +110,7 @@ struct ApsaraVerdict: Sendable {
         case 401?, 403?: .authenticate
         case 429?: .rateLimit(after: wait)
         case 408?: .holdDestination(after: wait)
-        case let status? where StatusOfPath.all.contains(status): .holdDestination(after: wait)
+        case let status? where IntermediaryStatus.all.contains(status): .holdDestination(after: wait)
         case let status? where status >= 500 || (201..<300).contains(status): .holdDestination(after: wait)
         case let status? where (300..<400).contains(status) || status == 404 || status == 405: .misconfigured
         default: .failUpload

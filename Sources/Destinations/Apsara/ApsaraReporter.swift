@@ -21,7 +21,7 @@ final class ApsaraReporter: UploadReporter {
     /// Durable when it returns.
     func moved(to ticket: ApsaraUploadTicket, until: WallTime) async throws {
         let checkpoint = state.withLock { state in
-            state.moved = ticket.asMoved(until: until)
+            state.moved = ticket.fieldsOfReplacement(until: until)
             return Self.with(state.moved, &state.last)
         }
         try await reporter.record(checkpoint)
@@ -59,13 +59,13 @@ final class ApsaraReporter: UploadReporter {
     func wasted(_ bytes: Int64) async throws { try await reporter.wasted(bytes) }
     func companions() async throws -> [Companion] { try await reporter.companions() }
     func recordName(_ id: String, at url: String?) async throws { try await reporter.recordName(id, at: url) }
-    func isOfAnother(_ id: String) async throws -> Bool { try await reporter.isOfAnother(id) }
+    func belongsToAnotherUpload(_ id: String) async throws -> Bool { try await reporter.belongsToAnotherUpload(id) }
     func credential(_ renewal: CredentialRenewal) async throws { try await reporter.credential(renewal) }
     func sending(_ offset: Int64) { reporter.sending(offset) }
     func spent(_ bytes: Int64) { reporter.spent(bytes) }
     func entered(_ phase: UploadPhase) { reporter.entered(phase) }
     var shouldPause: Bool { reporter.shouldPause }
-    var mayClearUp: Bool { reporter.mayClearUp }
+    var allowsCleanupRequest: Bool { reporter.allowsCleanupRequest }
 }
 
 // A ticket that was given in place of the medium that a checkpoint names. The next attempt uses it.
@@ -73,7 +73,7 @@ extension ApsaraUploadTicket {
     private static let movedTo = "moved_"
 
     /// The fields that keep it beside those of the medium that it replaces.
-    func asMoved(until: WallTime) -> Checkpoint {
+    func fieldsOfReplacement(until: WallTime) -> Checkpoint {
         var own = ApsaraCheckpoint()
         note(in: &own, until: until)
         return own.stored.adding(prefix: Self.movedTo)

@@ -3,8 +3,8 @@ internal import Transport
 
 /// A service or program of the person that calls VOD for us and has the key. docs/destinations/apsara-vod.md describes
 /// its requests for authors of such a service.
-struct ApsaraService: ApsaraAuthority {
-    let service: OwnService
+struct ApsaraService: ApsaraUploadIssuer {
+    let service: CredentialHelper
     let rights = "`authorisation`"
     var reportsCompletion: Bool { false }
 
@@ -37,10 +37,12 @@ struct ApsaraService: ApsaraAuthority {
             guard let answer, case .object = answer else {
                 return CheckResult(.failed, "\(service.name) gives something other than a JSON object")
             }
-            if let problem = reportedError(answer) { return CheckResult(.warning, problem.asFound(right: nil)) }
+            if let problem = reportedError(answer) {
+                return CheckResult(.warning, problem.checkDescription(right: nil))
+            }
             return CheckResult(.ok, "\(service.name) answers; whether VOD does is seen with the first file")
         } catch let error as UploadError {
-            return CheckResult(.failed, error.asFound(right: rights))
+            return CheckResult(.failed, error.checkDescription(right: rights))
         } catch { return CheckResult(.failed, "the check was stopped") }
     }
 

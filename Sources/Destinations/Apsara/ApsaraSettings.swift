@@ -20,7 +20,7 @@ struct ApsaraSettings: Sendable {
     var way = OSS.AddressKind.public
     var version = ApsaraSignature.Version.acs3
     /// The signature of requests to the storage; `nil`: V4 where the region is known.
-    var signing: BucketWire.Signing?
+    var signing: BucketProtocolNames.Signing?
     /// Whether an interrupted upload continues.
     var resumes = true
     var fields = ApsaraFields()
@@ -30,7 +30,7 @@ struct ApsaraSettings: Sendable {
     /// Wait between the first two requests for the state of a medium; later waits are longer.
     var firstPoll: Duration = .seconds(15)
     /// Asks VOD in place of a key.
-    var authority = OwnService.Settings()
+    var authority = CredentialHelper.Settings()
     /// Sizes, time limits, the key and the number of parallel parts. Each upload's own address says where its parts go.
     var bucket: S3Settings
 }
@@ -40,7 +40,7 @@ extension ApsaraSettings: DeclaredSettings {
 
     static let keys = DestinationKey<ApsaraSettings>.table {
         DestinationKey(
-            "authorisation", OwnService.Settings.keys.map { $0.of(\.authority) },
+            "authorisation", CredentialHelper.Settings.keys.map { $0.of(\.authority) },
             "A service or a program of yours that asks VOD for an upload address and credential.")
         for key in S3AccessSettings.keysOfAlibaba { key.of(\.bucket.access) }
         DestinationKey("region", \.region, "The region of VOD; `{default}` by default.")
@@ -115,8 +115,8 @@ extension ApsaraSettings: DeclaredSettings {
 }
 
 extension Apsara {
-    static let kind = DestinationKind(
-        type: DestinationType(
+    static let kind = DestinationDefinition(
+        type: DestinationSchema(
             name: kindName, summary: "ApsaraVideo VOD at Alibaba Cloud", keys: ApsaraSettings.keys.map(\.setting),
             releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
     ) { values, tools in try Apsara(values, tools) }
@@ -156,7 +156,7 @@ extension Apsara {
         if values.has("upload_endpoint"), values.has("endpoint_kind") {
             object("endpoint_kind", "has no effect with `upload_endpoint`")
         }
-        let isOwn = OwnService.isSet(values, in: "authorisation")
+        let isOwn = CredentialHelper.isSet(values, in: "authorisation")
         if isOwn {
             for key in ["endpoint", "call_signature", "region"] where values.has(key) && key != "region" {
                 object(key, "has no effect with `authorisation`, which calls VOD itself")
@@ -165,7 +165,7 @@ extension Apsara {
         if isOwn, values.text("verify") == ApsaraVerification.playable.rawValue {
             object("verify", "is `playable`, and with `authorisation` there is no key to ask VOD for that")
         }
-        all += OwnService.objections(values, in: "authorisation", lacking: "names no service")
+        all += CredentialHelper.objections(values, in: "authorisation", lacking: "names no service")
         all += S3Access.objections(values, further: ["authorisation", "sts"], at: "authorisation")
         for (key, _) in ApsaraFields.named {
             guard let template = values.template(key) else { continue }

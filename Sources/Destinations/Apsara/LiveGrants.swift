@@ -2,7 +2,7 @@ internal import Core
 internal import Synchronization
 
 /// Rights that were renewed during uploads in this process and are not recorded with them.
-final class LiveGrants: Sendable {
+final class RenewedCredentials: Sendable {
     enum Newest: Sendable {
         /// The recorded right counts.
         case written

@@ -8,14 +8,14 @@ struct ChunkedForm: Destination {
     private let transfer: FormTransfer
     let site: DestinationSite
 
-    func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
+    func uncutPiece(ofSize size: Int64?) -> IndivisibleRequest? {
         let settings = server.settings
         // A last block that takes the rest has less than twice the size of the others.
         let most =
             settings.rule == .merge ? settings.blockSize.addingClamped(settings.blockSize - 1) : settings.blockSize
-        guard let size else { return UncutPiece(bytes: most, keys: ["block.size"]) }
+        guard let size else { return IndivisibleRequest(bytes: most, keys: ["block.size"]) }
         guard let plan = PartPlan(size: size, partSize: settings.blockSize, rule: settings.rule) else { return nil }
-        return UncutPiece(bytes: max(plan[0].length, plan[plan.count - 1].length), keys: ["block.size"])
+        return IndivisibleRequest(bytes: max(plan[0].length, plan[plan.count - 1].length), keys: ["block.size"])
     }
 
     private func engine(_ context: RequestContext) -> PartsEngine {
@@ -49,7 +49,7 @@ struct ChunkedForm: Destination {
         }
     }
 
-    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         .unknown("a chunked form has no request to look up a file")
     }
 
@@ -94,8 +94,8 @@ struct ChunkedForm: Destination {
 }
 
 extension ChunkedForm {
-    static let kind = DestinationKind(
-        type: DestinationType(
+    static let kind = DestinationDefinition(
+        type: DestinationSchema(
             name: "chunked-form",
             summary:
                 "a server that takes numbered blocks as forms, as Resumable.js, Dropzone, Plupload and others send them",
@@ -119,7 +119,7 @@ extension ChunkedForm {
         _ values: [String: SettingValue]
     ) -> (settings: FormSettings, objections: [SettingObjection]) {
         let preset = values.text("preset").flatMap { FormPreset.named($0)?.values } ?? [:]
-        var reading = FormReading(values.over(preset))
+        var reading = FormReading(values.mergedOver(preset))
         let settings = reading.settings()
         var objections = reading.objections
         for section in ["headers", "open.headers", "send.headers", "finish.headers", "abort.headers"] {

@@ -35,7 +35,7 @@ extension FormDialect {
 
     /// Sends a request without bytes of the file.
     func perform(
-        _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?,
+        _ message: FormSettings.Message, _ piece: PartsContext, _ part: PartPlan.Part?,
         _ question: FormVerdict.Question = .probe, wantsJSON: Bool = false
     ) async throws -> ParsedReply {
         let (request, reading) = try await request(message, piece, part, nil)
@@ -58,7 +58,7 @@ extension FormDialect {
     /// - Parameter file: The name of the part with the file's bytes; without a `part` there is none.
     /// - Returns: The request, and the reading of its secrets.
     func request(
-        _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?, _ file: FormSettings.FilePart?,
+        _ message: FormSettings.Message, _ piece: PartsContext, _ part: PartPlan.Part?, _ file: FormSettings.FilePart?,
         _ limits: Limits? = nil
     ) async throws -> (request: Request, reading: Int) {
         let templates = message.templates + settings.headers.values + (file?.templates ?? [])
@@ -138,7 +138,7 @@ extension FormDialect {
     // MARK: Values
 
     private func values(
-        _ templates: [FormTemplate], _ piece: PartsPiece, _ part: PartPlan.Part?
+        _ templates: [FormTemplate], _ piece: PartsContext, _ part: PartPlan.Part?
     ) async throws -> (FormValues, reading: Int) {
         let size = piece.plan.partSize
         var values = FormValues(
@@ -166,7 +166,7 @@ extension FormDialect {
     }
 
     private func digests(
-        _ names: Set<FormName>, _ part: PartPlan.Part, _ piece: PartsPiece
+        _ names: Set<FormName>, _ part: PartPlan.Part, _ piece: PartsContext
     ) async throws -> [FormName: String] {
         if names.isEmpty { return [:] }
         let (path, known) = (piece.order.file.place, blockDigests)

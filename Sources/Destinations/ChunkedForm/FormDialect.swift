@@ -13,7 +13,7 @@ struct FormEndpoint: Sendable {
     let settings: FormSettings
     let limits: RequestLimits
     let blockDigests = BlockDigests()
-    let creations = CreationPatience()
+    let creations = CreationBackoff()
 
     func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         client.failure(kind, code, message, retryable: retryable)
@@ -33,7 +33,7 @@ struct FormDialect: PartsDialect {
     var settings: FormSettings { server.settings }
     var limits: RequestLimits { server.limits }
     var blockDigests: BlockDigests { server.blockDigests }
-    private var creations: CreationPatience { server.creations }
+    private var creations: CreationBackoff { server.creations }
 
     func charging(upload id: String) -> FormDialect {
         FormDialect(server: server, context: context.charging(upload: id))
@@ -98,7 +98,7 @@ struct FormDialect: PartsDialect {
 
     func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint) async throws {
         guard let open = settings.open else { return }
-        let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
+        let piece = PartsContext(order: order, plan: plan, checkpoint: checkpoint)
         checkpoint.form.token = try await creations.make(client, after: checkpoint.orphans ?? 0) {
             let (request, reading) = try await request(open.message, piece, nil, open.part)
             let answer = try await exchange(request, .open, wantsJSON: true)
@@ -106,7 +106,7 @@ struct FormDialect: PartsDialect {
             guard case .success = answer.verdict else {
                 var error = refused("the opening", answer)
                 // The status was a success and the body was not: it is unknown whether an upload was begun.
-                if (200..<300).contains(answer.response.status), error.remedy.isForOnce {
+                if (200..<300).contains(answer.response.status), error.remedy.endsOnlyAttempt {
                     error.failure.code = .unusableAnswer
                 }
                 throw error
@@ -145,7 +145,7 @@ struct FormDialect: PartsDialect {
         }
     }
 
-    func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
+    func held(among indices: [Int], _ piece: PartsContext) async throws -> RemoteParts {
         switch settings.probe {
         case nil, .header: return .parts([])
         case .list(let message, let pointer, let base):
@@ -188,13 +188,13 @@ struct FormDialect: PartsDialect {
 
     /// Whether the server claims to have a block of an upload that was never begun.
     private func claimsEveryBlock(
-        _ message: FormSettings.Message, _ statuses: FormStatuses, _ piece: PartsPiece, _ part: PartPlan.Part
+        _ message: FormSettings.Message, _ statuses: FormStatuses, _ piece: PartsContext, _ part: PartPlan.Part
     ) async throws -> Bool {
         var other = piece.checkpoint
         other.form.id = "sluice-" + hexadecimal(Random.bytes(16))
         if other.form.token != nil { other.form.token = other.form.id }
         let answer = try await perform(
-            message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
+            message, PartsContext(order: piece.order, plan: piece.plan, checkpoint: other), part)
         return confirms(answer, statuses)
     }
 
@@ -205,25 +205,25 @@ struct FormDialect: PartsDialect {
     }
 
     func send(
-        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> PartSending {
+        _ part: PartPlan.Part, _ piece: PartsContext, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSendResult {
         do {
             let (request, reading) = try await request(settings.send, piece, part, settings.part, limits.sending)
             let carried = await client.sendBody(request, context, sent: sent)
-            guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried, part) }
+            guard case .success(let answer) = carried.result else { return PartSendResult(unanswered: carried, part) }
             return await judge(
                 ParsedReply(answer.response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
         } catch {
             // Nothing was sent: a secret or the copy could not be read.
-            return PartSending(.failed(error), bytesSent: 0, isRefused: true)
+            return PartSendResult(.failed(error), bytesSent: 0, isRefused: true)
         }
     }
 
     private func judge(
-        _ answer: ParsedReply, _ part: PartPlan.Part, _ piece: PartsPiece, _ reading: Int
-    ) async -> PartSending {
-        func ends(_ answer: PartSending.Answer, isRefused: Bool = true) -> PartSending {
-            PartSending(answer, bytesSent: part.length, isRefused: isRefused)
+        _ answer: ParsedReply, _ part: PartPlan.Part, _ piece: PartsContext, _ reading: Int
+    ) async -> PartSendResult {
+        func ends(_ answer: PartSendResult.Answer, isRefused: Bool = true) -> PartSendResult {
+            PartSendResult(answer, bytesSent: part.length, isRefused: isRefused)
         }
         let error = refused("block \(part.index + 1) of \(piece.plan.count)", answer)
         switch answer.verdict {
@@ -264,7 +264,7 @@ struct FormDialect: PartsDialect {
     private func isRefused(_ answer: ParsedReply, _ part: PartPlan.Part) -> Bool {
         if part.offset > 0, !answer.response.isWebPage, confirmedOffset(answer.response) == part.offset { return true }
         return answer.body != .cut
-            && FormVerdict.isUndone(answer.response.status, isOnlyRepeated: settings.repeatsSafely)
+            && FormVerdict.hadNoEffect(answer.response.status, isOnlyRepeated: settings.repeatsSafely)
     }
 
     /// The offset of a server that names it with each answer: the first byte that it lacks.
@@ -276,7 +276,7 @@ struct FormDialect: PartsDialect {
         return plainInteger(String(ends[1])).flatMap { $0 < .max ? $0 + 1 : nil }
     }
 
-    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsContext) async -> PartsCompletion {
         let reported =
             piece.checkpoint.has(\.finishedPart)
             ? RemoteObject(id: nil, url: piece.checkpoint.finishedURL, verifiedBy: Self.verifiedBy(piece)) : nil
@@ -312,7 +312,7 @@ struct FormDialect: PartsDialect {
 
     /// - Returns: How the file was verified; says if the last block was found at the server and no answer to it was
     ///   seen.
-    private static func verifiedBy(_ piece: PartsPiece) -> String {
+    private static func verifiedBy(_ piece: PartsContext) -> String {
         piece.checkpoint.isEndUnanswered ? "blocks_unanswered" : verifiedBy
     }
 
@@ -324,7 +324,7 @@ struct FormDialect: PartsDialect {
     }
 
     /// A form has no request to look for a file.
-    func found(_ piece: PartsPiece) async throws -> RemoteObject? { nil }
+    func found(_ piece: PartsContext) async throws -> RemoteObject? { nil }
 
     func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool {
         guard let abort = settings.abort else { return false }
@@ -338,7 +338,7 @@ struct FormDialect: PartsDialect {
             mediaType: checkpoint.form.mediaType ?? "", modified: 0, metadata: [:],
             checkpoint: checkpoint.stored)
         let answer = try await perform(
-            abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
+            abort.message, PartsContext(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
         let status = answer.response.status
         if answer.verdict == .success || confirms(answer, abort.statuses) { return true }
         // An answer that requests a wait when sending blocks does so here too. A login page or an error in a 200 has

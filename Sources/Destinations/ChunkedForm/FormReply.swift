@@ -12,7 +12,7 @@ enum FormReply: Hashable, Sendable {
     init(_ body: [UInt8]) {
         if let document = JSONValue.read(body) {
             // Parsers differ in which of two fields with the same name they use.
-            self = JSONValue.hasTwins(body) ? .cut : .json(document)
+            self = JSONValue.hasDuplicateKeys(body) ? .cut : .json(document)
             return
         }
         let start = textStart(of: body)

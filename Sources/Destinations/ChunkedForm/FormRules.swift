@@ -51,7 +51,7 @@ struct FormCondition: Hashable, Sendable {
             }
         }
 
-        func isMet(by value: JSONValue) -> Bool {
+        func matchesAll(by value: JSONValue) -> Bool {
             switch self {
             case .word(let word): value.plainWord == word
             case .numbers(let range): value.whole.map { range.contains($0) } ?? false
@@ -102,7 +102,7 @@ struct FormCondition: Hashable, Sendable {
         case .absent: found == nil || found == .null
         case .equals(let value): found == value
         case .empty: found?.saysNothing ?? true
-        case .not(let refused): found.map { found in !refused.contains { $0.isMet(by: found) } } ?? true
+        case .not(let refused): found.map { found in !refused.contains { $0.matchesAll(by: found) } } ?? true
         }
     }
 
@@ -169,7 +169,7 @@ struct FormRule: Hashable, Sendable {
     }
 
     /// Any condition holds: for refusals.
-    func isTouched(_ status: Int, _ body: FormReply) -> Bool {
+    func matchesAny(_ status: Int, _ body: FormReply) -> Bool {
         statuses.contains(status) || speaks(body)
     }
 

@@ -98,7 +98,7 @@ extension Dictionary where Key == String, Value == SettingValue {
     /// another inquiry than the preset, `list` or `header`, drop the preset's question for each block. Settings with
     /// their own statuses for `success` replace the whole rule, since the preset's conditions belong to its own
     /// statuses.
-    func over(_ preset: [String: SettingValue]) -> [String: SettingValue] {
+    func mergedOver(_ preset: [String: SettingValue]) -> [String: SettingValue] {
         var preset = preset
         if self["success.status"] != nil { preset["success.json"] = nil }
         if self["finish"] == .text(SettingKey.none) { preset = preset.filter { !$0.key.hasPrefix("finish.") } }

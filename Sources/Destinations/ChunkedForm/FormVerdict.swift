@@ -32,7 +32,7 @@ enum FormVerdict: Hashable, Sendable {
             self = .stop(.misconfigured)
         } else if isMet, !wantsJSON || body.document != nil {
             self = .success
-        } else if mayBeFile, settings.restart.isTouched(status, body) {
+        } else if mayBeFile, settings.restart.matchesAny(status, body) {
             self = settings.open != nil && (status == 404 || status == 410) ? .gone : .startOver
         } else if settings.permanent.speaks(body) {
             self = .stop(.failUpload)
@@ -52,9 +52,9 @@ enum FormVerdict: Hashable, Sendable {
     /// for a server that took it, and its 2xx answer says nothing about the block.
     ///
     /// - Parameter isOnlyRepeated: A block that comes again replaces itself. Otherwise only a certain answer counts.
-    static func isUndone(_ status: Int, isOnlyRepeated: Bool) -> Bool {
+    static func hadNoEffect(_ status: Int, isOnlyRepeated: Bool) -> Bool {
         guard isOnlyRepeated else { return unread.contains(status) }
-        return (300..<500).contains(status) && !StatusOfPath.mayBeForwarded.contains(status)
+        return (300..<500).contains(status) && !IntermediaryStatus.mayBeForwarded.contains(status)
     }
 
     private static func byStatus(_ status: Int, isPermanent: Bool, _ wait: Duration?) -> Remedy {
@@ -68,7 +68,7 @@ enum FormVerdict: Hashable, Sendable {
         case 408, 421, 425: return .retry(after: wait ?? .seconds(1))
         case 429: return .rateLimit(after: wait)
         case 507: return .noRoom(after: wait)
-        case let status where StatusOfPath.all.contains(status): return .holdDestination(after: wait)
+        case let status where IntermediaryStatus.all.contains(status): return .holdDestination(after: wait)
         case 500...: return .holdDestination(after: wait)
         // The status was a success, but the JSON was not, or there was no JSON.
         case 200..<300: return .refused(after: wait)

@@ -4,7 +4,7 @@ internal import Linux
 internal import Transport
 
 /// A folder of this machine: on a second disk, or on a mounted NAS.
-struct Directory: Destination {
+struct DirectoryDestination: Destination {
     let target: DirectoryTarget
     let engine: WholeEngine
     let site: DestinationSite
@@ -35,7 +35,7 @@ struct Directory: Destination {
         try await withUploadErrors { try await engine.discard(WholeCheckpoint(checkpoint)) }
     }
 
-    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         try await withUploadErrors { try await engine.find(order) }
     }
 
@@ -164,12 +164,12 @@ struct DirectorySettings: DeclaredSettings {
     }
 }
 
-extension Directory {
-    static let kind = DestinationKind(
-        type: DestinationType(
+extension DirectoryDestination {
+    static let kind = DestinationDefinition(
+        type: DestinationSchema(
             name: "directory", summary: "a folder of this machine, such as a NAS that is mounted",
             keys: DirectorySettings.keys.map(\.setting))
-    ) { values, tools in try Directory(values, tools) }
+    ) { values, tools in try DirectoryDestination(values, tools) }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         let settings = DirectorySettings.keys.settings(values)

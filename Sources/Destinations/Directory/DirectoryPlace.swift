@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// A folder of the target, held open for one attempt: a file system that is mounted over its path meanwhile does not
 /// get our bytes.
-final class DirectoryPlace: WholePlace {
+final class OpenTargetFolder: RemoteDirectory {
     let target: DirectoryTarget
     let folder: Descriptor
     /// The path below the target's path.
@@ -68,7 +68,7 @@ final class DirectoryPlace: WholePlace {
         let file = try folder.open(name, for: .reading)
         file.forget(from: 0, count: 0)
         let sha256 = try Hasher.digest(.sha256, expecting: size) { block, offset in
-            try pulse.beat()
+            try pulse.reportProgress()
             return try file.read(into: block, at: offset, named: name)
         }
         file.forget(from: 0, count: 0)
@@ -85,7 +85,7 @@ final class DirectoryPlace: WholePlace {
             let staged = try self.openStaged(order.file)
             let file = try offset == 0 ? self.make(part, for: order.file) : self.reopen(part)
             let end = try self.copy(staged, order.file, from: offset, to: file, part, pulse, spent, sent)
-            if end == order.file.size { self.dress(file, part, order) }
+            if end == order.file.size { self.setAttributes(file, part, order) }
             try file.sync(named: part)
             // On a network mount or with a quota, close may be the first call to report lost data.
             try file.close(named: part)
@@ -128,14 +128,14 @@ final class DirectoryPlace: WholePlace {
         _ staged: borrowing Descriptor, _ source: StagedFile, from start: Int64, to file: borrowing Descriptor,
         _ part: FilePath, _ pulse: SlowDisk.Pulse, _ spent: Spent, _ sent: (Int64) -> Void
     ) throws -> Int64 {
-        let end = min(source.size, start + target.stretch)
+        let end = min(source.size, start + target.syncInterval)
         let block = UnsafeMutableRawBufferPointer.allocate(
             byteCount: max(1, min(Self.blockSize, Int(end - start))), alignment: 4096)
         defer { block.deallocate() }
         let began = target.clocks.monotonic()
         var offset = start
         while offset < end {
-            try pulse.beat()
+            try pulse.reportProgress()
             let want = min(block.count, Int(end - offset))
             let got = try read(
                 staged, source, at: offset, into: UnsafeMutableRawBufferPointer(rebasing: block[..<want]))
@@ -176,7 +176,7 @@ final class DirectoryPlace: WholePlace {
     private var failure: StagedFile.MakeFailure { { self.target.failure($0, $1, $2, retryable: $3) } }
 
     /// Sets time and mode, where the file system keeps them. A failure is no reason to refuse the file.
-    func dress(_ file: borrowing Descriptor, _ part: FilePath, _ order: UploadOrder) {
+    func setAttributes(_ file: borrowing Descriptor, _ part: FilePath, _ order: UploadOrder) {
         do {
             try file.setModified(order.modified, named: part)
             if let mode = target.mode { try file.setMode(mode, named: part) }
@@ -191,7 +191,7 @@ final class DirectoryPlace: WholePlace {
     func rename(_ part: FilePath, to name: FilePath, isReplacing: Bool) async throws -> Bool {
         try await run(name) { pulse in
             try self.target.checkRoot(self.root)
-            try pulse.beat()
+            try pulse.reportProgress()
             guard try FileStatus.ifPresent(at: part, in: self.folder) != nil else { throw self.gone(part) }
             let isDone = try self.naming(name) { () throws(SystemError) in
                 if isReplacing {

@@ -15,19 +15,19 @@ struct DirectoryTarget: WholeDialect {
     /// Permission bits of files; `nil` for the process's umask.
     let mode: UInt32?
     /// Bytes between two durable points.
-    var stretch: Int64 = 64 << 20
+    var syncInterval: Int64 = 64 << 20
     let clocks: any Clocks
     let disk: SlowDisk
 
     // MARK: Reaching it
 
-    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? {
+    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any RemoteDirectory)? {
         let parts = try checked(name)
         return try await run(name) { pulse in
             let root = try openRoot()
             let status = try FileStatus(of: root, named: path)
             do {
-                return try DirectoryPlace(
+                return try OpenTargetFolder(
                     self, try openFolder(parts, below: root, status, isMaking: isMaking, pulse), relative: name.parent,
                     root: status)
             } catch is Missing { return nil }
@@ -73,7 +73,7 @@ struct DirectoryTarget: WholeDialect {
         var folder = try Files.openFolder(".", in: root)
         var so = FilePath("")
         for part in parts {
-            try pulse.beat()
+            try pulse.reportProgress()
             so = so.appending(part)
             do throws(SystemError) {
                 if isMaking, try FileStatus.ifPresent(at: part, in: folder) == nil,

@@ -59,7 +59,7 @@ struct Contradiction {
         lasted = .milliseconds(max(0, now.subtractingReportingOverflow(since).partialValue))
     }
 
-    static func isMany(_ checkpoint: OffsetCheckpoint) -> Bool { checkpoint.conflicts ?? 0 >= few }
+    static func exceedsLimit(_ checkpoint: OffsetCheckpoint) -> Bool { checkpoint.conflicts ?? 0 >= few }
 
     /// Resets the count: the remote moved on, or its answer can be used.
     static func end(_ kind: Kind, in checkpoint: inout OffsetCheckpoint) {
@@ -77,7 +77,7 @@ struct Contradiction {
     ///   - error: The error for a single occurrence.
     ///   - words: The remote's message.
     func error(_ error: UploadError, _ words: String) -> UploadError {
-        guard times > Self.few || !error.remedy.isForOnce else { return error }
+        guard times > Self.few || !error.remedy.endsOnlyAttempt else { return error }
         var error = error
         var wait = wait
         if case .retry(let after?) = error.remedy { wait = max(wait, after) }

@@ -51,7 +51,9 @@ enum FinalAnswer {
 
     /// Statuses with which servers answer bytes that they have already. As an answer to such last bytes they say
     /// nothing about the file.
-    static func isOfPlace(_ status: Int) -> Bool { [400, 401, 403, 404, 409, 410, 412, 416, 423].contains(status) }
+    static func mayAnswerRepeatedBytes(_ status: Int) -> Bool {
+        [400, 401, 403, 404, 409, 410, 412, 416, 423].contains(status)
+    }
 
     /// Records what `error` says about the file.
     ///
@@ -97,7 +99,7 @@ enum FinalAnswer {
 
     /// Whether an answer to the request that completes a file shows that the remote has not completed it.
     static func provesIncomplete(_ error: UploadError) -> Bool {
-        error.leavesNothingBehind && !(error.failure.http.map(StatusOfPath.mayBeForwarded.contains) ?? false)
+        error.leavesNothingBehind && !(error.failure.http.map(IntermediaryStatus.mayBeForwarded.contains) ?? false)
     }
 
     static func clear(_ checkpoint: inout some EngineCheckpoint) { checkpoint.stored.remove(fields) }
@@ -190,7 +192,7 @@ enum FinalAnswer {
     }
 
     /// Whether a person has the upload tried again after it was refused, or given up on. It then starts again.
-    static func isOfBefore(_ checkpoint: some EngineCheckpoint, _ order: UploadOrder) -> Bool {
+    static func isFromEarlierGeneration(_ checkpoint: some EngineCheckpoint, _ order: UploadOrder) -> Bool {
         let generation = checkpoint.has(\.refusedIn) ? checkpoint.refusedIn : checkpoint.givenUpIn
         return generation.map { $0 < order.generation } ?? false
     }

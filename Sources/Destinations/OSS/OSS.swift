@@ -24,8 +24,8 @@ enum OSS {
         name: "oss", summary: "Alibaba Cloud OSS", wire: .oss, region: nil, isVirtual: true, checksum: .crc64,
         conditions: .all, smallestPart: 100 << 10, tags: .md5, comparesDigests: true)
 
-    static let kind = DestinationKind(
-        type: DestinationType(
+    static let kind = DestinationDefinition(
+        type: DestinationSchema(
             name: "oss", summary: "a bucket at Alibaba Cloud OSS", keys: keys.map(\.setting),
             objections: { objections($0) })
     ) { values, tools in

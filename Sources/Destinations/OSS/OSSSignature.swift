@@ -7,7 +7,7 @@ struct OSSSignature: Sendable {
     var key: S3Key
     /// The plain id, like `cn-shanghai`; V1 needs none.
     var region: String
-    var version: BucketWire.Signing
+    var version: BucketProtocolNames.Signing
     /// Further headers that V4 covers, in lower case: an intermediary cannot change them.
     var covered: Set<String> = []
 

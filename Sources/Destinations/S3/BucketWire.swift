@@ -1,7 +1,7 @@
 internal import Core
 
 /// Differences in names between bucket services that otherwise work alike.
-struct BucketWire: Sendable {
+struct BucketProtocolNames: Sendable {
     /// Prefix of the service's own headers.
     let prefix: String
     /// A request with this header makes no object where there is one.
@@ -27,12 +27,12 @@ struct BucketWire: Sendable {
     /// The header with the digest of the content from which an object was made.
     var digestHeader: String { "\(prefix)meta-sluice-sha256" }
 
-    static let s3 = BucketWire(
+    static let s3 = BucketProtocolNames(
         prefix: "x-amz-", unlessThere: ("If-None-Match", "*"), namespace: "http://s3.amazonaws.com/doc/2006-03-01/",
         longestKey: 1024, noFirst: [], checksum: nil, signing: .s3)
 
     /// Alibaba Cloud OSS API reference: "PutObject", "CompleteMultipartUpload", "Object naming conventions".
-    static let oss = BucketWire(
+    static let oss = BucketProtocolNames(
         prefix: "x-oss-", unlessThere: ("x-oss-forbid-overwrite", "true"), namespace: nil, longestKey: 1023,
         noFirst: Array("/\\".utf8),
         checksum: .crc64, signing: .v4)

@@ -49,7 +49,7 @@ struct S3: ObjectListing, UnfinishedListing {
         bucket.partition(isSingle: bucket.isSingle(size)).requestedDigests(forSize: size)
     }
 
-    func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
+    func uncutPiece(ofSize size: Int64?) -> IndivisibleRequest? {
         bucket.partition(isSingle: size.map { bucket.isSingle($0) } ?? false).uncutPiece(ofSize: size)
     }
 
@@ -92,7 +92,7 @@ struct S3: ObjectListing, UnfinishedListing {
         }
     }
 
-    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         try await withUploadErrors {
             let dialect = S3Dialect(
                 api: api(context), isSingle: bucket.isSingle(order.file.size))
@@ -136,12 +136,12 @@ struct S3: ObjectListing, UnfinishedListing {
                 // Uploads work without the list.
                 _ = try await api.status(at: "sluice-check")
                 return CheckResult(.ok, "the signer's addresses work; \(error.failure.message)")
-            } catch let error as UploadError where S3API.isOfNoRight(error) {
+            } catch let error as UploadError where S3API.isAccessDenied(error) {
                 return try await checkWriting(api)
             }
         } catch let error as UploadError {
             let isSaid = error.failure.message.contains(api.rights)
-            return CheckResult(.failed, error.asFound(right: isSaid ? nil : api.rights))
+            return CheckResult(.failed, error.checkDescription(right: isSaid ? nil : api.rights))
         } catch { return CheckResult(.failed, "the check was stopped") }
     }
 

@@ -38,7 +38,7 @@ extension S3API {
         var begunAt: WallTime?
     }
 
-    private var wire: BucketWire { settings.preset.wire }
+    private var wire: BucketProtocolNames { settings.preset.wire }
 
     /// - Throws: ``UploadError`` for anything but success.
     func answer(_ request: S3Request) async throws -> Response {
@@ -93,14 +93,14 @@ extension S3API {
         guard (200..<300).contains(response.status) else {
             var error = refusal(response, request.what)
             // The file is not at fault: the service has not seen it yet.
-            if verdict(response).isMute { error.remedy = .authenticate }
-            if response.status == 403, verdict(response).isMute {
+            if verdict(response).hasNoBody { error.remedy = .authenticate }
+            if response.status == 403, verdict(response).hasNoBody {
                 // Amazon gives the same answer for a missing object when the key may not list.
                 error.failure.message +=
                     "; it gives no reason: the key is refused, or may not read there. Check \(rights), and whether "
                     + "the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
             }
-            if response.status == 403, Self.isOfNoRight(error) { throw MissingPermission(error: error) }
+            if response.status == 403, Self.isAccessDenied(error) { throw MissingPermission(error: error) }
             throw error
         }
         // The answer has another form than was requested: its length and tag are those of a proxy's version.
@@ -158,7 +158,7 @@ extension S3API {
                 return .gone(error)
             }
             if response.status == 501 || verdict(response).isUnknownHere { return .none }
-            if response.status == 403, Self.isOfNoRight(error) { return .refused(error) }
+            if response.status == 403, Self.isAccessDenied(error) { return .refused(error) }
             guard (200..<300).contains(response.status) else { throw error }
             let list = try list(response, request, "ListParts")
             guard list["UploadId"] != nil else { throw notAList(request) }
@@ -297,24 +297,24 @@ extension S3API {
         let response: Response
         do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
         if (200..<300).contains(response.status), !response.isWebPageForXML { return true }
-        if isOfNoUpload(response) { return false }
+        if isNoSuchUpload(response) { return false }
         let error = refusal(response, request.what)
         guard response.status >= 500 else { throw error }
         // A server that fails for a part of an unknown upload may still answer a removal correctly.
         let removal = S3Request(method: "DELETE", key: key, query: [("uploadId", upload)], what: request.what)
         let answer: Response
         do { answer = try await send(removal) } catch is AuthorizedClient.Unanswered { throw error }
-        if isOfNoUpload(answer) { return false }
+        if isNoSuchUpload(answer) { return false }
         guard (200..<300).contains(answer.status) else { throw error }
         return true
     }
 
-    private func isOfNoUpload(_ response: Response) -> Bool {
+    private func isNoSuchUpload(_ response: Response) -> Bool {
         [404, 410].contains(response.status) || verdict(response).code == "NoSuchUpload"
     }
 
     /// A question that the key has no right to ask. An invalid key gets other codes, or may not write either.
-    static func isOfNoRight(_ error: UploadError) -> Bool {
+    static func isAccessDenied(_ error: UploadError) -> Bool {
         [.service("AccessDenied"), .http(403)].contains(error.failure.code)
     }
 }

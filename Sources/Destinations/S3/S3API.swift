@@ -33,7 +33,7 @@ struct S3API: Sendable {
     var client: AuthorizedClient { bucket.client }
     var settings: S3Settings { bucket.settings }
     var rights: String { bucket.rights }
-    var creations: CreationPatience { bucket.creations }
+    var creations: CreationBackoff { bucket.creations }
     var server: String { bucket.server }
     var isPresigned: Bool { bucket.isPresigned }
     var isSecure: Bool { bucket.isSecure }
@@ -87,7 +87,7 @@ struct S3API: Sendable {
     }
 
     func note(_ key: FilePath, with sha256: [UInt8]) {
-        learned.there.withLock { there in
+        learned.existingKeys.withLock { there in
             if there.count >= Self.mostThere { there = [:] }
             there[key] = sha256
         }
@@ -96,11 +96,11 @@ struct S3API: Sendable {
     /// Whether other content was seen there. It may be gone since: the caller queries the service before a byte is
     /// sent.
     func isTaken(_ key: FilePath, from sha256: [UInt8]) -> Bool {
-        learned.there.withLock { $0[key].map { $0 != sha256 } ?? false }
+        learned.existingKeys.withLock { $0[key].map { $0 != sha256 } ?? false }
     }
 
     /// Whether exactly this content was seen there.
-    func isThere(_ key: FilePath, with sha256: [UInt8]) -> Bool { learned.there.withLock { $0[key] == sha256 } }
+    func isThere(_ key: FilePath, with sha256: [UInt8]) -> Bool { learned.existingKeys.withLock { $0[key] == sha256 } }
 
     var hasNoList: Bool {
         get { learned.hasNoList.load(ordering: .relaxed) }
@@ -159,7 +159,7 @@ struct S3API: Sendable {
             if let proof = signed.proof { client.rememberForNow(proof) }
             if case .file = request.body { await signer.carried(for: client.clocks.monotonic().since(began)) }
             guard !(200..<300).contains(response.status), response.status != 404,
-                let correction = await signed.mend(response, corrected)
+                let correction = await signed.correct(response, corrected)
             else { return answer }
             corrected.insert(correction)
         }

@@ -11,7 +11,7 @@ struct S3Bucket: Sendable {
     let rights: String
     let learned = Learned()
     let forbiddenQuestions: S3ForbiddenQuestions
-    let creations = CreationPatience()
+    let creations = CreationBackoff()
     /// The size of requests with bytes of files that the path takes.
     let requestSize = ChunkSize(.max)
 
@@ -29,7 +29,7 @@ struct S3Bucket: Sendable {
         /// Numbers by id of the upload: names with smaller numbers are taken by other files.
         let searches = Mutex<[String: Int]>([:])
         /// Keys that are known to exist, with the digest of their content.
-        let there = Mutex<[FilePath: [UInt8]]>([:])
+        let existingKeys = Mutex<[FilePath: [UInt8]]>([:])
     }
 
     /// - Parameter log: Writes one line to the log.
@@ -53,8 +53,8 @@ struct S3Bucket: Sendable {
     var server: String { "\(WebAddress(settings.endpoint).authority ?? "")/\(settings.bucket)" }
 
     /// How files are cut into parts.
-    func partition(isSingle: Bool) -> S3FilePartition {
-        S3FilePartition(settings: settings, isSecure: isSecure, isSingle: isSingle, largest: requestSize.cap)
+    func partition(isSingle: Bool) -> S3PartLayout {
+        S3PartLayout(settings: settings, isSecure: isSecure, isSingle: isSingle, largest: requestSize.cap)
     }
 
     /// Whether a new upload of a file of this size is one request.

@@ -1,7 +1,7 @@
 internal import Core
 
 /// How the settings of a bucket cut a file into parts, and which digests are made of these. Sends no request.
-struct S3FilePartition: Sendable {
+struct S3PartLayout: Sendable {
     let settings: S3Settings
     /// ``S3Bucket/isSecure``.
     let isSecure: Bool
@@ -39,20 +39,20 @@ struct S3FilePartition: Sendable {
     }
 
     /// ``Destination/uncutPiece(ofSize:)``.
-    func uncutPiece(ofSize size: Int64?) -> UncutPiece? {
+    func uncutPiece(ofSize size: Int64?) -> IndivisibleRequest? {
         let part = max(settings.partSize, settings.preset.smallestPart)
         guard let size else {
             let most = max(part, settings.singleUpTo)
-            if most <= settings.preset.smallestPart { return UncutPiece(bytes: most) }
+            if most <= settings.preset.smallestPart { return IndivisibleRequest(bytes: most) }
             let keys = [("part_size", part), ("single_up_to", settings.singleUpTo)].filter { $0.1 == most }.map(\.0)
-            return UncutPiece(bytes: most, keys: keys)
+            return IndivisibleRequest(bytes: most, keys: keys)
         }
         guard let plan = plan(forSize: size) else { return nil }
         let bytes = plan[0].length
         // No part of such a file may be smaller.
         let smallest = max(settings.preset.smallestPart, size / settings.preset.mostParts)
-        if bytes <= smallest { return UncutPiece(bytes: bytes) }
-        if !isSingle { return UncutPiece(bytes: bytes, keys: ["part_size"]) }
-        return UncutPiece(bytes: bytes, keys: bytes > part ? ["single_up_to"] : ["single_up_to", "part_size"])
+        if bytes <= smallest { return IndivisibleRequest(bytes: bytes) }
+        if !isSingle { return IndivisibleRequest(bytes: bytes, keys: ["part_size"]) }
+        return IndivisibleRequest(bytes: bytes, keys: bytes > part ? ["single_up_to"] : ["single_up_to", "part_size"])
     }
 }

@@ -22,7 +22,7 @@ struct S3Preset: Sendable {
 
     let name: String
     let summary: String
-    var wire = BucketWire.s3
+    var wire = BucketProtocolNames.s3
     /// The host, with `{region}` in it; `nil` where only the person knows it.
     var host: String?
     /// The default region; `nil` when the person has to name it.

@@ -21,7 +21,7 @@ struct S3Settings: Sendable {
     /// Files up to this size are sent in one request.
     var singleUpTo: Int64 = 16 << 20
     var limits = RequestLimits()
-    var signing = BucketWire.Signing.s3
+    var signing = BucketProtocolNames.Signing.s3
     /// The bandwidth limit of the policy is sent to the service.
     var tellsLimit = false
     /// The object's key was assigned by the service that gave the right to it.
@@ -46,8 +46,8 @@ struct S3AssignedObject: Sendable {
 }
 
 extension S3 {
-    static let kind = DestinationKind(
-        type: DestinationType(
+    static let kind = DestinationDefinition(
+        type: DestinationSchema(
             name: "s3", summary: "a bucket at Amazon S3, or at a service or server that speaks its protocol",
             keys: keys.map(\.setting), presets: S3Preset.all.map { ($0.name, $0.summary) },
             objections: { objections($0) })

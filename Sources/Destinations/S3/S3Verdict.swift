@@ -10,7 +10,7 @@ struct S3Verdict: Sendable {
     private let status: Int
     let remedy: Remedy
     /// The refusal has no body. With HEAD that is always so, and the cause is the key, its region or its date.
-    let isMute: Bool
+    let hasNoBody: Bool
     /// The refusal has a body that is no error document: a proxy's, or that of another server.
     let isOfAnother: Bool
     /// The region for which requests to this bucket have to be signed.
@@ -31,7 +31,7 @@ struct S3Verdict: Sendable {
         code = error?["Code"]?.text
         message = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
         isOfAnother = code == nil && !document.isEmpty
-        isMute = document.isEmpty && (response.status == 400 || response.status == 403)
+        hasNoBody = document.isEmpty && (response.status == 400 || response.status == 403)
         region = Self.region(response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text)
         // Ceph answers only `InvalidArgument` to a token that it cannot read. `HEAD` has no error document at all:
         // Amazon answers 400 to a token that has ended, Ceph 403 (seen at 16.2).
@@ -81,7 +81,7 @@ struct S3Verdict: Sendable {
         case 300..<400, 404, 405: .misconfigured
         // A service says why.
         case 410 where code == nil, 412 where code == nil: .misconfigured
-        case let status where StatusOfPath.all.contains(status): .holdDestination(after: wait)
+        case let status where IntermediaryStatus.all.contains(status): .holdDestination(after: wait)
         default: .failUpload
         }
     }

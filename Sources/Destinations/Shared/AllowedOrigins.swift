@@ -24,7 +24,7 @@ struct AllowedOrigins: Sendable {
         /// With the host as configured, so that every other reader understands the same host.
         var url: String
         /// The address was written with `http`, and `https` is used.
-        var isMended = false
+        var isSchemeUpgraded = false
     }
 
     init(homes: [String], named: [String] = [], domains: [String] = [], remedy: Key = .allowOrigins) {
@@ -62,7 +62,7 @@ struct AllowedOrigins: Sendable {
             // A server behind a proxy that encrypts does not know that it does. No request goes there unencrypted.
             case ("https", "http") where target.isAtOwnPort:
                 var place = Self.at(home, target)
-                place.isMended = true
+                place.isSchemeUpgraded = true
                 return place
             default: break
             }
@@ -71,7 +71,7 @@ struct AllowedOrigins: Sendable {
         guard target.isAtOwnPort, target.scheme == "https" || target.scheme == "http",
             domains.contains(where: { host == $0 || host.hasSuffix("." + $0) })
         else { return nil }
-        return Place(url: Self.at(WebAddress("https://\(host)"), target).url, isMended: target.scheme == "http")
+        return Place(url: Self.at(WebAddress("https://\(host)"), target).url, isSchemeUpgraded: target.scheme == "http")
     }
 
     private static func at(_ there: WebAddress, _ target: WebAddress) -> Place {

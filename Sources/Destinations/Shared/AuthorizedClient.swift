@@ -15,7 +15,7 @@ struct AuthorizedClient: Sendable {
     let clocks: any Clocks
     let name: String
     private let sentCredentials = SentCredentials()
-    private let greeting = Greeting()
+    private let greeting = ProtocolProbe()
 
     init(
         transport: PermittedTransport, credentials: CredentialProvider, origin: String, caFile: FilePath?,
@@ -57,18 +57,18 @@ struct AuthorizedClient: Sendable {
     struct Carried: Sendable {
         /// The error is an ``UploadError`` or a `CancellationError`.
         var result: Result<Answer, any Error>
-        var delivery: Delivery
+        var delivery: DeliveryBounds
         /// Bytes of the file that the socket accepted.
         var bytesSent: Int64
 
         /// The request was not sent.
         init(unsent error: any Error) {
             result = .failure(error)
-            delivery = Delivery(atLeast: 0, atMost: 0)
+            delivery = DeliveryBounds(atLeast: 0, atMost: 0)
             bytesSent = 0
         }
 
-        fileprivate init(_ result: Result<Answer, any Error>, _ delivery: Delivery, _ bytesSent: Int64) {
+        fileprivate init(_ result: Result<Answer, any Error>, _ delivery: DeliveryBounds, _ bytesSent: Int64) {
             self.result = result
             self.delivery = delivery
             self.bytesSent = bytesSent
@@ -197,7 +197,7 @@ struct AuthorizedClient: Sendable {
     /// No readable answer came: an ``UploadError`` or a `CancellationError`, and how far the body got.
     private struct Broken: Error {
         let error: any Error
-        let delivery: Delivery
+        let delivery: DeliveryBounds
         let bytesSent: Int64
     }
 
@@ -206,7 +206,7 @@ struct AuthorizedClient: Sendable {
 
     /// The error when the server speaks another protocol than its address says.
     private func mistaken(
-        _ speech: Greeting.WireProtocol, _ request: Request, http: Int? = nil, detail: String? = nil
+        _ speech: ProtocolProbe.WireProtocol, _ request: Request, http: Int? = nil, detail: String? = nil
     ) -> UploadError {
         var error = UploadError(
             failure(

@@ -5,7 +5,7 @@ internal import Synchronization
 /// stays. Shared by all uploads to a destination, so that a queue of uploads creates as few of them as one upload.
 ///
 /// The first costs no wait, since it may be an accident. Each further one waits longer, up to six hours.
-final class CreationPatience: Sendable {
+final class CreationBackoff: Sendable {
     private struct State {
         var count: Int64 = 0
         var until: MonotonicTime?

@@ -54,7 +54,7 @@ extension JSONValue {
     /// Whether an object in it names a field twice.
     ///
     /// - Parameter bytes: JSON that ``read(_:)`` accepts.
-    static func hasTwins(_ bytes: [UInt8]) -> Bool {
+    static func hasDuplicateKeys(_ bytes: [UInt8]) -> Bool {
         /// The names in each enclosing object, `nil` for a list.
         var around: [Set<String>?] = []
         var place = bytes.startIndex

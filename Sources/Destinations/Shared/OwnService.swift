@@ -5,7 +5,7 @@ internal import Linux
 internal import Transport
 
 /// A service or program of the person that gives a right in JSON, because it has a key that this machine has not.
-struct OwnService: Sendable {
+struct CredentialHelper: Sendable {
     enum Source: Sendable {
         case service(url: String, headers: [CredentialProvider.Header], caFile: FilePath?)
         case command([String])
@@ -130,7 +130,7 @@ struct OwnService: Sendable {
 }
 
 // A person's settings for it, in a section.
-extension OwnService {
+extension CredentialHelper {
     struct Settings: DeclaredSettings {
         var url: String?
         var token: SecretSource?

@@ -82,7 +82,7 @@ extension UploadError {
     /// Describes a failure of `check`, with advice.
     ///
     /// - Parameter right: The name of the access right in the configuration; `nil` when it is mentioned already.
-    func asFound(right: String? = "the token") -> String {
+    func checkDescription(right: String? = "the token") -> String {
         let advice: String? =
             switch remedy {
             case .authenticate: right.map { "check \($0)" }

@@ -62,7 +62,7 @@ struct Tus: Destination {
         }
     }
 
-    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         // Questions are not entered in a ledger.
         let dialect = TusDialect(server: order.url.map { server.elsewhere($0) } ?? server, context: context)
         do { return try await dialect.find(order) } catch let error as UploadError { throw error } catch {
@@ -100,7 +100,7 @@ struct Tus: Destination {
             }
             return judge(stranger: try await dialect.plainOptions(dialect.endpoint))
         } catch let error as UploadError {
-            return CheckResult(.failed, error.asFound())
+            return CheckResult(.failed, error.checkDescription())
         } catch {
             return CheckResult(.failed, "the check was stopped")
         }
@@ -152,8 +152,8 @@ extension Tus {
     /// A cut request with a checksum keeps nothing, so those are shorter.
     private static let defaultCheckedChunk: Int64 = 8 << 20
 
-    static let kind = DestinationKind(
-        type: DestinationType(
+    static let kind = DestinationDefinition(
+        type: DestinationSchema(
             name: "tus", summary: "a server that speaks tus 1.0, such as tusd or `sluice receive`",
             keys: TusSettings.keys.map(\.setting),
             releaseDoubts: {

@@ -4,7 +4,7 @@ internal import Transport
 extension TusDialect {
     /// Queries with our own extension (docs/destinations/tus.md) if the server announces it; tus itself has no such
     /// request.
-    func find(_ order: UploadOrder) async throws -> Finding {
+    func find(_ order: UploadOrder) async throws -> RemoteLookup {
         guard let announced = try await capabilities.current(self), announced.canLookUp else {
             return .unknown("\(host(endpoint)) cannot be asked for a file by its name, as tus has no request for that")
         }

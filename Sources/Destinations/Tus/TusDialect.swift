@@ -14,7 +14,7 @@ struct TusDialect: OffsetDialect {
     var client: AuthorizedClient { server.client }
     var settings: TusSettings { server.settings }
     var capabilities: TusCapabilities { server.capabilities }
-    private var creations: CreationPatience { server.creations }
+    private var creations: CreationBackoff { server.creations }
     private var bodies: BodyRefusal { server.bodies }
     var log: @Sendable (String) -> Void { server.log }
     var allowed: AllowedOrigins { server.allowed }
@@ -79,8 +79,8 @@ struct TusDialect: OffsetDialect {
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> Sending {
-        guard let url = checkpoint.url else { return Sending(unsent: .accepted(nil)) }
+    ) async -> SendResult {
+        guard let url = checkpoint.url else { return SendResult(unsent: .accepted(nil)) }
         if isProbing(checkpoint), !range.isEmpty, let refusal = await askWithoutBody(url, at: range.lowerBound) {
             return refusal
         }
@@ -98,9 +98,9 @@ struct TusDialect: OffsetDialect {
                     body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
                     limits: settings.limits.sending),
                 context, sent: sent)
-        } catch { return Sending(unsent: .failed(error)) }
+        } catch { return SendResult(unsent: .failed(error)) }
         switch carried.result {
-        case .failure(let error): return Sending(.failed(error), carried)
+        case .failure(let error): return SendResult(.failed(error), carried)
         case .success(let answer):
             switch verdict(.PATCH, answer.response) {
             case .stop(.misconfigured): (bodies.isRefused, checkpoint.tus.isPatchRefused) = (true, true)
@@ -109,7 +109,7 @@ struct TusDialect: OffsetDialect {
                 (bodies.isRefused, checkpoint.tus.isPatchRefused) = (false, false)
             default: break
             }
-            return Sending(
+            return SendResult(
                 judge(answer, &checkpoint), carried,
                 isOfState: isAboutState(answer.response, range), mentionsOffset: mentionsOffset(answer.response))
         }
@@ -120,7 +120,7 @@ struct TusDialect: OffsetDialect {
     /// A server that has refused the method itself first gets a request without bytes, at the offset that it has named.
     ///
     /// - Returns: `nil` where bytes may be sent.
-    private func askWithoutBody(_ url: String, at offset: Int64) async -> Sending? {
+    private func askWithoutBody(_ url: String, at offset: Int64) async -> SendResult? {
         let carried = await client.sendBody(
             Request(
                 "PATCH", url,
@@ -129,10 +129,10 @@ struct TusDialect: OffsetDialect {
                     ("Content-Length", "0"),
                 ], body: .bytes([]), limits: settings.limits.small), context, sent: { _ in })
         switch carried.result {
-        case .failure(let error): return Sending(.failed(error), carried)
+        case .failure(let error): return SendResult(.failed(error), carried)
         case .success(let answer):
             guard verdict(.PATCH, answer.response) == .stop(.misconfigured) else { return nil }
-            return Sending(.failed(refused("a request for bytes", answer.response, .misconfigured)), carried)
+            return SendResult(.failed(refused("a request for bytes", answer.response, .misconfigured)), carried)
         }
     }
 
@@ -226,7 +226,7 @@ struct TusDialect: OffsetDialect {
         }
         do {
             let resolved = try TusLocation(location, base: answer.url, allowed: allowed)
-            if resolved.isMended {
+            if resolved.isSchemeUpgraded {
                 log("\(host(endpoint)) names uploads with http, but was reached with https; https is used")
             }
             return resolved.url
@@ -262,7 +262,7 @@ struct TusDialect: OffsetDialect {
         return .at(offset)
     }
 
-    private func judge(_ answer: AuthorizedClient.Answer, _ checkpoint: inout OffsetCheckpoint) -> Sending.Answer {
+    private func judge(_ answer: AuthorizedClient.Answer, _ checkpoint: inout OffsetCheckpoint) -> SendResult.Answer {
         let response = answer.response
         func refusal(_ remedy: Remedy) -> UploadError { refused("bytes", response, remedy) }
         switch verdict(.PATCH, response) {

@@ -5,7 +5,7 @@ struct TusLocation: Hashable, Sendable {
     /// Absolute, and otherwise exactly as the server wrote it; at an allowed origin, with the host as configured.
     let url: String
     /// A server behind a TLS proxy wrote `http` where `https` was meant.
-    var isMended = false
+    var isSchemeUpgraded = false
     /// Requests may be sent there.
     var isAllowed = false
 
@@ -28,6 +28,6 @@ extension TusLocation {
             self.init(url: target.description)
             return
         }
-        self.init(url: place.url, isMended: place.isMended, isAllowed: true)
+        self.init(url: place.url, isSchemeUpgraded: place.isSchemeUpgraded, isAllowed: true)
     }
 }

@@ -8,7 +8,7 @@ struct TusServer: Sendable {
     let settings: TusSettings
     private(set) var capabilities: TusCapabilities
     let log: @Sendable (String) -> Void
-    let creations = CreationPatience()
+    let creations = CreationBackoff()
     let bodies = BodyRefusal()
 
     /// The same server at another of its addresses, about which nothing is known yet.

@@ -80,7 +80,7 @@ enum TusVerdict: Hashable, Sendable {
         case 429: return .stop(.rateLimit(after: wait))
         case 507: return .stop(.noRoom(after: wait))
         // The offset shows whether the bytes were accepted nevertheless.
-        case let status where StatusOfPath.all.contains(status) && verb != .DELETE:
+        case let status where IntermediaryStatus.all.contains(status) && verb != .DELETE:
             return verb == .PATCH
                 ? .status(.holdDestination(after: wait), again: 0) : .stop(.holdDestination(after: wait))
         // The body or the file is not too large; there is no space for it now.

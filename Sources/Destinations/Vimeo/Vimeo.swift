@@ -40,7 +40,7 @@ struct Vimeo: ObjectListing {
                 settings: TusSettings(limits: settings.limits),
                 capabilities: TusCapabilities(), log: tools.log),
             ranges: ContentRange(
-                client: bytes, limits: settings.limits, meaning: .count(RangeHabit()), success: .ofPiece),
+                client: bytes, limits: settings.limits, meaning: .count(RangeSemantics()), success: .ofPiece),
             settings: settings, secrets: tools.secrets, log: tools.log)
         site = WebAddress(settings.base).site ?? .here
         chunks = ChunkSize(chosen: settings.chunk)
@@ -72,7 +72,7 @@ struct Vimeo: ObjectListing {
         guard dialect.isOurs(checkpoint), !checkpoint.has(\.missingIn) else { return false }
         return try await client("the removal") {
             if let thing {
-                guard try await !dialect.isOfAnother(checkpoint) else { return false }
+                guard try await !dialect.belongsToAnotherUpload(checkpoint) else { return false }
                 return try await dialect.remove(thing)
             }
             return !checkpoint.vimeo.has(\.endingAt)
@@ -80,7 +80,7 @@ struct Vimeo: ObjectListing {
         }
     }
 
-    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> Finding {
+    func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         .unknown("Vimeo gives no digest of its videos, and two videos may have one name: `sluice remote` lists them")
     }
 
@@ -131,7 +131,7 @@ struct Vimeo: ObjectListing {
             }
             return result
         } catch let error as UploadError {
-            return CheckResult(.failed, error.asFound())
+            return CheckResult(.failed, error.checkDescription())
         } catch {
             return CheckResult(.failed, "the check was stopped")
         }

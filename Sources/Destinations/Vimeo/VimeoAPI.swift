@@ -18,7 +18,7 @@ struct VimeoAPI: Sendable {
     /// The time until which the service accepts no requests.
     private let backoff = VimeoBackoff()
     private let clock = VimeoClock()
-    let creations = CreationPatience()
+    let creations = CreationBackoff()
     /// Videos of uploads that are in progress.
     let known: VimeoVideos
 

@@ -69,7 +69,7 @@ extension VimeoDialect {
         } catch let error as UploadError {
             switch error.remedy {
             // The list cannot be read, and will not be readable later.
-            case .authenticate, .misconfigured, .failUpload: return try nothing(checkpoint)
+            case .authenticate, .misconfigured, .failUpload: return try recordFailedSearch(checkpoint)
             default: throw error
             }
         }
@@ -78,7 +78,9 @@ extension VimeoDialect {
         }
         var isInDoubt = false
         for video in videos {
-            guard let found = try await empty(video), try await !reporter.isOfAnother(video.uri) else {
+            guard let found = try await checkpointForEmptyVideo(video),
+                try await !reporter.belongsToAnotherUpload(video.uri)
+            else {
                 isInDoubt = true
                 continue
             }
@@ -111,7 +113,7 @@ extension VimeoDialect {
             log("the video of a creation whose answer was lost was found: \(video.uri)")
             return true
         }
-        return isInDoubt ? try nothing(checkpoint) : false
+        return isInDoubt ? try recordFailedSearch(checkpoint) : false
     }
 
     /// Whether a video may come from the creation of this checkpoint, by all values in the list.
@@ -123,7 +125,7 @@ extension VimeoDialect {
 
     /// Returns the checkpoint to continue a video that has no bytes; `nil` for any other: one with bytes belongs to
     /// another writer.
-    private func empty(_ video: Listed) async throws -> OffsetCheckpoint? {
+    private func checkpointForEmptyVideo(_ video: Listed) async throws -> OffsetCheckpoint? {
         let approach = settings.flow == .tus ? "tus" : "streaming"
         let upload = video.item["upload"]
         guard upload?["approach"]?.text ?? approach == approach,
@@ -153,8 +155,8 @@ extension VimeoDialect {
     /// restart.
     ///
     /// - Returns: `false`.
-    private func nothing(_ checkpoint: OffsetCheckpoint) throws(UploadError) -> Bool {
-        let wait = CreationPatience.wait(after: (checkpoint.orphans ?? 0) + 1)
+    private func recordFailedSearch(_ checkpoint: OffsetCheckpoint) throws(UploadError) -> Bool {
+        let wait = CreationBackoff.wait(after: (checkpoint.orphans ?? 0) + 1)
         // A clock that was set back meanwhile does not make it longer.
         let gone = max(0, api.now.subtractingReportingOverflow(askedAt(checkpoint)).partialValue)
         let left = wait - .milliseconds(gone)
@@ -165,7 +167,7 @@ extension VimeoDialect {
     // MARK: After a cancel
 
     /// Whether there are more bytes than may have left here, which means that another writer has sent them.
-    func isOfAnother(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
+    func belongsToAnotherUpload(_ checkpoint: OffsetCheckpoint) async throws -> Bool {
         guard let video = checkpoint.vimeo.video, checkpoint.url != nil, checkpoint.concludesFrom == nil,
             let size = checkpoint.vimeo.videoSize,
             let reach = checkpoint.reach
@@ -200,7 +202,7 @@ extension VimeoDialect {
         }
         let mine = videos.filter { isMade($0, by: checkpoint, size: size, name: checkpoint.vimeo.askedName) }
         var without: [Listed] = []
-        for video in mine where try await empty(video) != nil { without.append(video) }
+        for video in mine where try await checkpointForEmptyVideo(video) != nil { without.append(video) }
         // Another machine may take this long to receive the answer for a video that it made, and a list to show it.
         if api.now.subtractingReportingOverflow(askedAt(checkpoint)).partialValue < Self.showing {
             throw notShown(what, without.count)

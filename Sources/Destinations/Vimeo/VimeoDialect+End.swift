@@ -10,7 +10,7 @@ extension VimeoDialect {
     func conclude(
         _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
     ) async throws -> Conclusion {
-        var outcome = Outcome()
+        var outcome = RemoteDescription()
         if checkpoint.vimeo.completeURI != nil, checkpoint.vimeo.video == nil {
             try await activate(order, &checkpoint, reporter)
             guard checkpoint.vimeo.video != nil else {
@@ -84,7 +84,7 @@ extension VimeoDialect {
         let names = ["", "Untitled", order.name.name.display, order.name.stem.display]
         for video in try await recent(since: begun).videos
         where video.size == order.file.size && !api.known.contains(video.uri) && names.contains(video.name ?? "") {
-            if try await !reporter.isOfAnother(video.uri) { mine.append(video.uri) }
+            if try await !reporter.belongsToAnotherUpload(video.uri) { mine.append(video.uri) }
         }
         return mine.count == 1 ? mine.first : nil
     }
@@ -136,7 +136,8 @@ extension VimeoDialect {
     }
 
     private func judge(
-        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter, _ outcome: Outcome
+        _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter,
+        _ outcome: RemoteDescription
     ) async throws -> Conclusion {
         guard let video = checkpoint.vimeo.video else { return .done(outcome) }
         let (response, json): (Response, JSONValue?)
@@ -187,7 +188,7 @@ extension VimeoDialect {
         let (upload, transcode) = (json?["upload"]?["status"]?.text, json?["transcode"]?["status"]?.text)
         let status = json?["status"]?.text
         if status == "quota_exceeded" || status == "total_cap_exceeded" {
-            return .rejected(await full(status))
+            return .rejected(await accountFullError(status))
         }
         if status == "uploading_error" || upload == "error" {
             return .rejected(
@@ -257,7 +258,7 @@ extension VimeoDialect {
         return max(.zero, .milliseconds(api.now.subtractingReportingOverflow(since).partialValue))
     }
 
-    private func full(_ status: String?) async -> UploadError {
+    private func accountFullError(_ status: String?) async -> UploadError {
         let failure = failure(
             .quota, .quotaExceeded,
             "the service has accepted every byte, and the account's \(status == "total_cap_exceeded" ? "storage" : "quota") "

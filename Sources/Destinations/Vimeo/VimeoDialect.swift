@@ -206,8 +206,8 @@ struct VimeoDialect: OffsetDialect {
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> Sending {
-        guard let url = checkpoint.url else { return Sending(unsent: .accepted(nil)) }
+    ) async -> SendResult {
+        guard let url = checkpoint.url else { return SendResult(unsent: .accepted(nil)) }
         guard flow(checkpoint) == .tus else {
             return await ranges.send(range, to: url, order, &checkpoint, past: digest, context, sent)
         }

@@ -123,8 +123,8 @@ extension VimeoSettings: DeclaredSettings {
 }
 
 extension Vimeo {
-    static let kind = DestinationKind(
-        type: DestinationType(
+    static let kind = DestinationDefinition(
+        type: DestinationSchema(
             name: "vimeo", summary: "an account at Vimeo, or at a server that speaks its API",
             keys: VimeoSettings.keys.map(\.setting), releaseDoubts: { releaseDoubts($0) },
             objections: { objections($0) })

@@ -47,7 +47,7 @@ struct VimeoVerdict: Sendable {
         case 401, 403: .authenticate
         case 408, 425, 500...: .holdDestination(after: retryAfter(response.headers, now: WallTime(milliseconds: 0)))
         case 404, 405, 410, 300..<400: .misconfigured
-        case let status where StatusOfPath.all.contains(status): .holdDestination(after: nil)
+        case let status where IntermediaryStatus.all.contains(status): .holdDestination(after: nil)
         default: .failUpload
         }
     }

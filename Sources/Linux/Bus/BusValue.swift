@@ -31,7 +31,7 @@ enum BusValue: Hashable, Sendable {
         if case .list(let values) = self { values } else { nil }
     }
 
-    var truth: Bool? {
+    var boolValue: Bool? {
         if case .number(UInt8(ascii: "b"), let bits) = self { bits != 0 } else { nil }
     }
 

@@ -41,7 +41,8 @@ extension BusService {
                 operatorCode: network["OperatorCode"]?.string.flatMap { $0.isEmpty ? nil : $0 })
             for path in bearers(modem) {
                 let properties = mirror.answers.properties(path, bearer)
-                guard properties["Connected"]?.truth == true, let name = properties["Interface"]?.string, !name.isEmpty
+                guard properties["Connected"]?.boolValue == true, let name = properties["Interface"]?.string,
+                    !name.isEmpty
                 else { continue }
                 // If two bearers use one interface, the one that costs more counts.
                 if report.bearers[name]?.isRoaming != true { report.bearers[name] = found }

@@ -267,7 +267,7 @@ final class NetworkListener {
     /// The last values of a service are kept, and marked as such.
     private func markGone(_ index: Int, trouble: String? = nil) {
         knownServices.insert(index)
-        if index == 0 { report.networkManager.goAway(trouble) } else { report.modemManager.goAway(trouble) }
+        if index == 0 { report.networkManager.markGone(trouble) } else { report.modemManager.markGone(trouble) }
     }
 
     /// The service runs, and cannot be used for now.

@@ -55,7 +55,7 @@ extension BusService {
         let known = mirror.answers
         let general = known.properties(managerPath, manager)
         var report = NetworkReport.NetworkManager(isRunning: true)
-        report.isStarting = general["Startup"]?.truth ?? false
+        report.isStarting = general["Startup"]?.boolValue ?? false
         report.connectivity = general["Connectivity"]?.unsigned.flatMap { .init(rawValue: $0) } ?? .unknown
         for path in devices(known) {
             let properties = known.properties(path, device)

@@ -101,7 +101,7 @@ package struct NetworkReport: Hashable, Sendable {
 }
 
 extension NetworkReport.NetworkManager {
-    mutating func goAway(_ trouble: String?) {
+    mutating func markGone(_ trouble: String?) {
         (isRunning, isStarting, connectivity, visibleSSIDs, self.trouble) = (false, false, .unknown, [], trouble)
         for name in devices.keys { devices[name]?.isCurrent = false }
     }
@@ -119,7 +119,7 @@ extension NetworkReport.NetworkManager {
 }
 
 extension NetworkReport.ModemManager {
-    mutating func goAway(_ trouble: String?) {
+    mutating func markGone(_ trouble: String?) {
         (isRunning, self.trouble) = (false, trouble)
         for name in bearers.keys { bearers[name]?.isCurrent = false }
     }

@@ -20,7 +20,7 @@ struct BusQuestion: Hashable, Sendable {
 
 /// The result of a question. A vanished object, a service that hangs and an invalid answer are treated alike: nothing
 /// is known, and nothing else fails.
-enum BusAnswer: Hashable, Sendable {
+enum BusReply: Hashable, Sendable {
     case value(BusValue)
     /// Contains the reason for a person.
     case refused(String)
@@ -28,7 +28,7 @@ enum BusAnswer: Hashable, Sendable {
 
 /// A service that can be mirrored: the questions for it, and the relevant signals.
 struct BusService: Sendable {
-    typealias Answers = [BusQuestion: BusAnswer]
+    typealias Answers = [BusQuestion: BusReply]
 
     /// Its well-known name.
     let name: String
@@ -105,7 +105,7 @@ struct ServiceMirror {
         return Array(questions)
     }
 
-    mutating func apply(_ answer: BusAnswer, to question: BusQuestion) {
+    mutating func apply(_ answer: BusReply, to question: BusQuestion) {
         pendingQuestions.remove(question)
         if case .value(let value) = answer {
             answers[question] = .value(value.keeping(service.names))

@@ -2,7 +2,7 @@ package import Core
 internal import Glibc
 
 /// The users and groups of this machine (getpwuid_r(3), getgrouplist(3)).
-package enum Accounts {
+package enum UserDatabase {
     /// Effective ids of this process.
     package static var user: UInt32 { geteuid() }
     package static var group: UInt32 { getegid() }

@@ -6,9 +6,9 @@ internal import Glibc
 /// memory for a shared writable mapping of it (proc_pid_maps(5)), which outlives its descriptor.
 ///
 /// It sees nothing of another user's process without `CAP_SYS_PTRACE` and `CAP_DAC_READ_SEARCH`, nothing on another
-/// machine, and no descriptor in transit through a Unix socket. Where not every process is listed (``ProcessSight``),
+/// machine, and no descriptor in transit through a Unix socket. Where not every process is listed (``ProcVisibility``),
 /// finding no writer proves nothing. Used by one thread at a time.
-package final class OpenFiles {
+package final class ProcDescriptorSearch {
     package struct Answer {
         package var writer: OpenWriter
         /// Number of processes that could not be examined.
@@ -64,7 +64,7 @@ package final class OpenFiles {
         var left = Self.most
         // Without /proc no process is visible, and nothing is concluded.
         guard let processes = try? Files.names(in: root) else { return }
-        listsAll = ProcessSight.listsAll(root)
+        listsAll = ProcVisibility.listsAll(root)
         for process in processes where process.bytes.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
             examine(into: root.appending(process), &left)
             if left <= 0 { return }

@@ -3,7 +3,7 @@ internal import Core
 internal import Glibc
 
 /// The directory of a configured path, opened link by link.
-struct TopFolder: ~Copyable {
+struct ConfiguredDirectory: ~Copyable {
     let folder: OpenFolder
     let device: UInt64
     let inode: UInt64
@@ -77,8 +77,8 @@ struct TopFolder: ~Copyable {
                     throw SystemError(
                         call: "open", subject: path.display, code: ESTALE,
                         detail:
-                            "\(link.display) in its path is a symbolic link of user \(Accounts.shown(owner)) to a directory of "
-                            + "user \(Accounts.shown(target)): change the owner of the link to root, the daemon's user or that user (chown -h), or "
+                            "\(link.display) in its path is a symbolic link of user \(UserDatabase.shown(owner)) to a directory of "
+                            + "user \(UserDatabase.shown(target)): change the owner of the link to root, the daemon's user or that user (chown -h), or "
                             + "configure the path without it")
                 }
             case .enter(let name):

@@ -7,7 +7,7 @@ package protocol WriterDetecting: Sendable {
     /// Reads a file's status and searches for writers.
     ///
     /// - Throws: Only errors of the status call, including a missing name.
-    func ask(
+    func findWriter(
         _ relative: FilePath, in folder: borrowing OpenFolder
     ) throws(SystemError) -> (status: FileStatus, answer: WriterSearch.Answer)
 }
@@ -34,23 +34,23 @@ package final class WriterSearch: WriterDetecting {
         case notReported
     }
 
-    private let processes: Mutex<OpenFiles>
+    private let processes: Mutex<ProcDescriptorSearch>
     private let clocks: any Clocks
 
     package init(clocks: any Clocks) {
         self.clocks = clocks
-        processes = Mutex(OpenFiles(clocks: clocks))
+        processes = Mutex(ProcDescriptorSearch(clocks: clocks))
     }
 
     /// A granted lease, and a walk through all processes that finds no writer, count only on file systems of this
     /// machine alone (``FileSystemKind/hidesWriters(_:)``). A writer that is found counts everywhere.
-    package func ask(
+    package func findWriter(
         _ relative: FilePath, in folder: borrowing OpenFolder
     ) throws(SystemError) -> (status: FileStatus, answer: Answer) {
         let (status, writer) = try Lease.status(at: relative, in: folder)
         if writer == .present { return (status, .present) }
         let isElsewhere =
-            relative.parent.isEmpty ? Self.isElsewhere(folder) : Self.isElsewhere(relative.parent, in: folder)
+            relative.parent.isEmpty ? Self.mayHideWriters(folder) : Self.isElsewhere(relative.parent, in: folder)
         if writer == .absent, !isElsewhere { return (status, .absent) }
         let now = clocks.monotonic()
         switch processes.withLock({ $0.writer(of: status, seen: now).writer }) {
@@ -62,18 +62,18 @@ package final class WriterSearch: WriterDetecting {
 
     /// Whether a folder is on a file system whose changes this kernel does not see completely, or does not report:
     /// overlay is one.
-    package static func isElsewhere(_ folder: borrowing OpenFolder) -> Bool { FileSystemKind.hidesWriters(folder) }
+    package static func mayHideWriters(_ folder: borrowing OpenFolder) -> Bool { FileSystemKind.hidesWriters(folder) }
 
     private static func isElsewhere(_ relative: FilePath, in folder: borrowing OpenFolder) -> Bool {
         // A folder that cannot be opened (it may be entered but not listed) does not tell its file system: then the
         // file's own answer counts.
         guard let folder = try? folder.folder(relative) else { return false }
-        return isElsewhere(folder)
+        return mayHideWriters(folder)
     }
 }
 
 /// How many of this machine's processes a `/proc` shows (proc(5), pid_namespaces(7)).
-package enum ProcessSight {
+package enum ProcVisibility {
     /// `PROC_PID_INIT_INO` and `PROC_USER_INIT_INO` of the kernel: the namespaces of the machine itself.
     private static let firstPIDs: FilePath = "pid:[4026531836]"
     private static let firstUsers: FilePath = "user:[4026531837]"
@@ -129,7 +129,7 @@ package struct ProcessRights: Sendable {
     package func has(_ capability: Machine.Capability) -> Bool { capabilities & (1 << capability.rawValue) != 0 }
 
     /// Whether it can find out which processes have files of other users open.
-    package var seesOthersOpenFiles: Bool { has(.lease) || mayExamineOthers && ProcessSight.listsAll(for: process) }
+    package var seesOthersOpenFiles: Bool { has(.lease) || mayExamineOthers && ProcVisibility.listsAll(for: process) }
 
     /// Whether it may examine the processes of other users. `CAP_SYS_PTRACE` allows following a descriptor; listing
     /// them also needs `CAP_DAC_READ_SEARCH`, since only the owner may read the folder.

@@ -217,7 +217,7 @@ package func uniqueMount(holding path: FilePath) -> UInt64? {
     return number == 0 ? nil : number
 }
 
-extension StoredIdentity {
+extension FileIdentity {
     /// - Parameters:
     ///   - folder: The configured folder's name.
     ///   - relative: The path below it.

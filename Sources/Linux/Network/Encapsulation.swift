@@ -50,7 +50,7 @@ package enum Encapsulation {
 
     /// The largest overhead of the interfaces below one that adds nothing itself.
     private static func below(
-        _ link: LinkFacts, by socket: borrowing NetlinkSocket, seen: Set<Int32>
+        _ link: LinkMessage, by socket: borrowing NetlinkSocket, seen: Set<Int32>
     ) throws(SystemError) -> Int64 {
         if let below = link.below { return try overhead(of: below, by: socket, seen: seen) }
         guard let kind = link.kind, ["bridge", "bond", "team"].contains(kind) else { return 0 }

@@ -114,7 +114,7 @@ package struct LinkBytes: Hashable, Sendable {
 
     /// The most that can have been sent and received since an earlier moment; `nil` where that is unknown: after a
     /// reboot, after a link has gone, or after a long time.
-    package func most(since earlier: LinkBytes) -> Spending? {
+    package func upperBound(since earlier: LinkBytes) -> Spending? {
         let time = at.since(earlier.at)
         guard place == earlier.place, time >= .zero, time <= Self.longest else { return nil }
         func clamped(_ count: UInt64) -> Int64 { Int64(min(count, UInt64(Int64.max) / 1024)) }

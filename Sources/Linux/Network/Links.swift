@@ -41,23 +41,23 @@ package enum Links {
         return links
     }
 
-    private static func facts(by socket: borrowing NetlinkSocket) throws(SystemError) -> [LinkFacts] {
+    private static func facts(by socket: borrowing NetlinkSocket) throws(SystemError) -> [LinkMessage] {
         let question = NetlinkRequest(
             Netlink.Kind.getLink, dump: true, header: [0, 0, 0, 0] + raw(Int32(0)) + raw(UInt64(0)))
-        return try socket.query(question, about: "links").compactMap { LinkFacts($0) }
+        return try socket.query(question, about: "links").compactMap { LinkMessage($0) }
     }
 
     /// The ports of a bridge, the slaves of a bond.
-    static func ports(of index: Int32, by socket: borrowing NetlinkSocket) throws(SystemError) -> [LinkFacts] {
+    static func ports(of index: Int32, by socket: borrowing NetlinkSocket) throws(SystemError) -> [LinkMessage] {
         try facts(by: socket).filter { $0.master == index }
     }
 
     /// One of them; `nil` when it does not exist.
-    static func facts(of index: Int32, by socket: borrowing NetlinkSocket) throws(SystemError) -> LinkFacts? {
+    static func facts(of index: Int32, by socket: borrowing NetlinkSocket) throws(SystemError) -> LinkMessage? {
         let question = NetlinkRequest(
             Netlink.Kind.getLink, header: [0, 0, 0, 0] + raw(index) + raw(UInt64(0)))
         do {
-            return try socket.query(question, about: "interface \(index)").lazy.compactMap { LinkFacts($0) }.first
+            return try socket.query(question, about: "interface \(index)").lazy.compactMap { LinkMessage($0) }.first
         } catch {
             if error.code == ENODEV { return nil }
             throw error
@@ -88,7 +88,7 @@ package enum Links {
 }
 
 /// The contents of a message about an interface (`struct ifinfomsg`, linux/if_link.h).
-struct LinkFacts: Hashable {
+struct LinkMessage: Hashable {
     var index: Int32
     var name: FilePath
     var medium: NetworkLink.Medium

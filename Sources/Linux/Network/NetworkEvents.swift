@@ -176,17 +176,17 @@ package final class NetworkEvents: Sendable {
         case Netlink.Kind.newLink:
             // The ports of bridges have messages of another family. An unreadable message may be about anything.
             if message.body.first.map({ $0 != UInt8(AF_UNSPEC) }) ?? false { return .other }
-            guard let facts = LinkFacts(message) else { return .mayForbid }
+            guard let facts = LinkMessage(message) else { return .mayForbid }
             if facts.isWirelessEvent { return nil }
             return facts.isUsable ? .other : .mayForbid
         case Netlink.Kind.newRoute:
-            guard let facts = RouteFacts(message) else { return .mayForbid }
+            guard let facts = RouteMessage(message) else { return .mayForbid }
             if facts.isCloned { return nil }
             if message.flags & Netlink.Flag.replaces != 0 { return .mayForbid }
             // Routes that the kernel makes for an address lead only to the neighbours.
             return facts.isKernelMade || facts.type == .local ? .other : .mayForbid
         case Netlink.Kind.deleteRoute:
-            return RouteFacts(message)?.isCloned == true ? nil : .mayForbid
+            return RouteMessage(message)?.isCloned == true ? nil : .mayForbid
         case Netlink.Kind.newAddress: return .other
         case let type where type < Netlink.Kind.first: return nil
         default: return .mayForbid

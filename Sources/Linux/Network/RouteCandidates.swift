@@ -83,7 +83,7 @@ package enum RouteCandidates {
     }
 
     private static func other(
-        _ link: Int32, _ question: RouteQuestion, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
+        _ link: Int32, _ question: RouteQuestion, _ entry: RouteMessage, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Other {
         var other = question
         other.link = link
@@ -109,7 +109,7 @@ package enum RouteCandidates {
     private struct Choice {
         var way: Candidate
         /// `nil` for a route that stays on this machine.
-        var entry: RouteFacts?
+        var entry: RouteMessage?
     }
 
     /// Chooses like TCP: a route first, then its source address, and with that the route once more.
@@ -148,11 +148,11 @@ package enum RouteCandidates {
     }
 
     /// RT_TABLE_MAIN and RT_TABLE_DEFAULT: every other table is used because a rule leads to it.
-    private static func isOrdinary(_ entry: RouteFacts) -> Bool { entry.table == 254 || entry.table == 253 }
+    private static func isOrdinary(_ entry: RouteMessage) -> Bool { entry.table == 254 || entry.table == 253 }
 
     /// Why no other route may replace the kernel's choice; `nil` where one may.
     private static func refusal(
-        toLeave own: Choice, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
+        toLeave own: Choice, _ entry: RouteMessage, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Refusal? {
         guard isOrdinary(entry) else { return .ownIsByRule }
         if !own.way.others.isEmpty { return .ruleMayLead }
@@ -161,11 +161,11 @@ package enum RouteCandidates {
     }
 }
 
-extension RouteFacts {
+extension RouteMessage {
     /// Whether it differs from another only by its metric.
     ///
     /// For routes that lead everywhere the scope does not count: a modem has no gateway, so its scope is the link.
-    fileprivate func isEqual(to other: RouteFacts) -> Bool {
+    fileprivate func isEqual(to other: RouteMessage) -> Bool {
         table == other.table && length == other.length && (scope == other.scope || length == 0) && type == other.type
     }
 }

@@ -18,16 +18,16 @@ enum RouteRules {
         let family = UInt8(flow.question.address.isIPv6 ? AF_INET6 : AF_INET)
         let question = NetlinkRequest(
             Netlink.Kind.getRule, dump: true, header: [family, 0, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
-        let rules = try socket.query(question, about: "rules").compactMap { RuleFacts($0) }
+        let rules = try socket.query(question, about: "rules").compactMap { RuleMessage($0) }
         let tables = Set(rules.filter { $0.family == family && $0.mayMatch(flow) }.map(\.table))
         if tables.isEmpty { return [] }
         // The route of each table that would be used: the one to the fewest addresses, and of those the one with the
         // smallest metric.
-        var best: [UInt32: RouteFacts] = [:]
+        var best: [UInt32: RouteMessage] = [:]
         let dump = NetlinkRequest(
             Netlink.Kind.getRoute, dump: true, header: [family, 0, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
         for message in try socket.query(dump, about: "routes") {
-            guard let facts = RouteFacts(message), tables.contains(facts.table), facts.type == .unicast,
+            guard let facts = RouteMessage(message), tables.contains(facts.table), facts.type == .unicast,
                 !facts.isCloned, facts.leads(to: flow.question.address), facts.hops.contains(where: { !$0.isDead })
             else { continue }
             if let known = best[facts.table], !facts.goes(before: known) { continue }
@@ -39,7 +39,7 @@ enum RouteRules {
 }
 
 /// The contents of a message about a rule (`struct fib_rule_hdr`, linux/fib_rules.h).
-struct RuleFacts: Hashable {
+struct RuleMessage: Hashable {
     var family: UInt8
     var table: UInt32
     var isInverted: Bool
@@ -97,8 +97,8 @@ struct RuleFacts: Hashable {
     }
 }
 
-extension RouteFacts {
-    fileprivate func goes(before other: RouteFacts) -> Bool {
+extension RouteMessage {
+    fileprivate func goes(before other: RouteMessage) -> Bool {
         (length, other.metric) > (other.length, metric)
     }
 

@@ -79,13 +79,13 @@ package enum Routes {
     /// The entry of a table that leads to the answer (`RTM_F_FIB_MATCH`); `nil` when none does.
     static func entry(
         _ question: RouteQuestion, by socket: borrowing NetlinkSocket
-    ) throws(SystemError) -> RouteFacts? {
+    ) throws(SystemError) -> RouteMessage? {
         try facts(question, matching: true, by: socket)
     }
 
     private static func facts(
         _ question: RouteQuestion, matching: Bool = false, by socket: borrowing NetlinkSocket
-    ) throws(SystemError) -> RouteFacts? {
+    ) throws(SystemError) -> RouteMessage? {
         let answer: [NetlinkMessage]
         do {
             answer = try socket.query(question.request(matching: matching), about: "route to \(question.address)")
@@ -93,7 +93,8 @@ package enum Routes {
             if noRouteErrors.contains(error.code) { return nil }
             throw error
         }
-        guard let message = answer.first(where: { $0.type == Netlink.Kind.newRoute }), let facts = RouteFacts(message),
+        guard let message = answer.first(where: { $0.type == Netlink.Kind.newRoute }),
+            let facts = RouteMessage(message),
             !facts.hops.isEmpty
         else { throw SystemError(call: "netlink", subject: "route to \(question.address)", code: EBADMSG) }
         return facts
@@ -150,7 +151,7 @@ package enum Routes {
             let question = NetlinkRequest(Netlink.Kind.getRoute, dump: true, header: header)
             do {
                 for message in try socket.query(question, about: "routes") {
-                    guard let facts = RouteFacts(message), facts.type == .unicast, !facts.isCloned else { continue }
+                    guard let facts = RouteMessage(message), facts.type == .unicast, !facts.isCloned else { continue }
                     for hop in facts.hops where hop.gateway != nil || facts.length == 0 { found.insert(hop.link) }
                 }
             } catch {
@@ -226,7 +227,7 @@ struct RouteQuestion: Hashable {
 }
 
 /// The contents of a message about a route (`struct rtmsg`, rtnetlink(7)).
-struct RouteFacts: Hashable {
+struct RouteMessage: Hashable {
     enum Kind: UInt8, Hashable {
         case other = 0
         case unicast, local

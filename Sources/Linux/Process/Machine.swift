@@ -47,7 +47,7 @@ package enum Machine {
     /// The user with whose rights this process works (geteuid(2)).
     package static var user: String {
         let number = geteuid()
-        return Accounts.name(of: number) ?? "\(number)"
+        return UserDatabase.name(of: number) ?? "\(number)"
     }
 
     /// Raises this process's limit of descriptors to the maximum, before it has threads. Programs that it starts get

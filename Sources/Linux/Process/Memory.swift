@@ -7,7 +7,7 @@ internal import Synchronization
 /// Start-up, an upload and an answer each need code and buffers that are not needed while waiting afterwards. When
 /// nothing has happened for a while, the free pieces of the heap and the mapping of the code are returned to the
 /// kernel. Code that runs again comes back from the page cache, some pages with each fault.
-package enum Memory {
+package enum MemoryTrimmer {
     private static let quiet = Duration.seconds(10)
 
     private struct State {

@@ -50,7 +50,7 @@ package struct Program: Sendable {
     }()
 
     /// Time between two calls of `isStopped` while the program prints nothing.
-    private static let pulse: Duration = .milliseconds(100)
+    private static let stopCheckInterval: Duration = .milliseconds(100)
 
     /// Runs it to its end.
     ///
@@ -123,7 +123,7 @@ package struct Program: Sendable {
                 if isStopped() { killed = .stopped } else if ContinuousClock.now >= deadline { killed = .overdue }
                 if killed != nil { kill(-pid, SIGKILL) }
             }
-            Listener.wait(for: printed, complained, atMost: min(Self.pulse, deadline - ContinuousClock.now))
+            Listener.wait(for: printed, complained, atMost: min(Self.stopCheckInterval, deadline - ContinuousClock.now))
             printed.drain(output)
             complained.drain(errors)
             var status: CInt = 0

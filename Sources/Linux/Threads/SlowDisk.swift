@@ -20,7 +20,7 @@ package final class SlowDisk: Sendable {
         /// Must be called between two calls into the kernel.
         ///
         /// - Throws: `CancellationError` when no task waits for the work any more.
-        package func beat() throws {
+        package func reportProgress() throws {
             if isOver.load(ordering: .acquiring) { throw CancellationError() }
             beats.wrappingAdd(1, ordering: .relaxed)
         }
@@ -59,7 +59,7 @@ package final class SlowDisk: Sendable {
                 answer.wait(continuation)
                 Self.threads.add {
                     let result = Result {
-                        try pulse.beat()
+                        try pulse.reportProgress()
                         return try body(pulse)
                     }
                     if answer.resolve(result) == .silent { self.out.wrappingSubtract(1, ordering: .relaxed) }

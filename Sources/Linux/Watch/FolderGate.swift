@@ -4,7 +4,7 @@ internal import Glibc
 /// Distinguishes a folder that exists from the empty mount point of a disk that is not mounted.
 ///
 /// Used by one thread.
-package final class FolderGate {
+package final class MountCheck {
     private let folder: SourceFolder
     private let requirements: [FolderRequirement]
     private let table: FilePath

@@ -59,7 +59,7 @@ package enum FolderParents {
     private static func weakness(
         of path: FilePath, _ directory: Owner, forEntryOf owner: UInt32, _ trusted: Set<UInt32>
     ) -> String? {
-        if !trusted.contains(directory.owner) { return "belongs to user \(Accounts.shown(directory.owner))" }
+        if !trusted.contains(directory.owner) { return "belongs to user \(UserDatabase.shown(directory.owner))" }
         let isSticky = directory.mode & 0o1000 != 0
         if isSticky, trusted.contains(owner) { return nil }
         if directory.mode & 0o002 != 0 { return "can be written by every user" }
@@ -68,7 +68,7 @@ package enum FolderParents {
             for entry in AccessList.entries(in: list) where entry.mayWrite && directory.mode & 0o020 != 0 {
                 switch entry.kind {
                 case .user where !trusted.contains(entry.number):
-                    return "can be written by user \(Accounts.shown(entry.number)), by its access control list"
+                    return "can be written by user \(UserDatabase.shown(entry.number)), by its access control list"
                 case .group where entry.number != 0:
                     return "can be written by group \(entry.number), by its access control list"
                 case .owningGroup where directory.group != 0: return "can be written by group \(directory.group)"

@@ -43,7 +43,7 @@ package final class SourceFolder: Sendable {
     /// - Throws: `ESTALE` with a `detail` where the directory, or a link on the way to it, belongs to an untrusted
     ///   user.
     package func open() throws(SystemError) -> OpenFolder {
-        let top = try TopFolder(path)
+        let top = try ConfiguredDirectory(path)
         let seen = Seen(device: top.device, inode: top.inode, owner: top.owner)
         if state.withLock({ $0.seen == seen }) { return top.intoFolder() }
         let identity = FolderIdentity(
@@ -78,7 +78,7 @@ package final class SourceFolder: Sendable {
     }
 
     /// The number of the user who owns the directory.
-    package func owner() throws(SystemError) -> UInt32 { try TopFolder(path).owner }
+    package func owner() throws(SystemError) -> UInt32 { try ConfiguredDirectory(path).owner }
 
     private func another(
         _ found: FolderIdentity, _ remembered: FolderIdentity, _ name: String?, _ why: String = ""
@@ -86,8 +86,8 @@ package final class SourceFolder: Sendable {
         SystemError(
             call: "open", subject: path.display, code: ESTALE,
             detail:
-                "another directory is there, owned by user \(Accounts.shown(found.owner)): the one before was "
-                + "owned by user \(Accounts.shown(remembered.owner)). "
+                "another directory is there, owned by user \(UserDatabase.shown(found.owner)): the one before was "
+                + "owned by user \(UserDatabase.shown(remembered.owner)). "
                 + "\(why)`sluice folder accept \(name ?? "NAME")` accepts it")
     }
 

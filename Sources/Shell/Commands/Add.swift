@@ -57,7 +57,7 @@ extension Verb {
         if call.arguments.has("key") && paths.count > 1 {
             throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
         }
-        if paths.contains("-") { return try await handOver(call, context, headers) }
+        if paths.contains("-") { return try await sendStandardInput(call, context, headers) }
         if call.arguments.has("name") { throw Arguments.usage("--name is for `-`; a file has its own name", .add) }
         return try await call.withClient { client in
             var status = ExitCode.ok
@@ -87,7 +87,7 @@ extension Verb {
 }
 
 /// Adds standard input as a file.
-private func handOver(
+private func sendStandardInput(
     _ call: Invocation, _ context: [String: String], _ headers: [String: String]
 ) async throws -> ExitCode {
     guard call.arguments.operands.count == 1 else {

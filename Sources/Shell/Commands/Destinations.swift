@@ -59,7 +59,7 @@ private struct TypeView: Encodable {
     let keys: [Key]
     let presets: [Preset]
 
-    init(_ type: DestinationType) {
+    init(_ type: DestinationSchema) {
         self.type = type.name
         summary = type.summary
         keys = type.keys.flatMap { $0.mayBeNone ? [$0] + $0.flat : $0.flat }.map {

@@ -41,7 +41,7 @@ extension Verb {
 }
 
 /// Runs the trial in the daemon, or here when no daemon runs.
-private func runTrial(_ hook: Hook, _ settings: Settings, _ call: Invocation) async throws -> HookTrial {
+private func runTrial(_ hook: Hook, _ settings: Settings, _ call: Invocation) async throws -> HookTestResult {
     do { return try await call.withClient { try await $0.tryHook(hook.name) } } catch let error as ControlError {
         guard case .notRunning = error, !call.arguments.has("socket") else { throw error }
     } catch let refusal as Refusal where refusal.code == .notFound {
@@ -49,10 +49,10 @@ private func runTrial(_ hook: Hook, _ settings: Settings, _ call: Invocation) as
             ExitCode(refusal.code), refusal.message,
             remedy: "The configuration file has it: load it with `sluice reload`.")
     }
-    return try await HookTrial.byHand(hook, settings)
+    return try await HookTestResult.byHand(hook, settings)
 }
 
-private func cost(_ trial: HookTrial) -> String {
+private func cost(_ trial: HookTestResult) -> String {
     guard let sent = trial.sent else { return "" }
     let received = trial.received ?? 0
     if sent == 0, received == 0 { return "; nothing was sent" }

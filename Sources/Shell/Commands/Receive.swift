@@ -65,7 +65,7 @@ extension Verb {
                 "fewer connections than usual: this process may have few open files",
                 ["connections": "\(limits.connections)", "open_files": "\(openFiles)"])
         }
-        Memory.scheduleTrim()
+        MemoryTrimmer.scheduleTrim()
         // The program that reads the output may have closed it; that is no reason to stop.
         try? call.console.line("listening on http://\(host):\(receiver.port)/files/")
         await untilStopped(call, log)
@@ -77,7 +77,7 @@ extension Verb {
 
 private func untilStopped(_ call: Invocation, _ log: Log) async {
     guard let signals = call.signals else { return }
-    leaveInTime(signals, within: .seconds(10), .ok, log)
+    exitAfterTimeout(signals, within: .seconds(10), .ok, log)
     for await signal in signals.stream where signal != .hangUp {
         log.notice("stopping", ["signal": "\(signal)"])
         return

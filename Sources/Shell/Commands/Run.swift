@@ -70,7 +70,7 @@ extension Verb {
             warn(of: error, about: loaded.settings.control.socket, log)
             server = nil
         }
-        Memory.scheduleTrim()
+        MemoryTrimmer.scheduleTrim()
         if once == nil { notify.ready("watching \(loaded.settings.folders.count) folders") }
         let left: OnceView?
         do {
@@ -164,7 +164,7 @@ private func serve(
         try await daemon.run()
         return nil
     }
-    if let signals { leaveInTime(signals, within: .seconds(1.5), once == nil ? .ok : .notNow, log) }
+    if let signals { exitAfterTimeout(signals, within: .seconds(1.5), once == nil ? .ok : .notNow, log) }
     let (reloads, reload) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     // Separate from the other signals: the next one may ask to stop. Several signals during one reload cause one more
     // reload.
@@ -201,7 +201,7 @@ private func serve(
 /// start-up handles an abrupt end.
 ///
 /// It uses alarms and not tasks: each thread that runs tasks may be waiting for the same reader.
-func leaveInTime(_ signals: Signals, within limit: Duration, _ status: ExitCode, _ log: Log) {
+func exitAfterTimeout(_ signals: Signals, within limit: Duration, _ status: ExitCode, _ log: Log) {
     let stops = Atomic(0)
     signals.whenAskedToStop {
         if stops.add(1, ordering: .relaxed).newValue > 1 { _exit(ExitCode.failed.rawValue) }

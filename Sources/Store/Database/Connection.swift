@@ -127,7 +127,7 @@ final class Connection {
     enum Measure { case runs, steps }
 
     /// The cost of each statement since the last call. For tests: steps measure the work and not the time.
-    func effort(_ measure: Measure) -> [String: Int] {
+    func statementCosts(_ measure: Measure) -> [String: Int] {
         let counter = measure == .runs ? SQLITE_STMTSTATUS_RUN : SQLITE_STMTSTATUS_VM_STEP
         return prepared.mapValues { Int(sqlite3_stmt_status($0, counter, 1)) }
     }

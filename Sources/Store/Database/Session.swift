@@ -23,7 +23,7 @@ final class Session {
     /// Uploads that waited after a failure when the last run ended, and have sent bytes that were not acknowledged.
     var waitedBefore: [String] = []
     /// For how long uploads have been failing in this run.
-    var failingTimes = FailingTimes()
+    var failingTimes = FailureDurations()
     /// What the open transaction has changed.
     var changes: ChangeSet = []
     /// Counts of ended uploads since the start.

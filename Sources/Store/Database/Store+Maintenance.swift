@@ -65,14 +65,14 @@ extension Store {
     /// Whether these versions are known already: recorded, done, or there before the folder was watched.
     ///
     /// Renews the tombstones of known ones, at most once a week each, so that a scan over known files writes nothing.
-    package func areKnown(_ identities: Identities) async throws -> [Bool] {
+    package func areKnown(_ identities: PackedFileVersions) async throws -> [Bool] {
         let (answers, old) = try read { tx in try tx.tombstones.areKnown(identities) }
         if !old.isEmpty { try await write { tx in try tx.tombstones.renew(old.map { identities[$0] }) } }
         return answers
     }
 
-    package func areKnown(_ identities: [StoredIdentity]) async throws -> [Bool] {
-        try await areKnown(Identities(identities))
+    package func areKnown(_ identities: [FileIdentity]) async throws -> [Bool] {
+        try await areKnown(PackedFileVersions(identities))
     }
 
     /// The time for which the release of an asset has waited for it to stay the same, in ms. Its clock counts only

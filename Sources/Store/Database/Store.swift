@@ -39,7 +39,7 @@ package actor Store {
     /// The size that one of its files reaches at work: the log between two checkpoints, and some ten thousand uploads.
     package static let neededFileSize: UInt64 = 64 << 20
     /// What was counted as sent at the start, since an earlier run did not settle it; `nil` if there was nothing.
-    package private(set) var leftCharge: LeftCharge?
+    package private(set) var leftCharge: CrashCharge?
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
     private var onChange: @Sendable (ChangeSet) -> Void = { _ in }
@@ -53,7 +53,7 @@ package actor Store {
 
     /// See ``Connection/effort(_:)``; for both connections.
     func effort(_ measure: Connection.Measure = .steps) -> [String: Int] {
-        reader.effort(measure).merging(writer.effort(measure)) { $0 + $1 }
+        reader.statementCosts(measure).merging(writer.statementCosts(measure)) { $0 + $1 }
     }
 
     /// Opens or makes the database in `folder`, locks the folder, and brings the schema up to date.

@@ -63,14 +63,14 @@ extension UploadOrdering {
 
 /// The stored order of waiting uploads. Changing it takes several transactions: SQLite holds in memory everything that
 /// a transaction could undo, and a million uploads are too many.
-package struct StoredOrder<Access> {
+package struct SortMigration<Access> {
     let tx: Transaction<Access>
 
     /// The name of the order in which all waiting uploads are; `nil` during a change of the order.
     func name() throws -> String? { try tx.settings.value("order") }
 }
 
-extension StoredOrder where Access == Writing {
+extension SortMigration where Access == Writing {
     /// Records that all waiting uploads have the current order.
     func recordSorted() throws { try tx.settings.set("order", tx.session.sorting.name) }
 
@@ -103,5 +103,5 @@ extension StoredOrder where Access == Writing {
 private let sortedAtOnce = 2_000
 
 extension Transaction {
-    var order: StoredOrder<Access> { StoredOrder(tx: self) }
+    var order: SortMigration<Access> { SortMigration(tx: self) }
 }

@@ -143,7 +143,7 @@ package struct LedgerTable<Access> {
 
 extension LedgerTable where Access == Writing {
     /// Gives back the unsent bytes of a step, or counts the bytes beyond it.
-    package func settle(_ step: ReservedStep, _ actual: Spending) throws {
+    package func settle(_ step: StoredReservation, _ actual: Spending) throws {
         try pay([Payment(settling: step, actual)])
     }
 
@@ -156,7 +156,7 @@ extension LedgerTable where Access == Writing {
     ///
     /// - Returns: A step for each reservation.
     @discardableResult
-    package func pay(_ payments: [Payment], reserving reservations: [Reservation] = []) throws -> [ReservedStep] {
+    package func pay(_ payments: [Payment], reserving reservations: [Reservation] = []) throws -> [StoredReservation] {
         if payments.isEmpty && reservations.isEmpty { return [] }
         for payment in payments { try enter(payment) }
         return try reservations.map { try open($0) }
@@ -164,12 +164,12 @@ extension LedgerTable where Access == Writing {
 
     /// Counts `reservation` as sent until it is settled. Durable when it returns: then the first of its bytes may
     /// leave.
-    package func reserve(_ reservation: Reservation) throws -> ReservedStep {
+    package func reserve(_ reservation: Reservation) throws -> StoredReservation {
         try open(reservation)
     }
 
     /// see ``reserve(_:)``.
-    func open(_ reservation: Reservation) throws -> ReservedStep {
+    func open(_ reservation: Reservation) throws -> StoredReservation {
         let (account, spending) = (reservation.account, reservation.spending)
         try tx.connection.run(
             """
@@ -181,7 +181,7 @@ extension LedgerTable where Access == Writing {
                 .text(account.network.rawValue), .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
                 .init(reservation.links { tx.session.linkBytes(.now) }), .integer(max(0, spending.received)),
             ])
-        return ReservedStep(id: tx.connection.lastRow, account: account, spending: spending)
+        return StoredReservation(id: tx.connection.lastRow, account: account, spending: spending)
     }
 
     /// Enters a payment. A payment for a step that is settled already is ignored.

@@ -15,14 +15,14 @@ extension Schema {
 }
 
 /// What a start counted as sent of the reservations that an earlier run did not settle.
-package struct LeftCharge: Sendable, Hashable {
+package struct CrashCharge: Sendable, Hashable {
     package let spending: Spending
     /// Whether the links' counters limited all of it. Otherwise some reservations were counted in full.
     package let isBounded: Bool
 }
 
 /// Reservations of a run that did not settle them.
-package struct LeftSteps<Access> {
+package struct UnsettledReservations<Access> {
     let tx: Transaction<Access>
 
     /// Whether links can tell how much of a reservation may have been sent.
@@ -31,12 +31,12 @@ package struct LeftSteps<Access> {
     }
 }
 
-extension LeftSteps where Access == Writing {
+extension UnsettledReservations where Access == Writing {
     /// Counts the reservations of an earlier run that are not settled as sent and received. But it counts no more than
     /// has left or reached this machine since, where that is known.
     ///
     /// - Returns: `nil` if nothing was left.
-    func close() throws -> LeftCharge? {
+    func close() throws -> CrashCharge? {
         let left = try tx.connection.all(
             "SELECT hour, destination, folder, network, bytes, files, links, received FROM usage_step"
         ) { row in
@@ -55,7 +55,7 @@ extension LeftSteps where Access == Writing {
         // same holds for received bytes.
         var most: [SpendingAccount: Spending] = [:]
         for (account, steps) in Dictionary(grouping: left, by: \.account) {
-            let bounds = steps.map { step in step.links.flatMap { links?.most(since: $0) } }
+            let bounds = steps.map { step in step.links.flatMap { links?.upperBound(since: $0) } }
             if !bounds.contains(nil) {
                 let all = bounds.compactMap { $0 }
                 most[account] = Spending(
@@ -65,7 +65,7 @@ extension LeftSteps where Access == Writing {
         var (charged, isBounded) = (Spending.none, true)
         for step in left {
             var spending = step.spending
-            if let before = step.links, let own = links?.most(since: before) {
+            if let before = step.links, let own = links?.upperBound(since: before) {
                 spending.bytes = min(spending.bytes, own.bytes)
                 spending.received = min(spending.received, own.received)
             } else {
@@ -83,10 +83,10 @@ extension LeftSteps where Access == Writing {
             try tx.ledger.enter(spending, step.account, Period.hour.interval(around: time, in: tx.session.zone))
         }
         try tx.connection.run("DELETE FROM usage_step")
-        return LeftCharge(spending: charged, isBounded: isBounded)
+        return CrashCharge(spending: charged, isBounded: isBounded)
     }
 }
 
 extension Transaction {
-    package var leftSteps: LeftSteps<Access> { LeftSteps(tx: self) }
+    package var leftSteps: UnsettledReservations<Access> { UnsettledReservations(tx: self) }
 }

@@ -33,7 +33,7 @@ package struct Reservation: Sendable, Hashable {
 }
 
 /// A reservation that is to be settled.
-package struct ReservedStep: Sendable, Hashable {
+package struct StoredReservation: Sendable, Hashable {
     /// Never used again.
     package let id: Int64
     package let account: SpendingAccount
@@ -43,7 +43,7 @@ package struct ReservedStep: Sendable, Hashable {
 /// Sent bytes that are to be entered.
 package struct Payment: Sendable, Hashable {
     /// `nil` if nothing was reserved.
-    package let step: ReservedStep?
+    package let step: StoredReservation?
     package let account: SpendingAccount
     package let spending: Spending
 
@@ -55,7 +55,7 @@ package struct Payment: Sendable, Hashable {
     }
 
     /// Replaces the reservation by the bytes that were sent: fewer, or more.
-    package init(settling step: ReservedStep, _ actual: Spending) {
+    package init(settling step: StoredReservation, _ actual: Spending) {
         self.step = step
         account = step.account
         spending = actual

@@ -32,8 +32,8 @@ package enum Event: Sendable, Hashable {
     case allowed(OverrideRecord)
     /// An exception is over.
     case allowedNoMore(OverrideRecord.Scope, name: String, kind: String)
-    case quotaReached(QuotaMarks.Reached)
-    case safeToRemove(CardLevel, folders: [String], path: FilePath, medium: String?, unverified: Int, failed: Int)
+    case quotaReached(QuotaThresholds.Reached)
+    case safeToRemove(RemovalSafety, folders: [String], path: FilePath, medium: String?, unverified: Int, failed: Int)
 
     package var type: EventType {
         switch self {
@@ -90,7 +90,7 @@ package enum Event: Sendable, Hashable {
         case .allowed(let record):
             return [
                 .scope: record.scope.rawValue, .name: record.name, .kind: record.word, .until: "\(record.until)",
-                .by: record.who,
+                .by: record.author,
             ]
         case .allowedNoMore(let scope, let name, let kind):
             return [.scope: scope.rawValue, .name: name, .kind: kind, .until: "over"]
@@ -103,7 +103,7 @@ package enum Event: Sendable, Hashable {
         }
     }
 
-    private static func detail(_ reached: QuotaMarks.Reached) -> [EventField: String] {
+    private static func detail(_ reached: QuotaThresholds.Reached) -> [EventField: String] {
         var detail: [EventField: String] = [
             .place: reached.place.words, .quota: reached.text, .counts: reached.counts,
             .network: reached.quota.network.rawValue, .threshold: "\(reached.threshold)",

@@ -5,7 +5,7 @@ package import Core
 /// A settled file with the orders that follow from its folder's settings.
 package struct NewAsset: Sendable, Hashable {
     /// One upload that is to be made.
-    package struct Order: Sendable, Hashable {
+    package struct PlannedUpload: Sendable, Hashable {
         package var destination: String
         package var name: FilePath
         package var mediaType: String
@@ -33,7 +33,7 @@ package struct NewAsset: Sendable, Hashable {
     package var file: SettledFile
     package var action: SourceAction
     package var priority: Int
-    package var orders: [Order]
+    package var orders: [PlannedUpload]
     /// Whether a person asked for it although it may have been uploaded before.
     package var again: Bool
     /// Arrivals of one batch with the same number travel together; `nil` for one that goes alone.
@@ -43,7 +43,7 @@ package struct NewAsset: Sendable, Hashable {
     package var stagingMode: StagingMode
 
     package init(
-        file: SettledFile, action: SourceAction, priority: Int, orders: [Order], again: Bool = false,
+        file: SettledFile, action: SourceAction, priority: Int, orders: [PlannedUpload], again: Bool = false,
         stagingMode: StagingMode = .copy
     ) {
         self.stagingMode = stagingMode
@@ -111,10 +111,10 @@ package struct AssetRecord: Sendable, Hashable {
     package var id: Int64
     package var folder: String
     package var root: FilePath
-    package var identity: StoredIdentity
+    package var identity: FileIdentity
     /// The last ctime before it was staged, in ns since 1970.
     package var changed: Int64
-    package var settledBy: SettledBy
+    package var settledBy: SettleProof
     package var state: AssetState
     package var sha256: [UInt8]?
     package var action: SourceAction
@@ -230,7 +230,7 @@ package struct Claim: Sendable, Hashable {
     package var asset: AssetRecord
     package var checkpoint: Checkpoint?
     /// The reservation for its first bytes, if there is one.
-    package var step: ReservedStep?
+    package var step: StoredReservation?
 }
 
 package struct EventRecord: Sendable, Hashable {

@@ -22,7 +22,7 @@ package struct EvidenceTable<Access> {
         ) { row in
             Evidence.Stage(rawValue: row.text(0)).map {
                 Evidence(
-                    standing: $0, size: row.integer(1), modified: row.optionalInteger(2), sha256: row.optionalBlob(3),
+                    stage: $0, size: row.integer(1), modified: row.optionalInteger(2), sha256: row.optionalBlob(3),
                     upload: row.optionalText(4),
                     remote: row.optionalText(5).flatMap { StoredJSON.decode(RemoteObject.self, json: $0) },
                     checkpoint: row.optionalText(6).flatMap { StoredJSON.decode([String: String].self, json: $0) }.map {

@@ -1,7 +1,7 @@
 package import Core
 
 /// A file that a rebuild found, with the known facts about its uploads.
-package struct Restored: Sendable {
+package struct RestoredFile: Sendable {
     /// The known state of one upload.
     package enum Knowledge: Sendable, Hashable {
         /// It must be sent.
@@ -35,9 +35,9 @@ package struct Restored: Sendable {
         package var generation = 1
         package var acked: Int64 = 0
 
-        package init(id: String?, standing: Knowledge) {
+        package init(id: String?, knowledge: Knowledge) {
             self.id = id
-            self.knowledge = standing
+            self.knowledge = knowledge
         }
     }
 
@@ -65,7 +65,7 @@ extension RestoredFiles where Access == Writing {
     /// Records restored files.
     ///
     /// - Returns: The numbers of their assets, in their order.
-    package func record(_ files: [Restored]) throws -> [Int64] {
+    package func record(_ files: [RestoredFile]) throws -> [Int64] {
         try files.map { try restore($0) }
     }
 
@@ -81,7 +81,7 @@ extension RestoredFiles where Access == Writing {
         }
     }
 
-    private func restore(_ file: Restored) throws -> Int64 {
+    private func restore(_ file: RestoredFile) throws -> Int64 {
         let asset = try tx.assets.insert(file.arrival, numbered: file.copy)
         let isToSend = file.uploads.contains { $0.knowledge == .toSend }
         // Without a copy it is staged when one of its uploads must be sent; otherwise nothing is necessary.
@@ -107,7 +107,7 @@ extension RestoredFiles where Access == Writing {
     }
 
     private func restore(
-        _ order: NewAsset.Order, _ known: Restored.Upload, of asset: Int64, _ file: Restored
+        _ order: NewAsset.PlannedUpload, _ known: RestoredFile.Upload, of asset: Int64, _ file: RestoredFile
     ) throws {
         let (old, knowledge) = (known.id, known.knowledge)
         var order = order

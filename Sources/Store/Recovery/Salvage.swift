@@ -16,7 +16,7 @@ package struct Evidence: Sendable, Hashable {
         /// The file was skipped when the folder was first watched.
         case skipped
     }
-    package var standing: Stage
+    package var stage: Stage
     package var size: Int64
     /// `nil` where the row has none.
     package var modified: Int64?
@@ -37,7 +37,7 @@ package struct Evidence: Sendable, Hashable {
 }
 
 /// A table of the old database, as evidence.
-enum Salvaged {
+enum SalvageTable {
     case uploads, history, skipped
 
     /// Every column by the name that ``SalvagedRow`` reads it by; `?1` is the end of the last piece.
@@ -78,7 +78,7 @@ struct SalvagedRow: Sendable {
     let folder: String
     let relative: [UInt8]
     let destination: String
-    let standing: Evidence.Stage
+    let stage: Evidence.Stage
     let size: Int64
     let modified: Int64?
     let sha256: [UInt8]?
@@ -92,15 +92,15 @@ struct SalvagedRow: Sendable {
     init?(_ row: Connection.Row) {
         let state = row.text(4)
         if state == Evidence.Stage.skipped.rawValue {
-            standing = .skipped
+            stage = .skipped
         } else {
             switch UploadState(rawValue: state) {
-            case .completed: standing = .sent
-            case .staging, .queued, .uploading, .failed: standing = .going
+            case .completed: stage = .sent
+            case .staging, .queued, .uploading, .failed: stage = .going
             // An upload that failed and was dismissed was not sent, as a cancelled one was not.
-            case .cancelled, .removed: standing = .cancelled
+            case .cancelled, .removed: stage = .cancelled
             // Of a newer program: what became of it is asked of the destination.
-            case nil where state.isStoredWord: standing = .going
+            case nil where state.isStoredWord: stage = .going
             case nil: return nil
             }
         }
@@ -125,7 +125,7 @@ struct SalvagedRow: Sendable {
         try connection.run(
             "INSERT INTO evidence VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             [
-                .text(folder), .blob(relative), .text(destination), .text(standing.rawValue), .integer(size),
+                .text(folder), .blob(relative), .text(destination), .text(stage.rawValue), .integer(size),
                 .init(modified), .init(sha256), .init(upload), .init(remote), .init(checkpoint), .integer(generation),
                 .integer(acked),
             ])
@@ -134,14 +134,14 @@ struct SalvagedRow: Sendable {
 
 /// Reads a table in pieces, up to its end or the first page that cannot be read.
 struct SalvageWalk {
-    private let table: Salvaged
+    private let table: SalvageTable
     private let connection: Connection
     private let backwards: Bool
     private var at: Connection.Value
     private var isOver = false
     private(set) var isWhole = false
 
-    init(_ table: Salvaged, _ connection: Connection, backwards: Bool) {
+    init(_ table: SalvageTable, _ connection: Connection, backwards: Bool) {
         self.table = table
         self.connection = connection
         self.backwards = backwards

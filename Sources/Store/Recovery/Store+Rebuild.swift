@@ -15,7 +15,7 @@ extension Store {
             return (0, false)
         }
         defer { reading.close() }
-        let tables: [Salvaged] = [.uploads, .history, .skipped]
+        let tables: [SalvageTable] = [.uploads, .history, .skipped]
         var (rows, isWhole) = (0, true)
         for table in tables {
             for backwards in [false, true] {

@@ -17,7 +17,7 @@ package struct KeptSources<Access> {
     /// The kept sources of a folder, the oldest first.
     ///
     /// - Parameters:
-    ///   - fileSystem: Only those on this one (``StoredIdentity/fileSystem``); `nil` for all.
+    ///   - fileSystem: Only those on this one (``FileIdentity/fileSystem``); `nil` for all.
     ///   - latest: Only those that are verified since then or longer; `nil` for all.
     package func oldest(
         in folder: String, on fileSystem: String? = nil, until latest: WallTime? = nil, limit: Int

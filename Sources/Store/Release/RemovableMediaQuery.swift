@@ -46,10 +46,10 @@ package struct RemovableMediaQuery<Access> {
     ///
     /// - Parameters:
     ///   - folders: Their names.
-    ///   - fileSystem: As in ``StoredIdentity/fileSystem``; `nil` for files whose file system is not known.
+    ///   - fileSystem: As in ``FileIdentity/fileSystem``; `nil` for files whose file system is not known.
     /// - Returns: Counts of at most 1,000 each. Files that are still settling are not in the store.
-    package func work(in folders: Set<String>, on fileSystem: String?) throws -> CardWork {
-        var work = CardWork()
+    package func work(in folders: Set<String>, on fileSystem: String?) throws -> RemovableMediaBacklog {
+        var work = RemovableMediaBacklog()
         let system = Connection.Value(fileSystem)
         for folder in folders {
             work.unstaged += try count(unstaged, folder, system)

@@ -1,7 +1,7 @@
 internal import Core
 
 /// Uploads that leave the history.
-package struct RetentionTable<Access> {
+package struct HistoryRetentionTable<Access> {
     let tx: Transaction<Access>
 
     /// The oldest uploads in the history, at most `most`.
@@ -28,7 +28,7 @@ package struct RetentionTable<Access> {
     }
 }
 
-extension RetentionTable where Access == Writing {
+extension HistoryRetentionTable where Access == Writing {
     func forget(_ id: String, _ folders: Set<String>) throws {
         guard let upload = try tx.uploads.find(id), upload.state == .removed,
             try isSettled(upload, mayGo: folders.contains(upload.folder))
@@ -51,5 +51,5 @@ extension RetentionTable where Access == Writing {
 }
 
 extension Transaction {
-    package var retention: RetentionTable<Access> { RetentionTable(tx: self) }
+    package var retention: HistoryRetentionTable<Access> { HistoryRetentionTable(tx: self) }
 }

@@ -177,13 +177,13 @@ extension AssetRecord {
             case "move": (try? Template(row.text(at + 14))).map { .move(to: $0) } ?? .leave
             default: .leave
             }
-        let settledBy = SettledBy(rawValue: row.text(at + 10))
+        let settledBy = SettleProof(rawValue: row.text(at + 10))
         let state = AssetState(rawValue: row.text(at + 11))
         let sourceState = SourceState(rawValue: row.text(at + 15))
         let stagingMode = StagingMode(rawValue: row.text(at + 18))
         self.init(
             id: row.integer(at), folder: row.text(at + 1), root: FilePath(bytes: row.blob(at + 2)),
-            identity: StoredIdentity(
+            identity: FileIdentity(
                 folder: row.text(at + 1), relative: FilePath(bytes: row.blob(at + 3)), size: row.integer(at + 4),
                 modified: row.integer(at + 5), inode: row.optionalInteger(at + 7).map { UInt64(bitPattern: $0) },
                 born: row.optionalInteger(at + 8), fileSystem: row.optionalText(at + 9)),

@@ -26,7 +26,7 @@ extension HistoryTable where Access == Writing {
     }
 
     /// Deletes the record that the content of a source was sent, when the source is gone and its upload is forgotten.
-    func forgetSent(_ identity: StoredIdentity) throws {
+    func forgetSent(_ identity: FileIdentity) throws {
         try tx.connection.run(
             """
             DELETE FROM history WHERE outcome = 'completed' AND folder = ?1 AND relative = ?2

@@ -34,7 +34,7 @@ package struct OverrideRecord: Sendable, Hashable {
     package var since: WallTime
     package var until: WallTime
     /// The user who set it.
-    package var who: String
+    package var author: String
 
     package init(scope: Scope, name: String, kind: Kind, since: WallTime, until: WallTime, who: String) {
         self.scope = scope
@@ -42,7 +42,7 @@ package struct OverrideRecord: Sendable, Hashable {
         self.kind = kind
         self.since = since
         self.until = until
-        self.who = who
+        self.author = who
     }
 
     /// Whether `other` is of the same kind for the same target, and so is replaced.
@@ -88,7 +88,7 @@ extension OverrideTable where Access == Writing {
                 [
                     .text(exception.scope.rawValue), .text(exception.name), .text(exception.word),
                     .integer(exception.since.milliseconds), .integer(exception.until.milliseconds),
-                    .text(exception.who), .init(value),
+                    .text(exception.author), .init(value),
                 ])
             try tx.events.append(.allowed(exception), of: exception.scope == .upload ? exception.name : nil)
         }

@@ -8,7 +8,7 @@ extension Schema {
 }
 
 /// Values of the column `earlier`.
-enum RemoteLeftovers {
+enum RemoteDeletionOrigin {
     /// Remains of the cancel that the upload has ended by.
     static let current: Int64 = 0
     /// The upload continued without them.
@@ -30,7 +30,7 @@ package struct RemoteDeletionTable<Access> {
                 id: row.integer(0), upload: row.text(1), destination: row.text(2),
                 checkpoint: Checkpoint(TextMap.map(row.text(3)) ?? [:]),
                 tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)),
-                isEarlier: row.integer(6) != RemoteLeftovers.current)
+                isEarlier: row.integer(6) != RemoteDeletionOrigin.current)
         }
     }
 
@@ -47,7 +47,7 @@ package struct RemoteDeletionTable<Access> {
         let isPending =
             try tx.connection.first(
                 "SELECT 1 FROM remote_delete WHERE upload = ?1 AND earlier = ?2 LIMIT 1",
-                [.text(id), .integer(RemoteLeftovers.before)]
+                [.text(id), .integer(RemoteDeletionOrigin.before)]
             ) { $0.integer(0) } != nil
         return isPending
             ? [
@@ -75,7 +75,7 @@ extension RemoteDeletionTable where Access == Writing {
             [
                 .text(upload.id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
                 .integer(tx.clocks.wall().milliseconds),
-                .integer(isEarlier ? RemoteLeftovers.replaced : RemoteLeftovers.current),
+                .integer(isEarlier ? RemoteDeletionOrigin.replaced : RemoteDeletionOrigin.current),
             ])
         tx.session.changes.insert(.leftovers)
         return true
@@ -85,7 +85,7 @@ extension RemoteDeletionTable where Access == Writing {
     func markEarlier(of id: String) throws {
         try tx.connection.run(
             "UPDATE remote_delete SET earlier = ?2 WHERE upload = ?1 AND earlier = ?3",
-            [.text(id), .integer(RemoteLeftovers.before), .integer(RemoteLeftovers.current)])
+            [.text(id), .integer(RemoteDeletionOrigin.before), .integer(RemoteDeletionOrigin.current)])
     }
 
     /// - Parameter result: `done`, `unsupported`, `gave_up` or `unknown` are final; `nil` means a failed try.
@@ -101,7 +101,7 @@ extension RemoteDeletionTable where Access == Writing {
         try tx.connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
         // The upload may leave its list now.
         tx.session.changes.insert(.lists)
-        let isReplaced = kind == RemoteLeftovers.replaced
+        let isReplaced = kind == RemoteDeletionOrigin.replaced
         if result == "done" {
             try recordRemoved(deletion.upload)
         } else {

@@ -52,9 +52,9 @@ package struct SettingTable<Access> {
     }
 
     /// The marks that ``announce(_:_:)`` stored last.
-    package func quotaMarks() throws -> QuotaMarks {
+    package func quotaMarks() throws -> QuotaThresholds {
         let text = try value("quota marks")
-        return text.flatMap { StoredJSON.decode(QuotaMarks.self, json: $0) } ?? QuotaMarks()
+        return text.flatMap { StoredJSON.decode(QuotaThresholds.self, json: $0) } ?? QuotaThresholds()
     }
 }
 
@@ -105,7 +105,7 @@ extension SettingTable where Access == Writing {
 
     /// Writes an event for each reached share, and remembers that it was announced: one transaction, durable when it
     /// returns.
-    package func announce(_ reached: [QuotaMarks.Reached], _ marks: QuotaMarks) throws {
+    package func announce(_ reached: [QuotaThresholds.Reached], _ marks: QuotaThresholds) throws {
         let text = try StoredJSON.encode(marks)
         for one in reached { try tx.events.append(.quotaReached(one)) }
         try set("quota marks", text)

@@ -10,7 +10,7 @@ private let stones = """
     """
 
 struct Tombstone {
-    var identity: StoredIdentity
+    var identity: FileIdentity
     var seenAt: Int64
     /// Whether an asset was made of it; otherwise it was only skipped.
     var wasRecorded: Bool
@@ -21,7 +21,7 @@ package struct KnownFile: Sendable, Hashable {
     package var size: Int64
     package var modified: Int64
     /// `false` for a file that existed before its folder was watched.
-    package var wasTaken: Bool
+    package var wasRecorded: Bool
 }
 
 /// Rows of `tombstone`: versions of files that are known, so that no scan records them again.
@@ -34,7 +34,7 @@ package struct TombstoneTable<Access> {
             [.text(folder), .blob(relative.bytes)]
         ) { row in
             Tombstone(
-                identity: StoredIdentity(
+                identity: FileIdentity(
                     folder: folder, relative: relative, size: row.integer(0), modified: row.integer(1),
                     inode: row.optionalInteger(2).map { UInt64(bitPattern: $0) }, born: row.optionalInteger(3),
                     fileSystem: row.optionalText(4)),
@@ -44,7 +44,7 @@ package struct TombstoneTable<Access> {
 
     /// Tombstones not renewed for 90 days, oldest first: they may be deleted only after a check that their sources are
     /// gone.
-    package func old(limit: Int) throws -> [StoredIdentity] {
+    package func old(limit: Int) throws -> [FileIdentity] {
         let horizon = tx.clocks.wall().milliseconds - 90 * 86_400_000
         return try tx.connection.all(
             """
@@ -52,7 +52,7 @@ package struct TombstoneTable<Access> {
             WHERE seen_at < ?1 ORDER BY seen_at LIMIT ?2
             """, [.integer(horizon), .integer(Int64(limit))]
         ) { row in
-            StoredIdentity(
+            FileIdentity(
                 folder: row.text(0), relative: FilePath(bytes: row.blob(1)), size: row.integer(2),
                 modified: row.integer(3), inode: row.optionalInteger(4).map { UInt64(bitPattern: $0) },
                 born: row.optionalInteger(5), fileSystem: row.optionalText(6))
@@ -76,14 +76,14 @@ package struct TombstoneTable<Access> {
 
     package func knownFile(_ folder: String, _ relative: FilePath) throws -> KnownFile? {
         try find(folder, relative).map {
-            KnownFile(size: $0.identity.size, modified: $0.identity.modified, wasTaken: $0.wasRecorded)
+            KnownFile(size: $0.identity.size, modified: $0.identity.modified, wasRecorded: $0.wasRecorded)
         }
     }
 
     /// Whether these versions are known: recorded, done, or there before the folder was watched.
     ///
     /// - Returns: Also the indices of known ones whose tombstones were renewed more than a week ago.
-    func areKnown(_ identities: Identities) throws -> (answers: [Bool], old: [Int]) {
+    func areKnown(_ identities: PackedFileVersions) throws -> (answers: [Bool], old: [Int]) {
         let now = tx.clocks.wall().milliseconds
         var answers = [Bool](repeating: false, count: identities.count)
         var old: [Int] = []
@@ -104,7 +104,7 @@ package struct TombstoneTable<Access> {
     /// - Parameter found: Called with each known file, and the time of its renewal (milliseconds since 1970).
     /// - Returns: The position in `order` to continue from; always further than `start`.
     private func walk(
-        _ order: [Int], from start: Int, of identities: Identities, found: (Int, Int64) -> Void
+        _ order: [Int], from start: Int, of identities: PackedFileVersions, found: (Int, Int64) -> Void
     ) throws(StoreError) -> Int {
         let first = identities[order[start]]
         let values: [Connection.Value] = [.text(first.folder), .blob(first.relative.bytes)]
@@ -136,11 +136,11 @@ package struct TombstoneTable<Access> {
 
 extension TombstoneTable where Access == Writing {
     /// Marks files as known without ever uploading them (`existing: skip`).
-    package func skip(_ identities: [StoredIdentity]) throws {
+    package func skip(_ identities: [FileIdentity]) throws {
         for identity in identities { try insert(identity, asset: nil) }
     }
 
-    func insert(_ identity: StoredIdentity, asset: Int64?) throws(StoreError) {
+    func insert(_ identity: FileIdentity, asset: Int64?) throws(StoreError) {
         try tx.connection.run(
             """
             INSERT OR REPLACE INTO tombstone (folder, relative, size, modified, inode, born, file_system, asset, seen_at)
@@ -163,7 +163,7 @@ extension TombstoneTable where Access == Writing {
             """, [.integer(asset)])
     }
 
-    func renew(_ identities: [StoredIdentity]) throws {
+    func renew(_ identities: [FileIdentity]) throws {
         let now = tx.clocks.wall().milliseconds
         for identity in identities {
             try tx.connection.run(
@@ -173,7 +173,7 @@ extension TombstoneTable where Access == Writing {
     }
 
     /// Renews tombstones whose source exists (`renewed`), and deletes those whose source is gone (`gone`).
-    package func prune(renewed: [StoredIdentity], gone: [StoredIdentity]) throws {
+    package func prune(renewed: [FileIdentity], gone: [FileIdentity]) throws {
         let now = tx.clocks.wall().milliseconds
         for identity in renewed {
             try tx.connection.run(
@@ -194,9 +194,9 @@ extension Transaction {
 }
 
 extension Connection.Row {
-    /// ``Core/StoredIdentity/isSameVersion(as:)`` for the tombstone in this row, which has the same path; without
+    /// ``Core/FileIdentity/isSameVersion(as:)`` for the tombstone in this row, which has the same path; without
     /// making a value of it.
-    fileprivate func isSameVersion(as index: Int, of identities: Identities) -> Bool {
+    fileprivate func isSameVersion(as index: Int, of identities: PackedFileVersions) -> Bool {
         let other = identities.version(at: index)
         guard integer(1) == other.size, integer(2) == other.modified else { return false }
         let stone = FileVersion(

@@ -16,7 +16,7 @@ package enum TurnKind: Sendable {
 }
 
 /// Rows of `turn`: the turns of folders, kept over restarts.
-package struct TurnTable<Access> {
+package struct FolderTurnTable<Access> {
     let tx: Transaction<Access>
 
     package func of(_ turning: TurnKind) throws -> FolderTurns {
@@ -27,7 +27,7 @@ package struct TurnTable<Access> {
     }
 }
 
-extension TurnTable where Access == Writing {
+extension FolderTurnTable where Access == Writing {
     /// Stores the turns. Part of the transaction that gave them.
     ///
     /// - Parameter before: The turns as they were read in the transaction.
@@ -43,5 +43,5 @@ extension TurnTable where Access == Writing {
 }
 
 extension Transaction {
-    package var turns: TurnTable<Access> { TurnTable(tx: self) }
+    package var turns: FolderTurnTable<Access> { FolderTurnTable(tx: self) }
 }

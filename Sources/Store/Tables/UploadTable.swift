@@ -127,7 +127,7 @@ package struct UploadTable<Access> {
     }
 
     /// The ongoing upload that has the key of one of these.
-    package func keyHolder(_ orders: [NewAsset.Order]) throws -> String? {
+    package func keyHolder(_ orders: [NewAsset.PlannedUpload]) throws -> String? {
         for order in orders {
             guard let key = order.key else { continue }
             let holder = try tx.connection.first(
@@ -167,7 +167,7 @@ package struct UploadTable<Access> {
 extension UploadTable where Access == Writing {
     /// - Parameter number: The id to give it; `nil` for the next.
     func insert(
-        _ order: NewAsset.Order, of asset: Int64, _ arrival: NewAsset, numbered number: String? = nil
+        _ order: NewAsset.PlannedUpload, of asset: Int64, _ arrival: NewAsset, numbered number: String? = nil
     ) throws -> String {
         let id = number ?? tx.session.newUploadID()
         let identity = arrival.file.identity

@@ -1,7 +1,7 @@
 package import Core
 
 /// The outcome of an attempt, and the bytes that it sent.
-package struct AttemptEnding: Sendable {
+package struct AttemptRecord: Sendable {
     package var id: String
     package var outcome: AttemptOutcome
     /// Payments that are entered in the same transaction.
@@ -60,7 +60,7 @@ extension AttemptEndings where Access == Writing {
     ///
     /// - Returns: The result of ``finish(_:_:payments:)`` for each.
     @discardableResult
-    package func finish(_ endings: [AttemptEnding]) throws -> [UploadState?] {
+    package func finish(_ endings: [AttemptRecord]) throws -> [UploadState?] {
         try endings.map { try end($0) }
     }
 
@@ -72,10 +72,10 @@ extension AttemptEndings where Access == Writing {
     package func finish(
         _ id: String, _ outcome: AttemptOutcome, payments: [Payment] = []
     ) throws -> UploadState? {
-        try end(AttemptEnding(id, outcome, payments: payments))
+        try end(AttemptRecord(id, outcome, payments: payments))
     }
 
-    private func end(_ ending: AttemptEnding) throws -> UploadState? {
+    private func end(_ ending: AttemptRecord) throws -> UploadState? {
         let id = ending.id
         defer { tx.session.failingTimes.endAttempt(id) }
         let isNoted = tx.session.uploadsWithNotedProgress.remove(id) != nil

@@ -1,7 +1,7 @@
 package import Core
 
 /// The waiting uploads of one folder for one destination.
-package struct Backlog: Sendable, Hashable {
+package struct ClassBacklog: Sendable, Hashable {
     package struct Upload: Sendable, Hashable {
         package var id: String
         package var size: Int64
@@ -32,7 +32,7 @@ package struct BacklogQuery<Access> {
     /// by the tally, so that a million cost no more than those that are read.
     ///
     /// - Parameter limit: Uploads to read in all; each class gets a share of it, and a hundred at least.
-    package func classes(reading limit: Int = 10_000) throws -> [Backlog] {
+    package func classes(reading limit: Int = 10_000) throws -> [ClassBacklog] {
         let tally = try tx.connection.all(
             """
             SELECT folder, destination, state, uploads, bytes FROM tally
@@ -44,10 +44,10 @@ package struct BacklogQuery<Access> {
                 sum: Spending(bytes: $0.integer(4), files: $0.integer(3))
             )
         }
-        var classes: [Backlog] = []
+        var classes: [ClassBacklog] = []
         for row in tally {
             if classes.last.map({ $0.folder != row.folder || $0.destination != row.destination }) ?? true {
-                classes.append(Backlog(folder: row.folder, destination: row.destination))
+                classes.append(ClassBacklog(folder: row.folder, destination: row.destination))
             }
             let last = classes.count - 1
             switch row.state {
@@ -79,23 +79,23 @@ package struct BacklogQuery<Access> {
         return classes
     }
 
-    private func running(_ folder: String, _ destination: String) throws -> [Backlog.Upload] {
+    private func running(_ folder: String, _ destination: String) throws -> [ClassBacklog.Upload] {
         try tx.connection.all(
             """
             SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_class
             WHERE destination = ?1 AND folder = ?2 AND state = 'uploading' ORDER BY id
             """, [.text(destination), .text(folder)]
-        ) { Backlog.Upload($0, isRunning: true) }
+        ) { ClassBacklog.Upload($0, isRunning: true) }
     }
 
-    private func queued(_ folder: String, _ destination: String, _ limit: Int) throws -> [Backlog.Upload] {
+    private func queued(_ folder: String, _ destination: String, _ limit: Int) throws -> [ClassBacklog.Upload] {
         try tx.connection.all(
             """
             SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_next
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
             ORDER BY rank, sort, id LIMIT ?3
             """, [.text(destination), .text(folder), .integer(Int64(limit))]
-        ) { Backlog.Upload($0, isRunning: false) }
+        ) { ClassBacklog.Upload($0, isRunning: false) }
     }
 
     private func pausedOneByOne() throws -> [(folder: String, destination: String, state: String, sum: Spending)] {
@@ -132,7 +132,7 @@ extension Transaction {
     package var backlog: BacklogQuery<Access> { BacklogQuery(tx: self) }
 }
 
-extension Backlog.Upload {
+extension ClassBacklog.Upload {
     fileprivate init(_ row: Connection.Row, isRunning: Bool) {
         self.init(
             id: row.text(0), size: max(0, row.integer(1)), sent: max(0, row.integer(2)),

@@ -22,9 +22,9 @@ let isAlone = """
 struct QueueOffers {
     let destination: String
     /// Folders that skip duplicates.
-    let alike: Set<String>
+    let deduplicatedFolders: Set<String>
     /// Free bytes at the destination; `nil` when unknown.
-    fileprivate var left: Int64?
+    fileprivate var freeBytes: Int64?
     /// Folders of which only begun uploads may go.
     fileprivate let begunOnly: Set<String>
     /// Uploads that are passed over; few.
@@ -38,10 +38,12 @@ struct QueueOffers {
 
     /// A begun upload may have its space there already, and is not checked.
     func hasRoom(for candidate: Candidate) -> Bool {
-        left.map { candidate.checkpoint != nil || candidate.missing <= $0 } ?? true
+        freeBytes.map { candidate.checkpoint != nil || candidate.missing <= $0 } ?? true
     }
 
-    mutating func recordClaim(_ candidate: Candidate) { left = left.map { max(min($0, 0), $0 - candidate.missing) } }
+    mutating func recordClaim(_ candidate: Candidate) {
+        freeBytes = freeBytes.map { max(min($0, 0), $0 - candidate.missing) }
+    }
 }
 
 /// An upload with the data that its claim needs.
@@ -71,7 +73,8 @@ package struct ClaimQueue<Access> {
     ) throws -> QueueOffers {
         let now = tx.clocks.monotonic().nanoseconds
         var line = QueueOffers(
-            destination: destination, alike: Set(alike), left: left, begunOnly: begunOnly, passed: passed, now: now)
+            destination: destination, deduplicatedFolders: Set(alike), freeBytes: left, begunOnly: begunOnly,
+            passed: passed, now: now)
         let folders = try tx.connection.all(
             "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
         ) { $0.text(0) }
@@ -92,7 +95,7 @@ package struct ClaimQueue<Access> {
 
     /// Removes the first of `folder` from the line. Other uploads that skip duplicates may have to wait for it now.
     func advance(_ line: inout QueueOffers, _ folder: String) throws {
-        for other in line.offers.keys where other == folder || line.alike.contains(other) {
+        for other in line.offers.keys where other == folder || line.deduplicatedFolders.contains(other) {
             line.offers[other] = try offer(of: other, in: line)
         }
     }
@@ -103,7 +106,7 @@ package struct ClaimQueue<Access> {
         let isNext = """
             FROM \(isBegunOnly ? "checkpoint CROSS JOIN upload ON id = checkpoint.upload" : "upload INDEXED BY upload_next")
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
-            AND backoff_until <= ?3 \(line.alike.contains(folder) ? isAlone : "")
+            AND backoff_until <= ?3 \(line.deduplicatedFolders.contains(folder) ? isAlone : "")
             \(line.passed.isEmpty ? "" : "AND id NOT IN (SELECT key FROM json_each(?4))")
             ORDER BY rank, sort, id
             """
@@ -117,7 +120,7 @@ package struct ClaimQueue<Access> {
             }
         }
         let next = try first("SELECT rank, id \(isNext) LIMIT 1")
-        guard let next, let left = line.left, let candidate = try candidate(next.id), !line.hasRoom(for: candidate)
+        guard let next, let left = line.freeBytes, let candidate = try candidate(next.id), !line.hasRoom(for: candidate)
         else { return next }
         return try first(
             """

@@ -4,7 +4,7 @@ internal import Core
 ///
 /// The copy is made again when no attempt reads it any more (``StagingQueue``): an attempt that went on with a new copy
 /// could complete an object that begins with bytes of the damaged one.
-struct CopyLosses<Access> {
+struct LostCopies<Access> {
     let tx: Transaction<Access>
 
     /// Whether the asset's copy is to be made again.
@@ -32,7 +32,7 @@ struct CopyLosses<Access> {
     }
 }
 
-extension CopyLosses where Access == Writing {
+extension LostCopies where Access == Writing {
     /// Records that `upload`, whose attempt ends, has found its copy missing or damaged. The copy is made again from
     /// the source.
     ///
@@ -47,7 +47,7 @@ extension CopyLosses where Access == Writing {
         if isDamage {
             try tx.transitions.forgetProgress(of: upload, keeping: lasting)
             if try !wasDamaged(upload.asset, besides: upload.id) {
-                for other in try tx.uploads.of(upload.asset) where isToFollow(other) {
+                for other in try tx.uploads.of(upload.asset) where mayContinue(other) {
                     try tx.transitions.forgetProgress(of: other, keeping: lasting)
                 }
             }
@@ -64,7 +64,7 @@ extension CopyLosses where Access == Writing {
     }
 
     /// Whether an upload may go on with bytes that it has sent: one that failed may be retried.
-    private func isToFollow(_ upload: UploadRecord) -> Bool {
+    private func mayContinue(_ upload: UploadRecord) -> Bool {
         switch upload.state {
         case .queued, .staging: true
         case .failed, .removed: upload.ending == .failed
@@ -84,5 +84,5 @@ extension CopyLosses where Access == Writing {
 }
 
 extension Transaction {
-    var copyLosses: CopyLosses<Access> { CopyLosses(tx: self) }
+    var copyLosses: LostCopies<Access> { LostCopies(tx: self) }
 }

@@ -13,7 +13,7 @@ extension Schema {
 /// closed window or any other hold of policy adds no more than one such wait. Where the destination is at fault, its
 /// uploads are tried in turn: each failure of one of them counts for all of the same folder. All times are in ms of
 /// ``RunTime``.
-struct FailingTimes {
+struct FailureDurations {
     private struct Clock {
         /// How long the class has been failing in this run.
         var total: Int64 = 0
@@ -24,7 +24,7 @@ struct FailingTimes {
             if let last {
                 let span = max(0, now - last.at)
                 let tried = min(tried, span)
-                total += tried + min(span - tried, last.wait + FailingTimes.margin)
+                total += tried + min(span - tried, last.wait + FailureDurations.margin)
             }
             last = (now, wait)
         }

@@ -38,7 +38,7 @@ package struct RemoteObjects<Access> {
     /// Whether another upload has this id at a destination. Two destinations may be one account, so all of them count.
     ///
     /// - Parameter id: The upload that asks.
-    package func isOfAnother(_ remoteID: String, than id: String) throws -> Bool {
+    package func belongsToAnotherUpload(_ remoteID: String, than id: String) throws -> Bool {
         let destinations = try tx.connection.all("SELECT DISTINCT destination FROM tally") { $0.text(0) }
         return try destinations.contains { destination in
             try uploads(named: [remoteID], at: destination)[remoteID].map { $0 != id } ?? false

@@ -32,7 +32,7 @@ package struct StagedCopy: Sendable {
 /// Smaller files have equal content too often to be recognised by it: another path means another file.
 let smallestDuplicate: Int64 = 4096
 
-private struct Earlier {
+private struct EarlierUpload {
     let remote: String?
     let folder: String
     let relative: FilePath
@@ -121,14 +121,14 @@ package struct StagingQueue<Access> {
     /// A completed upload of this content to `destination`.
     private func findCompleted(
         _ sha256: [UInt8], _ destination: String, _ condition: String = "", _ values: [Connection.Value] = []
-    ) throws -> Earlier? {
+    ) throws -> EarlierUpload? {
         try tx.connection.first(
             """
             SELECT remote, folder, relative, finished_at FROM history INDEXED BY history_content
             WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed' \(condition) LIMIT 1
             """, [.blob(sha256), .text(destination)] + values
         ) {
-            Earlier(
+            EarlierUpload(
                 remote: $0.optionalText(0), folder: $0.text(1), relative: FilePath(bytes: $0.blob(2)),
                 at: WallTime(milliseconds: $0.integer(3)))
         }

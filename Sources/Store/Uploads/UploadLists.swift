@@ -262,7 +262,7 @@ package struct UploadLists<Access> {
     /// - Parameters:
     ///   - oldest: No correct clock shows an earlier time.
     ///   - most: Limit of the answer; if there are fewer, these are all.
-    package func aged(
+    package func expiredUploads(
         _ upload: UploadClass, by expiry: Expiry, oldest: WallTime, most: Int
     ) throws -> (ids: [String], next: WallTime?) {
         let (now, run) = (tx.clocks.wall(), tx.clocks.monotonic().since(tx.session.openedAt))
@@ -294,7 +294,7 @@ package struct UploadLists<Access> {
     /// A cancelled upload stays until its remains at the destination are removed.
     ///
     /// - Returns: Also when the next one is due, measured from now; `nil` when there is none.
-    package func retired(
+    package func uploadsToDismiss(
         _ list: UploadState, by limits: ListRetention.Limits, most: Int
     ) throws -> (ids: [(id: String, reason: RemovalReason)], next: Duration?) {
         let ran = tx.session.currentRunTime

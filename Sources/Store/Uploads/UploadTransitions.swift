@@ -140,7 +140,7 @@ extension UploadTransitions where Access == Writing {
     /// record before they check it again. A running upload finds out by its state.
     ///
     /// - Parameter identity: The new version's.
-    func endSuperseded(by identity: StoredIdentity) throws {
+    func endSuperseded(by identity: FileIdentity) throws {
         let earlier = try tx.connection.all(
             """
             SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_relative

@@ -36,7 +36,7 @@ package struct WasteTable<Access> {
             total: Self.sum(rows.map(\.bytes)), today: Self.sum(today.map(\.bytes)),
             since: today.first.map { WallTime(milliseconds: $0.at) },
             unsettled: tx.session.uploadsWithNotedProgress.contains(id) ? 0 : left?.unsettled ?? 0,
-            beginsAnew: left?.acked == 0)
+            startsOver: left?.acked == 0)
     }
 
     /// Uploads that wait to be sent and may have wasted bytes, with the time of their last failure or, if that is later, of

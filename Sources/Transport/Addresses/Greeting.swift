@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Finds out the protocol of a server that never gave an answer: when TLS is sent to a plain server, or the reverse,
 /// most servers close without a message.
-package final class Greeting: Sendable {
+package final class ProtocolProbe: Sendable {
     package enum WireProtocol: Sendable {
         case plain, tls
 

@@ -5,7 +5,7 @@ internal import Linux
 struct DeliveryQueue {
     /// Files in one delivery; as many settled files wait here at most.
     private let limit: Int
-    private var settled: [(place: Place, file: SettledFile)] = []
+    private var settled: [(place: WatchedFile, file: SettledFile)] = []
     /// Deliveries that go before settled files.
     private var reports = Queue<Mailbox.Delivery>()
     /// Whether the receiver has not confirmed the last delivery.
@@ -27,7 +27,7 @@ struct DeliveryQueue {
     ///
     /// A file may settle twice before it is delivered, when both a scan and an event reported it. The last counts:
     /// within one delivery, the filter cannot see that the other is known by then.
-    mutating func addSettled(_ file: SettledFile, at place: Place) {
+    mutating func addSettled(_ file: SettledFile, at place: WatchedFile) {
         if let index = settled.firstIndex(where: { $0.place == place }) { settled.remove(at: index) }
         settled.append((place, file))
         settledCounts[file.folder, default: 0] += 1
@@ -71,7 +71,7 @@ struct DeliveryQueue {
     mutating func drop(_ root: Root) { settled.removeAll { $0.place.directory.root === root } }
 
     /// Forgets the settled files that are not meant by the predicate.
-    mutating func keepSettled(where isKept: (Place, SettledFile) -> Bool) {
+    mutating func keepSettled(where isKept: (WatchedFile, SettledFile) -> Bool) {
         settled.removeAll { !isKept($0.place, $0.file) }
     }
 }

@@ -26,7 +26,7 @@ struct StatusBoard {
 
     /// A problem that keeps the files of a directory from being taken, or from being noticed at once.
     private struct Problem {
-        let directory: Directory
+        let directory: WatchedDirectory
         let text: String
         /// The last visit that met it.
         let visit: Int
@@ -115,7 +115,7 @@ struct StatusBoard {
     /// Records a problem of a directory, which is shown for as long as visits find it.
     ///
     /// - Returns: Whether it is new.
-    mutating func addProblem(_ text: String, of directory: Directory, visit: Int) -> Bool {
+    mutating func addProblem(_ text: String, of directory: WatchedDirectory, visit: Int) -> Bool {
         let problem = Problem(directory: directory, text: text, visit: visit)
         let old = problems.updateValue(problem, forKey: ObjectIdentifier(directory))
         if old?.text == text { return false }
@@ -124,14 +124,14 @@ struct StatusBoard {
     }
 
     /// Removes the problem of a directory after a visit without one.
-    mutating func clearProblem(of directory: Directory, visit: Int) {
+    mutating func clearProblem(of directory: WatchedDirectory, visit: Int) {
         guard let problem = problems[ObjectIdentifier(directory)], problem.visit != visit else { return }
         problems[ObjectIdentifier(directory)] = nil
         hasChanged = true
     }
 
     /// Forgets a directory that left the tree.
-    mutating func remove(_ directory: Directory) {
+    mutating func remove(_ directory: WatchedDirectory) {
         if !problems.isEmpty { problems[ObjectIdentifier(directory)] = nil }
     }
 
@@ -172,7 +172,8 @@ struct StatusBoard {
             states.append(
                 WatchState(
                     folder: name, path: rule.settings.path, condition: root.shownCondition,
-                    settling: summaries[index].count, young: summaries[index].young, oldest: summaries[index].oldest,
+                    settling: summaries[index].count, belowMinAge: summaries[index].young,
+                    oldest: summaries[index].oldest,
                     unwatched: polled[id]?.unwatched ?? 0, polled: polled[id]?.polled ?? 0,
                     troubles: problems[id]?.texts ?? [], moreTroubles: problems[id]?.more ?? 0,
                     settled: deliveries.settledCount(of: name), scannedSince: rootScans[id]?.lastFinished,

@@ -55,7 +55,7 @@ extension WatchLoop {
         for directory in directories { apply(event, in: directory) }
     }
 
-    private func apply(_ event: Inotify.Event, in directory: Directory) {
+    private func apply(_ event: Inotify.Event, in directory: WatchedDirectory) {
         if event.name.isEmpty {
             if directory.isTop && !event.kind.isDisjoint(with: [.moveSelf, .deleteSelf, .unmount]) {
                 directory.root.state.requestCheck(at: now)
@@ -67,7 +67,7 @@ extension WatchLoop {
             applyToDirectory(event, in: directory)
         } else if !event.kind.isDisjoint(with: [.delete, .movedFrom]) {
             if directory.isTop { checkRequirements(of: directory.root, without: event.name) }
-            tracker.forget(Place(directory: directory, name: event.name))
+            tracker.forget(WatchedFile(directory: directory, name: event.name))
         } else {
             let isClosed = !event.kind.isDisjoint(with: [.closeWrite, .movedTo])
             noteFile(event.name, in: directory, isClosed ? .closed : .event)
@@ -81,7 +81,7 @@ extension WatchLoop {
         }
     }
 
-    private func applyToDirectory(_ event: Inotify.Event, in parent: Directory) {
+    private func applyToDirectory(_ event: Inotify.Event, in parent: WatchedDirectory) {
         let root = parent.root
         if parent.isTop && !event.kind.isDisjoint(with: [.delete, .movedFrom]) {
             checkRequirements(of: root, without: event.name)
@@ -105,11 +105,11 @@ extension WatchLoop {
     }
 
     /// Handles a file named by an event or a request.
-    func noteFile(_ name: FilePath, in directory: Directory, _ evidence: Settling<Place>.Evidence) {
+    func noteFile(_ name: FilePath, in directory: WatchedDirectory, _ evidence: Settling<WatchedFile>.Evidence) {
         guard let relative = directory.relative else { return }
         noteMarker(name, in: directory)
         guard directory.hasRule(for: name, at: relative, among: roots.rules) else { return }
-        let place = Place(directory: directory, name: name)
+        let place = WatchedFile(directory: directory, name: name)
         found.forgetSkipped(place)
         if tracker.isFull && !tracker.contains(place) {
             // No capacity: the directory is scanned when there is.
@@ -129,7 +129,7 @@ extension WatchLoop {
 
     /// Handles a file named by an event, which may be a marker. If it is the marker of a file that was not kept as a
     /// candidate, that file is examined.
-    private func noteMarker(_ name: FilePath, in directory: Directory) {
+    private func noteMarker(_ name: FilePath, in directory: WatchedDirectory) {
         tracker.noteMarker(name, in: directory, at: now)
         guard directory.hasUnmarkedFiles else { return }
         for index in directory.root.rules {
@@ -137,7 +137,7 @@ extension WatchLoop {
                 name.bytes.withUnsafeBufferPointer(marker.isMarker)
             else { continue }
             if let file = marker.file(of: name) {
-                if !tracker.contains(Place(directory: directory, name: file)) {
+                if !tracker.contains(WatchedFile(directory: directory, name: file)) {
                     noteFile(file, in: directory, .event)
                 }
             } else {

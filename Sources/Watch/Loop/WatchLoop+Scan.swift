@@ -55,7 +55,7 @@ extension WatchLoop {
 
     // MARK: - Visits
 
-    private func beginVisit(_ directory: Directory, _ reason: VisitReason) {
+    private func beginVisit(_ directory: WatchedDirectory, _ reason: VisitReason) {
         let root = directory.root
         // Being renamed; it will be visited under its new name.
         guard let relative = directory.relative else { return endVisit(directory) }
@@ -88,14 +88,14 @@ extension WatchLoop {
         }
     }
 
-    private func endVisit(_ directory: Directory) {
+    private func endVisit(_ directory: WatchedDirectory) {
         scanner.endVisit(directory)
         polls.scanEnded(directory, at: now)
         board.markChanged()
     }
 
     /// - Returns: Whether its content differs from before, so that everything below must be scanned again.
-    private func readIgnore(_ directory: Directory, _ stream: FolderStream, _ path: FilePath) -> Bool {
+    private func readIgnore(_ directory: WatchedDirectory, _ stream: FolderStream, _ path: FilePath) -> Bool {
         let (ignore, trouble) = Ignore.read(in: stream, named: path)
         if let trouble { reportProblem(trouble, of: directory) }
         return directory.replaceIgnore(ignore)
@@ -105,7 +105,7 @@ extension WatchLoop {
     ///
     /// - Returns: Whether it has a new watch.
     private func watch(
-        _ directory: Directory, _ stream: FolderStream, _ status: FileStatus, _ path: FilePath
+        _ directory: WatchedDirectory, _ stream: FolderStream, _ status: FileStatus, _ path: FilePath
     ) -> Bool {
         switch tree.watch(directory, stream, status, path) {
         case .unchanged: return false
@@ -138,7 +138,7 @@ extension WatchLoop {
     /// Records a problem of a directory. It is logged when it is new, and shown for as long as visits find it.
     ///
     /// - Parameter error: As for ``WatchLog/notice(_:below:at:_:)``.
-    private func reportProblem(_ text: String, of directory: Directory, _ error: SystemError? = nil) {
+    private func reportProblem(_ text: String, of directory: WatchedDirectory, _ error: SystemError? = nil) {
         guard board.addProblem(text, of: directory, visit: scanner.visit) else { return }
         if let error {
             log.notice(error, below: directory.root, at: now, text)
@@ -178,7 +178,7 @@ extension WatchLoop {
         root.forgetMountPoints()
     }
 
-    private func visitFailed(_ directory: Directory, _ path: FilePath, _ error: SystemError) {
+    private func visitFailed(_ directory: WatchedDirectory, _ path: FilePath, _ error: SystemError) {
         let root = directory.root
         guard directory.isTop else {
             // The top of the tree is handled by its next scan.
@@ -220,7 +220,7 @@ extension WatchLoop {
         return count
     }
 
-    private func endListing(_ directory: Directory, _ end: DirectoryScanner.End) {
+    private func endListing(_ directory: WatchedDirectory, _ end: DirectoryScanner.End) {
         if end == .complete {
             for child in directory.children.values where child.lastSeen < scanner.visit {
                 polls.markChanged(directory)
@@ -259,7 +259,7 @@ extension WatchLoop {
         _ hasCandidates: Bool
     ) {
         if hasCandidates {
-            let place = Place(directory: scan.directory, name: FilePath(fromKernel: name))
+            let place = WatchedFile(directory: scan.directory, name: FilePath(fromKernel: name))
             if tracker.contains(place) {
                 return tracker.note(place, .found, rule: rule, of: roots.rules, status, at: now)
             }
@@ -280,12 +280,12 @@ extension WatchLoop {
 
     private func addSkipped(_ name: FilePath, _ status: FileStatus, _ rule: WatchRule, _ scan: DirectoryScan) {
         let relative = scan.relative.appending(name)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             status, folder: rule.name, relative: relative, on: fileSystem(name, status, scan))
         found.addSkipped(
             SettledFile(
                 folder: identity.folder, root: rule.path, relative: relative, status: status, identity: identity,
-                settledBy: .quiet), at: Place(directory: scan.directory, name: name))
+                settledBy: .quiet), at: WatchedFile(directory: scan.directory, name: name))
     }
 
     private func fileSystem(_ name: FilePath, _ status: FileStatus, _ scan: DirectoryScan) -> FileSystemIdentity? {

@@ -11,7 +11,7 @@ final class WatchLoop {
     /// Called on the watching thread.
     struct Handlers {
         /// Answers whether the identities are recorded by an order to the mailbox.
-        let query: (Identities) -> Void
+        let query: (PackedFileVersions) -> Void
         let deliver: (Mailbox.Delivery) -> Void
         /// Called when nothing is left to do; without it that is never determined.
         var onRest: (() -> Void)?
@@ -21,7 +21,7 @@ final class WatchLoop {
         var onStateChange: (() -> Void)?
     }
 
-    let pace: WatchPace
+    let pace: WatchLimits
     let clocks: any Clocks
     let log: WatchLog
     private let mailbox: Mailbox
@@ -45,8 +45,8 @@ final class WatchLoop {
     /// - Parameters:
     ///   - ours: Paths of the trees that this thread watches.
     init(
-        rules: [Rule], ours: Set<FilePath>, folders: SourceFolders, pace: WatchPace, clocks: any Clocks,
-        mailbox: Mailbox, signal: EventFD, handlers: Handlers, log: @escaping (Remark) -> Void
+        rules: [CompiledRule], ours: Set<FilePath>, folders: SourceFolders, pace: WatchLimits, clocks: any Clocks,
+        mailbox: Mailbox, signal: EventFD, handlers: Handlers, log: @escaping (WatchLogEntry) -> Void
     ) {
         self.pace = pace
         self.clocks = clocks
@@ -62,7 +62,7 @@ final class WatchLoop {
             inBackground {
                 // A file that cannot be read here cannot be copied either, and that is reported then.
                 let verdict = try? Container.verdict(
-                    of: Pieces(of: source.open(), named: source.path.shown), named: source.name)
+                    of: HeaderReader(of: source.open(), named: source.path.shown), named: source.name)
                 mailbox.post(.checked(number, verdict))
             }
         }
@@ -133,7 +133,7 @@ final class WatchLoop {
             case .stop: isStopped = true
             case .rescan(let folders): scanAll(folders)
             case .change(let rules, let skipping, let ours):
-                change(to: rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: ours)
+                change(to: rules.map { CompiledRule($0, skipsExisting: skipping.contains($0.name)) }, ours: ours)
             case .reconsider(let folder, let relative): reconsider(folder, relative)
             case .known(let known): applyAnswer(known)
             case .checked(let number, let verdict): tracker.finishCheck(number, verdict, at: now)
@@ -181,7 +181,7 @@ final class WatchLoop {
 
     /// Applies other rules. A tree with unchanged matches keeps its watches, its settling files and the files found in
     /// it. A tree with changed matches is scanned as if for the first time, with its watches in place.
-    private func change(to new: [Rule], ours: Set<FilePath>) {
+    private func change(to new: [CompiledRule], ours: Set<FilePath>) {
         let change = roots.change(to: new, ours: ours, at: now)
         for root in change.dropped { drop(root) }
         tree.invalidatePaths()
@@ -204,12 +204,12 @@ final class WatchLoop {
     /// Determines the rules again of files that are being processed.
     private func reassign(_ oldFolders: [String]) {
         let rules = roots.rules
-        func rule(_ place: Place, _ size: Int64) -> Int? {
+        func rule(_ place: WatchedFile, _ size: Int64) -> Int? {
             guard !place.directory.isGone, let folder = place.directory.relative else { return nil }
             return place.directory.rule(for: place.name, size: size, at: folder, among: rules)
         }
         // A file of another folder is another file: the scan after the change finds it under its new name.
-        func rule(_ place: Place, _ size: Int64, ofFolder name: String) -> Int? {
+        func rule(_ place: WatchedFile, _ size: Int64, ofFolder name: String) -> Int? {
             rule(place, size).flatMap { rules[$0].settings.name == name ? $0 : nil }
         }
         found.reassign({ rule($0.place, $0.status.size, ofFolder: $0.identity.folder) }) { place, file in
@@ -254,7 +254,7 @@ final class WatchLoop {
     }
 
     /// Removes directories that left the tree from the other components.
-    func forget(_ directories: [Directory]) {
+    func forget(_ directories: [WatchedDirectory]) {
         for directory in directories {
             if polls.remove(directory) { board.markChanged() }
             board.remove(directory)

@@ -3,7 +3,7 @@ internal import Linux
 
 /// A directory that is being listed, and the position in it. A class, because it is used for every name.
 final class DirectoryScan {
-    let directory: Directory
+    let directory: WatchedDirectory
     let reason: VisitReason
     let stream: FolderStream
     /// The number of the visit, unique among all directories.
@@ -12,7 +12,7 @@ final class DirectoryScan {
     private(set) var relative: FilePath
     private(set) var treeVersion: Int
     /// The contenders for its names.
-    private(set) var contenders: [Contender]
+    private(set) var contenders: [DirectoryMatcher]
     /// The ignore files that apply to its names.
     let ignored: IgnoreChain
     /// Device of the directory; files nearly always share it.
@@ -20,8 +20,8 @@ final class DirectoryScan {
     let fileSystem: FileSystemIdentity?
 
     init(
-        _ directory: Directory, _ reason: VisitReason, _ stream: FolderStream, visit: Int, relative: FilePath,
-        rules: [Rule], treeVersion: Int, device: UInt64, fileSystem: FileSystemIdentity?
+        _ directory: WatchedDirectory, _ reason: VisitReason, _ stream: FolderStream, visit: Int, relative: FilePath,
+        rules: [CompiledRule], treeVersion: Int, device: UInt64, fileSystem: FileSystemIdentity?
     ) {
         self.directory = directory
         self.reason = reason
@@ -38,7 +38,7 @@ final class DirectoryScan {
     /// Updates the path and the contenders, since directories may have moved, and claims changed, since the last step.
     ///
     /// - Returns: Whether this directory is still in the tree.
-    func refresh(_ rules: [Rule], treeVersion: Int) -> Bool {
+    func refresh(_ rules: [CompiledRule], treeVersion: Int) -> Bool {
         if self.treeVersion == treeVersion { return true }
         guard !directory.isGone, let relative = directory.relative else { return false }
         self.relative = relative

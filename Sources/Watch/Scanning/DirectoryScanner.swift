@@ -32,8 +32,8 @@ final class DirectoryScanner {
     private static let matched = 0
 
     /// Directories with events, and all others.
-    private var urgent = Queue<Directory>()
-    private var ordinary = Queue<Directory>()
+    private var urgent = Queue<WatchedDirectory>()
+    private var ordinary = Queue<WatchedDirectory>()
     /// The strongest reason for the visit of each directory in the queues.
     private var reasons: [ObjectIdentifier: VisitReason] = [:]
     /// The directory that is being listed.
@@ -49,7 +49,7 @@ final class DirectoryScanner {
     // MARK: - Visits
 
     /// Requests a visit. A directory that waits for one already keeps the stronger reason.
-    func enqueue(_ directory: Directory, _ reason: VisitReason) {
+    func enqueue(_ directory: WatchedDirectory, _ reason: VisitReason) {
         if directory.isGone { return }
         let id = ObjectIdentifier(directory)
         if let pending = reasons[id] {
@@ -64,7 +64,7 @@ final class DirectoryScanner {
     }
 
     /// Removes and returns the next directory to visit, with the reason. It may be gone.
-    func popVisit() -> (Directory, VisitReason)? {
+    func popVisit() -> (WatchedDirectory, VisitReason)? {
         while let directory = urgent.popFirst() ?? ordinary.popFirst() {
             guard let reason = reasons.removeValue(forKey: ObjectIdentifier(directory)) else { continue }
             return (directory, reason)
@@ -82,12 +82,12 @@ final class DirectoryScanner {
     func begin(_ scan: DirectoryScan) { current = scan }
 
     /// Ends a visit, with or without a listing.
-    func endVisit(_ directory: Directory) { directory.root.state.visitEnded() }
+    func endVisit(_ directory: WatchedDirectory) { directory.root.state.visitEnded() }
 
     /// Forgets the visits of a root.
     func drop(_ root: Root) {
         if current?.directory.root === root { current = nil }
-        func isDropped(_ directory: Directory) -> Bool {
+        func isDropped(_ directory: WatchedDirectory) -> Bool {
             guard directory.root === root else { return false }
             reasons[ObjectIdentifier(directory)] = nil
             return true
@@ -110,8 +110,8 @@ final class DirectoryScanner {
     /// - Returns: The number of names, at least 1, and the directory with the end of its listing where that was
     ///   reached.
     func list(
-        limit: Int, _ rules: [Rule], treeVersion: Int, includesNames: Bool, _ body: (Entry) -> Void
-    ) -> (count: Int, ended: (directory: Directory, end: End)?) {
+        limit: Int, _ rules: [CompiledRule], treeVersion: Int, includesNames: Bool, _ body: (Entry) -> Void
+    ) -> (count: Int, ended: (directory: WatchedDirectory, end: End)?) {
         guard let scan = current else { return (1, nil) }
         guard scan.refresh(rules, treeVersion: treeVersion) else { return (1, end(.incomplete)) }
         var count = 0
@@ -132,7 +132,7 @@ final class DirectoryScanner {
         return (count, end.flatMap { self.end($0) })
     }
 
-    private func end(_ end: End) -> (directory: Directory, end: End)? {
+    private func end(_ end: End) -> (directory: WatchedDirectory, end: End)? {
         defer { current = nil }
         return current.map { ($0.directory, end) }
     }
@@ -146,7 +146,7 @@ final class DirectoryScanner {
         case .folder: addDirectory(name, scan, body)
         case .file, .unknown:
             if includesNames { body(.name(name)) }
-            let isMatched = scan.contenders.hasWinner(for: name) && !scan.ignored.ignores(name)
+            let isMatched = scan.contenders.hasMatch(for: name) && !scan.ignored.ignores(name)
             if !isMatched, case .file = kind { return }
             names.add(name, tag: isMatched ? Self.matched : Self.unmatched, in: scan.stream)
         }
@@ -168,7 +168,7 @@ final class DirectoryScanner {
             case .success(let status?):
                 if status.isDirectory { return addDirectory(name, scan, body) }
                 guard status.isRegular, tag != Self.unmatched,
-                    let rule = scan.contenders.winner(for: name, size: status.size)
+                    let rule = scan.contenders.firstMatch(for: name, size: status.size)
                 else { return }
                 body(.file(name, status, rule: rule))
             }

@@ -97,7 +97,7 @@ package struct FolderSurvey: Sendable {
 
     private func examine(
         _ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ stream: FolderStream, _ root: Root,
-        _ compiled: [Rule], _ relative: FilePath, _ ignored: IgnoreChain,
+        _ compiled: [CompiledRule], _ relative: FilePath, _ ignored: IgnoreChain,
         _ device: (number: UInt64, system: FileSystemIdentity?),
         _ piece: inout Piece, _ below: inout [FilePath]
     ) {
@@ -114,7 +114,7 @@ package struct FolderSurvey: Sendable {
             return
         }
         let contenders = root.matchers.contenders(in: relative, of: root, rules: compiled)
-        let isTaken = contenders.hasWinner(for: name)
+        let isTaken = contenders.hasMatch(for: name)
         guard isTaken || kind == .unknown, !ignored.ignores(name) || kind == .unknown else { return }
         do {
             guard let status = try stream.status(at: name) else { return }
@@ -124,7 +124,8 @@ package struct FolderSurvey: Sendable {
                 }
                 return
             }
-            guard status.isRegular, let winner = contenders.winner(for: name, size: status.size), !ignored.ignores(name)
+            guard status.isRegular, let winner = contenders.firstMatch(for: name, size: status.size),
+                !ignored.ignores(name)
             else { return }
             let settings = compiled[winner].settings
             // Files that the daemon leaves alone, or waits for, were never sent.
@@ -136,7 +137,7 @@ package struct FolderSurvey: Sendable {
             piece.files.append(
                 SettledFile(
                     folder: settings.name, root: settings.path, relative: path, status: status,
-                    identity: StoredIdentity(status, folder: settings.name, relative: path, on: system),
+                    identity: FileIdentity(status, folder: settings.name, relative: path, on: system),
                     settledBy: .quiet))
         } catch { piece.troubles.append("\(error)") }
     }
@@ -159,8 +160,8 @@ package struct FolderSurvey: Sendable {
     }
 
     /// The root with its matchers. Made for each directory, since their chain of classes is no value; it is small.
-    private func prepared(_ path: FilePath) -> (Root, [Rule]) {
-        let compiled = rules.map { Rule($0, skipsExisting: false) }
+    private func prepared(_ path: FilePath) -> (Root, [CompiledRule]) {
+        let compiled = rules.map { CompiledRule($0, skipsExisting: false) }
         var paths: [FilePath] = []
         for rule in rules where !paths.contains(rule.path) { paths.append(rule.path) }
         let roots = paths.map { path in

@@ -16,7 +16,7 @@ struct FoundFiles {
     /// Empty, with the memory of the last query, for as long as a scan runs.
     private var spare = ScanBatch()
     /// Files of a first scan that are to be skipped, unless an event that is still queued reports them.
-    private var skipped: [Place: SettledFile] = [:]
+    private var skipped: [WatchedFile: SettledFile] = [:]
 
     var isEmpty: Bool { batch.isEmpty && queried == nil && skipped.isEmpty }
     var isQuerying: Bool { queried != nil }
@@ -40,7 +40,7 @@ struct FoundFiles {
     ///
     /// - Parameter isComplete: Whether all files were found; the spare memory is released then.
     /// - Returns: The identities to query, and the number of files that each rule takes, by its index.
-    mutating func beginQuery(isComplete: Bool) -> (identities: Identities, countsByRule: [Int: Int])? {
+    mutating func beginQuery(isComplete: Bool) -> (identities: PackedFileVersions, countsByRule: [Int: Int])? {
         guard queried == nil else { return nil }
         if batch.isEmpty {
             if isComplete { spare = ScanBatch() }
@@ -59,7 +59,7 @@ struct FoundFiles {
     /// - Parameters:
     ///   - known: For each identity, whether it is recorded.
     ///   - body: Called for each file that is new.
-    mutating func endQuery(_ known: [Bool], _ body: (Found) -> Void) {
+    mutating func endQuery(_ known: [Bool], _ body: (ScannedFile) -> Void) {
         guard var answered = queried else { return }
         queried = nil
         // Nearly all are known, and no values are made for those.
@@ -72,10 +72,10 @@ struct FoundFiles {
 
     // MARK: - Old files
 
-    mutating func addSkipped(_ file: SettledFile, at place: Place) { skipped[place] = file }
+    mutating func addSkipped(_ file: SettledFile, at place: WatchedFile) { skipped[place] = file }
 
     /// Notes that a file has changed since the scan found it, or came after it: it is no old file.
-    mutating func forgetSkipped(_ place: Place) {
+    mutating func forgetSkipped(_ place: WatchedFile) {
         if !skipped.isEmpty { skipped[place] = nil }
     }
 
@@ -100,7 +100,7 @@ struct FoundFiles {
     /// Determines the files' rules again; `nil` leaves one out.
     ///
     /// - Parameter isSkipped: Whether an old file is still to be skipped.
-    mutating func reassign(_ rule: (Found) -> Int?, isSkipped: (Place, SettledFile) -> Bool) {
+    mutating func reassign(_ rule: (ScannedFile) -> Int?, isSkipped: (WatchedFile, SettledFile) -> Bool) {
         batch.reassign(rule)
         queried?.reassign(rule)
         skipped = skipped.filter { isSkipped($0.key, $0.value) }

@@ -1,7 +1,7 @@
 internal import Core
 
 /// A configured folder, with compiled globs.
-struct Rule {
+struct CompiledRule {
     let settings: WatchRule
     let names: NameRules
     /// Whether files that its first scan finds are reported and left alone.
@@ -31,7 +31,7 @@ struct RuleMatcher {
 
     /// The rules that may claim files of `root`. Those after the root's own last rule could only take files that it
     /// does not take.
-    static func all(for root: Root, among roots: [Root], rules: [Rule]) -> [RuleMatcher] {
+    static func all(for root: Root, among roots: [Root], rules: [CompiledRule]) -> [RuleMatcher] {
         var matchers: [RuleMatcher] = []
         for other in roots {
             let position: Position
@@ -69,9 +69,9 @@ struct RuleMatcher {
     /// The contender for the names of one directory; `nil` when that is outside.
     ///
     /// - Parameter relative: The directory's path below the root.
-    fileprivate func contender(in relative: FilePath, of root: Root, rules: [Rule]) -> Contender? {
+    fileprivate func contender(in relative: FilePath, of root: Root, rules: [CompiledRule]) -> DirectoryMatcher? {
         guard let folder = folder(relative), rules[rule].settings.recursive || folder.isEmpty else { return nil }
-        return Contender(
+        return DirectoryMatcher(
             rule: rule, isOwn: root.rules.contains(rule), names: rules[rule].names, limits: rules[rule].settings.limits,
             folder: folder)
     }
@@ -79,7 +79,7 @@ struct RuleMatcher {
 
 /// A matcher, and one directory whose names it may match: computed once, because a scan evaluates each name. A class,
 /// because it is passed about as often.
-final class Contender {
+final class DirectoryMatcher {
     let rule: Int
     fileprivate let isOwn: Bool
     private let names: NameRules
@@ -98,11 +98,11 @@ final class Contender {
     fileprivate func matches(_ name: UnsafeBufferPointer<UInt8>) -> Bool { names.matches(name, in: folder) }
 }
 
-extension [Contender] {
+extension [DirectoryMatcher] {
     /// The first rule that takes the name, and the size where that is known, if it is one of the directory's own tree.
     /// If no rule takes such a size, the first that takes the name is returned: it explains why the file is left alone.
-    func winner(for name: UnsafeBufferPointer<UInt8>, size: Int64? = nil) -> Int? {
-        var byName: Contender?
+    func firstMatch(for name: UnsafeBufferPointer<UInt8>, size: Int64? = nil) -> Int? {
+        var byName: DirectoryMatcher?
         for contender in self where contender.matches(name) {
             guard let size, !contender.limits.allows(size: size) else { return contender.isOwn ? contender.rule : nil }
             byName = byName ?? contender
@@ -111,7 +111,7 @@ extension [Contender] {
     }
 
     /// Whether any rule takes the name: the rule may depend on the size.
-    func hasWinner(for name: UnsafeBufferPointer<UInt8>) -> Bool {
+    func hasMatch(for name: UnsafeBufferPointer<UInt8>) -> Bool {
         contains { $0.isOwn && $0.matches(name) }
     }
 }
@@ -120,22 +120,22 @@ extension [RuleMatcher] {
     fileprivate func prefix(through index: Int) -> ArraySlice<RuleMatcher> { self[..<(index + 1)] }
 
     /// The contenders for the names of a directory.
-    func contenders(in relative: FilePath, of root: Root, rules: [Rule]) -> [Contender] {
+    func contenders(in relative: FilePath, of root: Root, rules: [CompiledRule]) -> [DirectoryMatcher] {
         compactMap { $0.contender(in: relative, of: root, rules: rules) }
     }
 
     func winner(
-        for name: UnsafeBufferPointer<UInt8>, size: Int64?, in relative: FilePath, of root: Root, rules: [Rule]
+        for name: UnsafeBufferPointer<UInt8>, size: Int64?, in relative: FilePath, of root: Root, rules: [CompiledRule]
     ) -> Int? {
-        contenders(in: relative, of: root, rules: rules).winner(for: name, size: size)
+        contenders(in: relative, of: root, rules: rules).firstMatch(for: name, size: size)
     }
 }
 
-extension Directory {
+extension WatchedDirectory {
     /// The rule that takes a file of this directory; `nil` if none does, or an ignore file excludes it.
     ///
     /// - Parameter relative: The path of this directory below its root.
-    func rule(for name: FilePath, size: Int64?, at relative: FilePath, among rules: [Rule]) -> Int? {
+    func rule(for name: FilePath, size: Int64?, at relative: FilePath, among rules: [CompiledRule]) -> Int? {
         name.bytes.withUnsafeBufferPointer { bytes in
             guard let winner = root.matchers.winner(for: bytes, size: size, in: relative, of: root, rules: rules),
                 !ignored.ignores(bytes)
@@ -145,9 +145,9 @@ extension Directory {
     }
 
     /// Whether any rule takes a name of this directory: the rule may depend on the size.
-    func hasRule(for name: FilePath, at relative: FilePath, among rules: [Rule]) -> Bool {
+    func hasRule(for name: FilePath, at relative: FilePath, among rules: [CompiledRule]) -> Bool {
         name.bytes.withUnsafeBufferPointer { bytes in
-            root.matchers.contenders(in: relative, of: root, rules: rules).hasWinner(for: bytes)
+            root.matchers.contenders(in: relative, of: root, rules: rules).hasMatch(for: bytes)
                 && !ignored.ignores(bytes)
         }
     }

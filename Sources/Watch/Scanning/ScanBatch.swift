@@ -2,27 +2,27 @@ internal import Core
 internal import Linux
 
 /// A file that a scan met.
-struct Found {
-    let directory: Directory
+struct ScannedFile {
+    let directory: WatchedDirectory
     let rule: Int
     let status: FileStatus
     let at: MonotonicTime
-    let evidence: Settling<Place>.Evidence
-    let identity: StoredIdentity
-    var place: Place { Place(directory: directory, name: identity.relative.name) }
+    let evidence: Settling<WatchedFile>.Evidence
+    let identity: FileIdentity
+    var place: WatchedFile { WatchedFile(directory: directory, name: identity.relative.name) }
 }
 
 /// Files that a scan met, for a query whether they are known.
 ///
-/// Nearly every file is known, and then its details are not needed: so each is a few numbers here, and ``Found`` is
+/// Nearly every file is known, and then its details are not needed: so each is a few numbers here, and ``ScannedFile`` is
 /// made only for new ones.
 struct ScanBatch {
     /// Files of one directory that share their rule and their file system, listed in one run.
     private struct Visit {
         /// `nil` when no folder takes its files any more. A directory does not outlive its tree.
-        var directory: Directory?
+        var directory: WatchedDirectory?
         let device: UInt64
-        let evidence: Settling<Place>.Evidence
+        let evidence: Settling<WatchedFile>.Evidence
     }
 
     /// The parts of a file's status besides version and device.
@@ -46,7 +46,7 @@ struct ScanBatch {
     }
 
     /// In the order of the indices here.
-    private(set) var identities = Identities()
+    private(set) var identities = PackedFileVersions()
     private var visits: [Visit] = []
     private var files: [File] = []
     private var last: Key?
@@ -74,7 +74,7 @@ struct ScanBatch {
     }
 
     /// `nil` for a file that no folder takes any more.
-    subscript(index: Int) -> Found? {
+    subscript(index: Int) -> ScannedFile? {
         let file = files[index]
         let visit = visits[Int(file.visit)]
         guard file.rule >= 0, let directory = visit.directory else { return nil }
@@ -82,7 +82,7 @@ struct ScanBatch {
         let status = FileStatus(
             device: visit.device, inode: file.inode, size: version.size, modified: version.modified,
             changed: file.changed, born: version.born, mode: file.mode)
-        return Found(
+        return ScannedFile(
             directory: directory, rule: Int(file.rule), status: status, at: file.at, evidence: visit.evidence,
             identity: identities[index])
     }
@@ -99,7 +99,7 @@ struct ScanBatch {
             let (folder, fileSystem) = place()
             keepsInodes = fileSystem?.keepsInodes == true
             location = identities.add(
-                Identities.Location(folder: folder, directory: scan.relative, fileSystem: fileSystem?.name))
+                PackedFileVersions.Location(folder: folder, directory: scan.relative, fileSystem: fileSystem?.name))
             visits.append(
                 Visit(
                     directory: scan.directory, device: status.device,
@@ -122,7 +122,7 @@ struct ScanBatch {
     }
 
     /// Releases the matching directories. The answer under way goes by position, so their files stay.
-    mutating func drop(_ isMeant: (Directory) -> Bool) {
+    mutating func drop(_ isMeant: (WatchedDirectory) -> Bool) {
         for index in visits.indices {
             if let directory = visits[index].directory, isMeant(directory) { visits[index].directory = nil }
         }
@@ -131,7 +131,7 @@ struct ScanBatch {
     }
 
     /// Determines the files' rules again; `nil` leaves one out.
-    mutating func reassign(_ rule: (Found) -> Int?) {
+    mutating func reassign(_ rule: (ScannedFile) -> Int?) {
         for index in indices { if let file = self[index] { files[index].rule = Int32(rule(file) ?? -1) } }
         last = nil
     }

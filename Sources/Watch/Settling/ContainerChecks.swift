@@ -24,13 +24,13 @@ struct ContainerChecks {
 
     /// By the status after which the headers were read: another status needs another check. `nil` where they cannot be
     /// read.
-    private var results: [Place: (status: FileStatus, verdict: Container.Verdict?)] = [:]
-    private var running: [Int: (place: Place, status: FileStatus)] = [:]
+    private var results: [WatchedFile: (status: FileStatus, verdict: Container.Verdict?)] = [:]
+    private var running: [Int: (place: WatchedFile, status: FileStatus)] = [:]
     private var lastNumber = 0
 
     /// Decides about a quiet file. The headers are read once for each different status.
     mutating func decide(
-        _ place: Place, _ status: FileStatus, _ rule: WatchRule, unchanged: Duration, at now: MonotonicTime
+        _ place: WatchedFile, _ status: FileStatus, _ rule: WatchRule, unchanged: Duration, at now: MonotonicTime
     ) -> Decision {
         guard rule.container == .check else { return .passed }
         guard let result = results[place], result.status == status else {
@@ -57,8 +57,8 @@ struct ContainerChecks {
     ///   - isCandidate: Whether a file is one of them. Results of vanished files are removed when there are many.
     /// - Returns: The file; `nil` for an unknown number.
     mutating func finish(
-        _ number: Int, _ verdict: Container.Verdict?, candidates: Int, isCandidate: (Place) -> Bool
-    ) -> Place? {
+        _ number: Int, _ verdict: Container.Verdict?, candidates: Int, isCandidate: (WatchedFile) -> Bool
+    ) -> WatchedFile? {
         guard let (place, status) = running.removeValue(forKey: number) else { return nil }
         if results.count > 2 * candidates + 64 { results = results.filter { isCandidate($0.key) } }
         results[place] = (status, verdict)
@@ -67,12 +67,12 @@ struct ContainerChecks {
 
     /// Removes and returns the result of a file that has settled. The outer value is `nil` where there is none, the
     /// inner one where the headers could not be read.
-    mutating func removeResult(of place: Place) -> Container.Verdict?? {
+    mutating func removeResult(of place: WatchedFile) -> Container.Verdict?? {
         results.removeValue(forKey: place)?.verdict
     }
 
     /// The missing part of a file, in words that follow its name.
-    func flaw(of place: Place) -> String? {
+    func flaw(of place: WatchedFile) -> String? {
         if case .incomplete(_, let reason)? = results[place]?.verdict { reason } else { nil }
     }
 

@@ -6,18 +6,18 @@ struct MarkerWaits {
     private static let sweepInterval = Duration.seconds(10)
 
     /// The waiting files, by the place of the marker.
-    private var files: [Place: Set<Place>] = [:]
+    private var files: [WatchedFile: Set<WatchedFile>] = [:]
     private var lastSweep: MonotonicTime?
 
     var isEmpty: Bool { files.isEmpty }
 
     /// Remembers the file to be woken when the marker comes.
-    mutating func add(_ file: Place, marker: FilePath) {
-        files[Place(directory: file.directory, name: marker), default: []].insert(file)
+    mutating func add(_ file: WatchedFile, marker: FilePath) {
+        files[WatchedFile(directory: file.directory, name: marker), default: []].insert(file)
     }
 
     /// Removes and returns the files that wait for the marker at a place.
-    mutating func remove(marker: Place) -> Set<Place> {
+    mutating func remove(marker: WatchedFile) -> Set<WatchedFile> {
         if files.isEmpty { return [] }
         return files.removeValue(forKey: marker) ?? []
     }
@@ -26,7 +26,7 @@ struct MarkerWaits {
     ///
     /// - Parameter isWaiting: Whether a file is still a candidate. Files that were removed without their markers have
     ///   left their entries.
-    mutating func isFull(limit: Int, at now: MonotonicTime, isWaiting: (Place) -> Bool) -> Bool {
+    mutating func isFull(limit: Int, at now: MonotonicTime, isWaiting: (WatchedFile) -> Bool) -> Bool {
         guard files.count >= limit else { return false }
         if lastSweep.map({ now.since($0) > Self.sweepInterval }) ?? true {
             lastSweep = now

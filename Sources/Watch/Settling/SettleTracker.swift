@@ -23,24 +23,24 @@ final class SettleTracker {
     private static let longestHold = Duration.seconds(600)
     private static let mostComplaints = 1_000
 
-    private let pace: WatchPace
+    private let pace: WatchLimits
     private let clocks: any Clocks
     private let log: WatchLog
     private let fileSystems: FileSystems
-    private let openFiles: OpenFiles
+    private let openFiles: ProcDescriptorSearch
     /// Reads the headers of a file on another thread; the result comes as ``finishCheck(_:_:at:)``.
     private let startCheck: (_ number: Int, _ source: SourceFile) -> Void
 
-    private var settling: Settling<Place>
+    private var settling: Settling<WatchedFile>
     private var checks = ContainerChecks()
     private var markers = MarkerWaits()
     /// Files that were reported as unreadable.
-    private var unreadable: Set<Place> = []
+    private var unreadable: Set<WatchedFile> = []
     /// Whether it was reported that `/proc` does not show everything.
     private var hasReportedHidden = false
 
     init(
-        pace: WatchPace, clocks: any Clocks, log: WatchLog, fileSystems: FileSystems,
+        pace: WatchLimits, clocks: any Clocks, log: WatchLog, fileSystems: FileSystems,
         startCheck: @escaping (Int, SourceFile) -> Void
     ) {
         self.pace = pace
@@ -48,7 +48,7 @@ final class SettleTracker {
         self.log = log
         self.fileSystems = fileSystems
         self.startCheck = startCheck
-        openFiles = OpenFiles(clocks: clocks)
+        openFiles = ProcDescriptorSearch(clocks: clocks)
         settling = Settling(quiet: pace.quiet)
     }
 
@@ -61,18 +61,19 @@ final class SettleTracker {
     /// May be too early, never too late.
     var nextDeadline: MonotonicTime? { settling.next }
 
-    func contains(_ place: Place) -> Bool { settling.contains(place) }
+    func contains(_ place: WatchedFile) -> Bool { settling.contains(place) }
 
     /// Adds a file that may be new, or records its present status.
     func note(
-        _ place: Place, _ evidence: Settling<Place>.Evidence, rule: Int, of rules: [Rule], _ status: FileStatus,
+        _ place: WatchedFile, _ evidence: Settling<WatchedFile>.Evidence, rule: Int, of rules: [CompiledRule],
+        _ status: FileStatus,
         at time: MonotonicTime
     ) {
         settling.note(
             place, evidence, group: rule, status: status, quietFor: rules[rule].settings.quietFor, at: time)
     }
 
-    func forget(_ place: Place) { settling.forget(place) }
+    func forget(_ place: WatchedFile) { settling.forget(place) }
 
     /// Forgets the candidates of a root whose folder is absent: they are found again when it is back.
     func forgetFiles(of root: Root) {
@@ -91,7 +92,7 @@ final class SettleTracker {
     ///
     /// - Parameters:
     ///   - oldFolders: The folders of the rules before, by their index.
-    func reassign(_ rules: [Rule], oldFolders: [String]) {
+    func reassign(_ rules: [CompiledRule], oldFolders: [String]) {
         let candidates = settling.all
         settling.revise { place, group in
             // It is between two names: its folder is determined again when its time comes.
@@ -114,9 +115,9 @@ final class SettleTracker {
     var awaitsMarkers: Bool { !markers.isEmpty }
 
     /// Checks the files that wait for a marker of this name.
-    func noteMarker(_ name: FilePath, in directory: Directory, at now: MonotonicTime) {
+    func noteMarker(_ name: FilePath, in directory: WatchedDirectory, at now: MonotonicTime) {
         if markers.isEmpty { return }
-        for file in markers.remove(marker: Place(directory: directory, name: name)) {
+        for file in markers.remove(marker: WatchedFile(directory: directory, name: name)) {
             settling.postpone(file, until: now)
         }
     }
@@ -125,7 +126,7 @@ final class SettleTracker {
     /// they would take the places of files that can settle.
     ///
     /// - Parameter relative: The path of its directory.
-    func accepts(_ place: Place, rule: Rule, at relative: FilePath, at now: MonotonicTime) -> Bool {
+    func accepts(_ place: WatchedFile, rule: CompiledRule, at relative: FilePath, at now: MonotonicTime) -> Bool {
         guard let marker = rule.settings.marker, !settling.contains(place), !isMarked(place, marker, relative) else {
             return true
         }
@@ -138,7 +139,7 @@ final class SettleTracker {
         return true
     }
 
-    private func isMarked(_ place: Place, _ marker: MarkerName, _ relative: FilePath) -> Bool {
+    private func isMarked(_ place: WatchedFile, _ marker: MarkerName, _ relative: FilePath) -> Bool {
         let name = marker.marker(of: place.name)
         // A marker that cannot be examined counts as missing.
         return (try? place.directory.root.folder.open().statusIfPresent(at: relative.appending(name))) != nil
@@ -147,10 +148,10 @@ final class SettleTracker {
     // MARK: - Checks
 
     /// Removes and returns the files that are due for a check, each of which must be evaluated.
-    func due(at now: MonotonicTime, limit: Int) -> [Place] { settling.due(at: now, limit: limit) }
+    func due(at now: MonotonicTime, limit: Int) -> [WatchedFile] { settling.due(at: now, limit: limit) }
 
     /// Checks a file that is due.
-    func evaluate(_ place: Place, rules: [Rule], at now: MonotonicTime) -> Evaluation {
+    func evaluate(_ place: WatchedFile, rules: [CompiledRule], at now: MonotonicTime) -> Evaluation {
         let directory = place.directory
         if directory.isGone { return drop(place) }
         guard let folder = directory.relative else {
@@ -179,13 +180,14 @@ final class SettleTracker {
         }
     }
 
-    private func drop(_ place: Place) -> Evaluation {
+    private func drop(_ place: WatchedFile) -> Evaluation {
         settling.forget(place)
         return .dropped
     }
 
     private func evaluate(
-        _ place: Place, _ source: SourceFile, in folder: FilePath, rule index: Int, knownSize: Int64?, _ rules: [Rule]
+        _ place: WatchedFile, _ source: SourceFile, in folder: FilePath, rule index: Int, knownSize: Int64?,
+        _ rules: [CompiledRule]
     ) throws(SystemError) -> Evaluation {
         var index = index
         let top = try source.folder.open()
@@ -218,8 +220,8 @@ final class SettleTracker {
         return .settled(
             SettledFile(
                 folder: rule.name, root: rule.path, relative: source.relative, status: status,
-                identity: StoredIdentity(status, folder: rule.name, relative: source.relative, on: fileSystem),
-                settledBy: rung(place, source.path, settledBy, rule)))
+                identity: FileIdentity(status, folder: rule.name, relative: source.relative, on: fileSystem),
+                settledBy: settleProof(place, source.path, settledBy, rule)))
     }
 
     /// The file's status, and whether a program has it open for writing, as far as the folder requires that.
@@ -246,9 +248,9 @@ final class SettleTracker {
 
     /// The further hold of a file that is at rest.
     private func hold(
-        _ place: Place, _ source: SourceFile, _ status: FileStatus, _ rule: WatchRule, _ isMarked: Bool?,
+        _ place: WatchedFile, _ source: SourceFile, _ status: FileStatus, _ rule: WatchRule, _ isMarked: Bool?,
         _ unchanged: Duration, _ now: MonotonicTime
-    ) -> (what: SettleHold, until: MonotonicTime)? {
+    ) -> (what: SettleCondition, until: MonotonicTime)? {
         let longest = min(Self.longestHold, rule.reportAfter)
         if isMarked == false, let marker = rule.marker {
             markers.add(place, marker: marker.marker(of: place.name))
@@ -274,7 +276,9 @@ final class SettleTracker {
     }
 
     /// The rung that accepted a file, taking its container into account.
-    private func rung(_ place: Place, _ path: SourcePath, _ otherwise: SettledBy, _ rule: WatchRule) -> SettledBy {
+    private func settleProof(_ place: WatchedFile, _ path: SourcePath, _ otherwise: SettleProof, _ rule: WatchRule)
+        -> SettleProof
+    {
         guard let verdict = checks.removeResult(of: place), rule.container == .check else { return otherwise }
         switch verdict {
         case .complete: return .container
@@ -291,7 +295,7 @@ final class SettleTracker {
 
     /// Reports once that a file does not settle, and again when the reason changes.
     private func reportWait(
-        of place: Place, _ path: SourcePath, _ rules: [Rule], _ limit: Duration, _ now: MonotonicTime
+        of place: WatchedFile, _ path: SourcePath, _ rules: [CompiledRule], _ limit: Duration, _ now: MonotonicTime
     ) {
         guard settling.shouldReport(place, after: limit, at: now), let candidate = settling[place],
             candidate.waiting != .age, candidate.waiting != .checking
@@ -300,12 +304,12 @@ final class SettleTracker {
         log.warning("\(path.display) has not settled for \(words(now.since(candidate.first))): \(file.fullExplanation)")
     }
 
-    private func explainer(_ rules: [Rule], at now: MonotonicTime) -> WaitExplainer {
+    private func explainer(_ rules: [CompiledRule], at now: MonotonicTime) -> WaitExplainer {
         WaitExplainer(rules: rules, quiet: pace.quiet, now: now, wall: clocks.wall())
     }
 
     /// Whether the end of each candidate's wait cannot be predicted, or is a matter of its age.
-    func isAtRest(_ rules: [Rule], at now: MonotonicTime) -> Bool {
+    func isAtRest(_ rules: [CompiledRule], at now: MonotonicTime) -> Bool {
         let explainer = explainer(rules, at: now)
         return settling.all.values.allSatisfy { candidate in
             candidate.isGrowing || candidate.isBusy || candidate.hold == .container || candidate.hold == .marker
@@ -322,10 +326,12 @@ final class SettleTracker {
     }
 
     /// Summaries by rule, and the files that have been waiting longest, at most `limit`.
-    func summary(_ rules: [Rule], limit: Int, at now: MonotonicTime) -> (rules: [Summary], waiting: [WaitingFile]) {
+    func summary(_ rules: [CompiledRule], limit: Int, at now: MonotonicTime) -> (
+        rules: [Summary], waiting: [WaitingFile]
+    ) {
         let explainer = explainer(rules, at: now)
         var summaries = [Summary](repeating: Summary(), count: rules.count)
-        var waiting: [(place: Place, candidate: Settling<Place>.Candidate)] = []
+        var waiting: [(place: WatchedFile, candidate: Settling<WatchedFile>.Candidate)] = []
         for (place, candidate) in settling.all {
             let group = candidate.group
             summaries[group].count += 1

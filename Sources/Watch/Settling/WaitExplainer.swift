@@ -2,9 +2,9 @@ internal import Core
 
 /// Explains why candidates wait, by the rules and at one time.
 struct WaitExplainer {
-    typealias Candidate = Settling<Place>.Candidate
+    typealias Candidate = Settling<WatchedFile>.Candidate
 
-    let rules: [Rule]
+    let rules: [CompiledRule]
     let quiet: QuietTimes
     let now: MonotonicTime
     let wall: WallTime
@@ -20,7 +20,7 @@ struct WaitExplainer {
 
     /// - Parameter flaw: The missing part according to its headers, where those were read.
     func waitingFile(
-        _ place: Place, _ candidate: Candidate, _ path: SourcePath, flaw: @autoclosure () -> String?
+        _ place: WatchedFile, _ candidate: Candidate, _ path: SourcePath, flaw: @autoclosure () -> String?
     ) -> WaitingFile {
         let settings = rules[candidate.group].settings
         let lastWait = lastWait(of: candidate)
@@ -43,13 +43,13 @@ struct WaitExplainer {
     }
 
     /// The file's wait that ends last.
-    private func lastWait(of candidate: Candidate) -> Settling<Place>.Waiting {
+    private func lastWait(of candidate: Candidate) -> Settling<WatchedFile>.Waiting {
         candidate.waiting == .quiet && ageDeadline(of: candidate) != nil ? .age : candidate.waiting
     }
 
     /// The key that causes a candidate's wait, with its value, and the end of the wait.
     private func cause(
-        of candidate: Candidate, _ wait: Settling<Place>.Waiting, _ rule: WatchRule
+        of candidate: Candidate, _ wait: Settling<WatchedFile>.Waiting, _ rule: WatchRule
     ) -> (words: String, until: MonotonicTime?) {
         switch wait {
         case .quiet, .change:

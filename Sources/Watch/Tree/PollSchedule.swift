@@ -13,17 +13,17 @@ struct PollSchedule {
     }
 
     private struct Entry {
-        let directory: Directory
+        let directory: WatchedDirectory
         var interval: Duration
         /// `nil` while a visit is queued.
         var next: MonotonicTime?
     }
 
-    private let pace: WatchPace
+    private let pace: WatchLimits
     private var entries: [ObjectIdentifier: Entry] = [:]
     private var deadlines = Deadlines<ObjectIdentifier>()
 
-    init(pace: WatchPace) { self.pace = pace }
+    init(pace: WatchLimits) { self.pace = pace }
 
     var isEmpty: Bool { entries.isEmpty }
     /// May be too early, never too late.
@@ -43,7 +43,7 @@ struct PollSchedule {
     }
 
     /// Starts polling the directory.
-    mutating func add(_ directory: Directory, at now: MonotonicTime) {
+    mutating func add(_ directory: WatchedDirectory, at now: MonotonicTime) {
         let id = ObjectIdentifier(directory)
         guard entries[id] == nil else { return }
         entries[id] = Entry(directory: directory, interval: pace.poll)
@@ -54,7 +54,7 @@ struct PollSchedule {
     ///
     /// - Returns: Whether it was polled.
     @discardableResult
-    mutating func remove(_ directory: Directory) -> Bool {
+    mutating func remove(_ directory: WatchedDirectory) -> Bool {
         entries.removeValue(forKey: ObjectIdentifier(directory)) != nil
     }
 
@@ -65,10 +65,10 @@ struct PollSchedule {
     }
 
     /// Records that something new was seen in a directory: after the current scan, its interval starts short again.
-    func markChanged(_ directory: Directory) { directory.noteChange() }
+    func markChanged(_ directory: WatchedDirectory) { directory.noteChange() }
 
     /// Polls the directory often for a while, since something happens in it.
-    mutating func accelerate(_ directory: Directory, at now: MonotonicTime) {
+    mutating func accelerate(_ directory: WatchedDirectory, at now: MonotonicTime) {
         directory.noteChange()
         let id = ObjectIdentifier(directory)
         entries[id]?.interval = pace.poll
@@ -76,7 +76,7 @@ struct PollSchedule {
     }
 
     /// Schedules the next poll after a scan of the directory; the interval doubles when the scan found nothing new.
-    mutating func scanEnded(_ directory: Directory, at now: MonotonicTime) {
+    mutating func scanEnded(_ directory: WatchedDirectory, at now: MonotonicTime) {
         let id = ObjectIdentifier(directory)
         guard let entry = entries[id] else { return }
         let interval =
@@ -86,7 +86,7 @@ struct PollSchedule {
     }
 
     /// Removes and returns the first directory whose poll is due. It is scheduled again when its scan has ended.
-    mutating func popDue(at now: MonotonicTime) -> Directory? {
+    mutating func popDue(at now: MonotonicTime) -> WatchedDirectory? {
         while let first = deadlines.first, first.at <= now {
             deadlines.removeFirst()
             guard let entry = entries[first.key], entry.next == first.at else { continue }

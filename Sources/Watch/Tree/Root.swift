@@ -23,7 +23,7 @@ final class Root {
     let isRecursive: Bool
     /// Indices of the rules that name this path.
     private(set) var rules: [Int]
-    private(set) lazy var top = Directory(root: self, parent: nil, name: FilePath(""))
+    private(set) lazy var top = WatchedDirectory(root: self, parent: nil, name: FilePath(""))
     /// The real path, with every link followed.
     private(set) var real: FilePath
     /// Whether it is there, how far it is scanned, and when it is examined next.
@@ -31,7 +31,7 @@ final class Root {
     /// The rules that may take files here, in the order of the rules.
     private(set) var matchers: [RuleMatcher] = []
     /// Checks whether the intended folder exists.
-    let gate: FolderGate
+    let gate: MountCheck
     let requirements: [FolderRequirement]
     /// Whether it is polled without events.
     let isPolled: Bool
@@ -41,13 +41,14 @@ final class Root {
     /// - Parameters:
     ///   - all: The rules that the indices refer to.
     ///   - real: The real path, if it is known.
-    init(_ folder: SourceFolder, rules: [Int], of all: [Rule], real: FilePath? = nil, nextCheck: MonotonicTime) {
+    init(_ folder: SourceFolder, rules: [Int], of all: [CompiledRule], real: FilePath? = nil, nextCheck: MonotonicTime)
+    {
         self.folder = folder
         let own = rules.map { all[$0].settings }
         isRecursive = own.contains(where: \.recursive)
         isPolled = own.contains { $0.watching == .poll }
         requirements = own.map(\.requirement)
-        gate = FolderGate(folder, requirements)
+        gate = MountCheck(folder, requirements)
         self.rules = rules
         self.real = real ?? folder.path
         state = RootState(nextCheck: nextCheck)
@@ -61,7 +62,9 @@ final class Root {
     /// Determines which rules may take files here.
     ///
     /// - Parameter all: All roots, this one among them.
-    func match(among all: [Root], rules: [Rule]) { matchers = RuleMatcher.all(for: self, among: all, rules: rules) }
+    func match(among all: [Root], rules: [CompiledRule]) {
+        matchers = RuleMatcher.all(for: self, among: all, rules: rules)
+    }
 
     /// The folder was found, with this real path; `nil` where that cannot be determined.
     ///

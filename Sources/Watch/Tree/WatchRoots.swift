@@ -18,17 +18,17 @@ struct WatchRoots {
     }
 
     private let folders: SourceFolders
-    private(set) var rules: [Rule]
+    private(set) var rules: [CompiledRule]
     /// The roots that this thread watches.
     private(set) var watched: [Root]
     /// Trees that another thread watches: they take files of ours where one tree contains the other.
-    private var others: [Root]
+    private var foreignRoots: [Root]
 
     /// - Parameter ours: Paths of the trees that this thread watches.
-    init(rules: [Rule], ours: Set<FilePath>, in folders: SourceFolders, at now: MonotonicTime) {
+    init(rules: [CompiledRule], ours: Set<FilePath>, in folders: SourceFolders, at now: MonotonicTime) {
         self.folders = folders
         self.rules = rules
-        (watched, others) = Self.roots(of: rules, ours: ours, in: folders, at: now)
+        (watched, foreignRoots) = Self.roots(of: rules, ours: ours, in: folders, at: now)
         updateMatchers()
     }
 
@@ -42,16 +42,16 @@ struct WatchRoots {
 
     /// Determines again which rules may take files of each root.
     func updateMatchers() {
-        for root in watched { root.match(among: watched + others, rules: rules) }
+        for root in watched { root.match(among: watched + foreignRoots, rules: rules) }
     }
 
     /// Applies other rules. A root with unchanged matches stays as it is. A root with changed matches is scanned as if
     /// for the first time.
-    mutating func change(to new: [Rule], ours: Set<FilePath>, at now: MonotonicTime) -> Change {
+    mutating func change(to new: [CompiledRule], ours: Set<FilePath>, at now: MonotonicTime) -> Change {
         let before = watched.map { (root: $0, matches: matches(in: $0)) }
         let oldFolders = rules.map(\.settings.name)
         let fresh = Self.roots(of: new, ours: ours, in: folders, at: now)
-        others = fresh.others
+        foreignRoots = fresh.others
         rules = new
         watched = fresh.watched.map { root in
             guard let old = before.first(where: { $0.root.isWatched(like: root) })?.root else { return root }
@@ -73,7 +73,7 @@ struct WatchRoots {
 
     /// A root for each distinct path: those that this thread watches, and the others.
     private static func roots(
-        of rules: [Rule], ours: Set<FilePath>, in folders: SourceFolders, at now: MonotonicTime
+        of rules: [CompiledRule], ours: Set<FilePath>, in folders: SourceFolders, at now: MonotonicTime
     ) -> (watched: [Root], others: [Root]) {
         var paths: [FilePath] = []
         for rule in rules where !paths.contains(rule.settings.path) { paths.append(rule.settings.path) }

@@ -5,12 +5,12 @@ internal import Linux
 ///
 /// Used by the watching thread only, like everything it refers to. ``WatchTree`` writes its place in the tree and its
 /// watch; what its scans have met is recorded by its own functions.
-final class Directory {
+final class WatchedDirectory {
     unowned let root: Root
     /// `nil` at the top, and for directories that left the tree.
-    fileprivate(set) var parent: Directory?
+    fileprivate(set) var parent: WatchedDirectory?
     fileprivate(set) var name: FilePath
-    fileprivate(set) var children: [FilePath: Directory] = [:]
+    fileprivate(set) var children: [FilePath: WatchedDirectory] = [:]
     /// The watch, and the directory that it was set on.
     fileprivate(set) var watch: Int32?
     fileprivate(set) var device: UInt64 = 0
@@ -30,7 +30,7 @@ final class Directory {
     /// Its own modification time at the last scan.
     private var modified: Int64?
 
-    init(root: Root, parent: Directory?, name: FilePath) {
+    init(root: Root, parent: WatchedDirectory?, name: FilePath) {
         self.root = root
         self.parent = parent
         self.name = name
@@ -79,7 +79,7 @@ final class Directory {
     /// The ignore files that apply to its names.
     var ignored: IgnoreChain {
         var chain = IgnoreChain()
-        var at: Directory? = self
+        var at: WatchedDirectory? = self
         var names: [FilePath] = []
         while let directory = at {
             // Hardly any directory has such a file, and a deep tree has long paths.
@@ -94,11 +94,11 @@ final class Directory {
 }
 
 /// A file in a directory. It follows the directory when that is renamed.
-struct Place: Hashable {
-    let directory: Directory
+struct WatchedFile: Hashable {
+    let directory: WatchedDirectory
     let name: FilePath
 
-    static func == (a: Place, b: Place) -> Bool { a.directory === b.directory && a.name == b.name }
+    static func == (a: WatchedFile, b: WatchedFile) -> Bool { a.directory === b.directory && a.name == b.name }
 
     func hash(into hasher: inout Hasher) {
         hasher.combine(ObjectIdentifier(directory))
@@ -126,7 +126,7 @@ struct WatchTree {
     /// A directory that left one name and may appear under another.
     private struct Rename {
         let cookie: UInt32
-        let directory: Directory
+        let directory: WatchedDirectory
         let until: MonotonicTime
     }
 
@@ -139,7 +139,7 @@ struct WatchTree {
     /// `nil` when the kernel gives no instance: everything is then polled.
     private(set) var inotify: Inotify?
     /// The directories of a watch. There are several where trees overlap: the kernel has one watch for a directory.
-    private var watches: [Int32: [Directory]] = [:]
+    private var watches: [Int32: [WatchedDirectory]] = [:]
     private var renames: [Rename] = []
     /// Incremented with every directory that moves, and when rules change: paths and matches computed before are then
     /// no longer valid.
@@ -159,19 +159,19 @@ struct WatchTree {
     /// The child of this name, which is added if it is missing.
     ///
     /// - Parameter visit: The number of the current visit.
-    func child(_ name: FilePath, of parent: Directory, visit: Int) -> Directory {
+    func child(_ name: FilePath, of parent: WatchedDirectory, visit: Int) -> WatchedDirectory {
         if let child = parent.children[name] { return child }
-        let child = Directory(root: parent.root, parent: parent, name: name)
+        let child = WatchedDirectory(root: parent.root, parent: parent, name: name)
         child.lastSeen = visit
         parent.children[name] = child
         return child
     }
 
     /// Records that a visit of the parent met the directory.
-    func markSeen(_ directory: Directory, visit: Int) { directory.lastSeen = visit }
+    func markSeen(_ directory: WatchedDirectory, visit: Int) { directory.lastSeen = visit }
 
     /// The directory of a path below a root, as far down as the tree is known.
-    func deepestKnown(_ relative: FilePath, in root: Root) -> Directory {
+    func deepestKnown(_ relative: FilePath, in root: Root) -> WatchedDirectory {
         var at = root.top
         for name in relative.components {
             guard let child = at.children[name] else { return at }
@@ -181,7 +181,7 @@ struct WatchTree {
     }
 
     /// The directory of a path below a root; `nil` when it was not seen yet, or has moved.
-    func directory(_ relative: FilePath, in root: Root) -> Directory? {
+    func directory(_ relative: FilePath, in root: Root) -> WatchedDirectory? {
         var at = root.top
         for name in relative.components {
             guard let child = at.children[name] else { return nil }
@@ -193,7 +193,7 @@ struct WatchTree {
     /// Removes a directory and everything below it.
     ///
     /// - Returns: All removed directories.
-    mutating func remove(_ directory: Directory) -> [Directory] {
+    mutating func remove(_ directory: WatchedDirectory) -> [WatchedDirectory] {
         if let parent = directory.parent, parent.children[directory.name] === directory {
             parent.children[directory.name] = nil
         }
@@ -207,7 +207,7 @@ struct WatchTree {
     /// Removes everything below the top of a tree, and the top's watch.
     ///
     /// - Returns: The top, and all removed directories.
-    mutating func forgetContent(of root: Root) -> [Directory] {
+    mutating func forgetContent(of root: Root) -> [WatchedDirectory] {
         let removed = clear(root.top)
         (root.top.device, root.top.inode) = (0, 0)
         return removed
@@ -226,13 +226,13 @@ struct WatchTree {
     }
 
     /// Removes the watch of a directory, and everything below it.
-    private mutating func clear(_ directory: Directory) -> [Directory] {
-        var removed: [Directory] = []
+    private mutating func clear(_ directory: WatchedDirectory) -> [WatchedDirectory] {
+        var removed: [WatchedDirectory] = []
         clear(directory, &removed)
         return removed
     }
 
-    private mutating func clear(_ directory: Directory, _ removed: inout [Directory]) {
+    private mutating func clear(_ directory: WatchedDirectory, _ removed: inout [WatchedDirectory]) {
         unwatch(directory)
         removed.append(directory)
         for child in directory.children.values {
@@ -251,7 +251,7 @@ struct WatchTree {
     var nextDeadline: MonotonicTime? { renames.lazy.map(\.until).min() }
 
     /// Applies the first half of a rename.
-    mutating func detach(_ name: FilePath, from parent: Directory, cookie: UInt32, at now: MonotonicTime) {
+    mutating func detach(_ name: FilePath, from parent: WatchedDirectory, cookie: UInt32, at now: MonotonicTime) {
         guard let child = parent.children.removeValue(forKey: name) else { return }
         child.parent = nil
         version += 1
@@ -259,7 +259,7 @@ struct WatchTree {
     }
 
     /// The directory of the first half of a rename within a tree. It must be attached or removed now.
-    mutating func removeDetached(_ cookie: UInt32, in root: Root) -> Directory? {
+    mutating func removeDetached(_ cookie: UInt32, in root: Root) -> WatchedDirectory? {
         guard let index = renames.firstIndex(where: { $0.cookie == cookie && $0.directory.root === root }) else {
             return nil
         }
@@ -269,7 +269,9 @@ struct WatchTree {
     /// Applies the second half of a rename.
     ///
     /// - Returns: The directories that the rename has replaced.
-    mutating func attach(_ directory: Directory, as name: FilePath, to parent: Directory, visit: Int) -> [Directory] {
+    mutating func attach(_ directory: WatchedDirectory, as name: FilePath, to parent: WatchedDirectory, visit: Int)
+        -> [WatchedDirectory]
+    {
         let replaced = parent.children[name].map { remove($0) } ?? []
         directory.name = name
         directory.parent = parent
@@ -282,8 +284,8 @@ struct WatchTree {
     /// Removes directories that left their names and did not come back; their watches would continue to report.
     ///
     /// - Returns: All removed directories.
-    mutating func expireRenames(at now: MonotonicTime) -> [Directory] {
-        var removed: [Directory] = []
+    mutating func expireRenames(at now: MonotonicTime) -> [WatchedDirectory] {
+        var removed: [WatchedDirectory] = []
         while let first = renames.first, first.until <= now {
             renames.removeFirst()
             removed += remove(first.directory)
@@ -295,7 +297,7 @@ struct WatchTree {
 
     /// The directories that an event of this watch concerns; `nil` for a removed watch, which may still have events in
     /// the queue.
-    func directories(of watch: Int32) -> [Directory]? { watches[watch] }
+    func directories(of watch: Int32) -> [WatchedDirectory]? { watches[watch] }
 
     /// Records that the kernel has ended a watch.
     mutating func endWatch(_ watch: Int32) {
@@ -306,7 +308,7 @@ struct WatchTree {
     /// Gives up all events.
     ///
     /// - Returns: The directories that had a watch.
-    mutating func endEvents() -> [Directory] {
+    mutating func endEvents() -> [WatchedDirectory] {
         inotify = nil
         let directories = watches.values.flatMap { $0 }
         for directory in directories { directory.watch = nil }
@@ -326,7 +328,7 @@ struct WatchTree {
 
     /// Sets a watch on a directory that was just opened, unless its present watch is still on that very directory.
     mutating func watch(
-        _ directory: Directory, _ stream: FolderStream, _ status: FileStatus, _ path: FilePath
+        _ directory: WatchedDirectory, _ stream: FolderStream, _ status: FileStatus, _ path: FilePath
     ) -> WatchResult {
         let isSame = directory.device == status.device && directory.inode == status.inode
         if directory.watch != nil && isSame { return .unchanged }
@@ -354,7 +356,7 @@ struct WatchTree {
     /// Reports the limit on watches again when it is reached the next time.
     mutating func forgetLimitReport() { hasReportedLimit = false }
 
-    private mutating func unwatch(_ directory: Directory) {
+    private mutating func unwatch(_ directory: WatchedDirectory) {
         guard let watch = directory.watch else { return }
         directory.watch = nil
         watches[watch]?.removeAll { $0 === directory }

@@ -52,8 +52,8 @@ struct GlobTests {
 
     @Test("a glob with a slash matches paths")
     func paths() {
-        #expect(Glob("a/b").isForPaths)
-        #expect(!Glob("a*").isForPaths)
+        #expect(Glob("a/b").matchesPath)
+        #expect(!Glob("a*").matchesPath)
     }
 
     @Test("many stars against a long name end soon")

@@ -10,7 +10,7 @@ struct GroupingTests {
         let status = FileStatus(device: 1, inode: 1, size: 1, modified: 1, changed: 1, born: nil, mode: 0o100644)
         return SettledFile(
             folder: "cam", root: "/srv", relative: FilePath(relative), status: status,
-            identity: StoredIdentity(
+            identity: FileIdentity(
                 folder: "cam", relative: FilePath(relative), size: 1, modified: 1, inode: 1, born: nil, fileSystem: nil),
             settledBy: .lease)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Identities")
 struct IdentitiesTests {
-    private static func identity(_ dice: inout Dice) -> StoredIdentity {
+    private static func identity(_ dice: inout Dice) -> FileIdentity {
         // Names that sort before and after each other, or contain each other, and differ before or after the eighth
         // byte.
         let parts = ["a", "a.b", "a-", "recording-1", "recording-10", "recording-", "\u{7f}", "é", ""]
@@ -13,7 +13,7 @@ struct IdentitiesTests {
             $0
         }
         if Bool.random(using: &dice) { bytes.append(.random(in: 128...255, using: &dice)) }
-        return StoredIdentity(
+        return FileIdentity(
             folder: ["cam", "cam1", "Cam"].randomElement(using: &dice) ?? "cam", relative: FilePath(bytes: bytes),
             size: .random(in: 0...3, using: &dice), modified: .random(in: -2...2, using: &dice),
             inode: [nil, 7, .max].randomElement(using: &dice) ?? nil,
@@ -25,16 +25,16 @@ struct IdentitiesTests {
     func elements(seed: UInt64) {
         var dice = Dice(seed: seed)
         let all = (0..<500).map { _ in Self.identity(&dice) }
-        #expect(Array(Identities(all)) == all, "seed \(seed)")
-        var again = Identities(all.prefix(100))
+        #expect(Array(PackedFileVersions(all)) == all, "seed \(seed)")
+        var again = PackedFileVersions(all.prefix(100))
         again.removeAll()
         #expect(again.isEmpty)
-        let home = again.add(Identities.Location(folder: "cam", directory: "day/one", fileSystem: "uuid"))
+        let home = again.add(PackedFileVersions.Location(folder: "cam", directory: "day/one", fileSystem: "uuid"))
         let version = FileVersion(size: 1, modified: 2, inode: 3, born: nil)
         Array("clip.mp4".utf8).withUnsafeBufferPointer { again.append($0, version, in: home) }
         #expect(
             Array(again) == [
-                StoredIdentity(
+                FileIdentity(
                     folder: "cam", relative: "day/one/clip.mp4", size: 1, modified: 2, inode: 3, born: nil,
                     fileSystem: "uuid")
             ])
@@ -44,7 +44,7 @@ struct IdentitiesTests {
     func order(seed: UInt64) {
         var dice = Dice(seed: seed)
         let all = (0..<500).map { _ in Self.identity(&dice) }
-        let identities = Identities(all)
+        let identities = PackedFileVersions(all)
         let order = identities.sortedIndices()
         #expect(order.sorted() == Array(all.indices))
         var left: Set<String> = []

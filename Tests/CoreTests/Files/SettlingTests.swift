@@ -17,7 +17,7 @@ struct SettlingTests {
         var quietFor: Duration?
         /// In seconds.
         let quiet: Double
-        let by: SettledBy
+        let by: SettleProof
         var testDescription: String { "\(evidence), writer \(writer), quiet_for \(quietFor.map { "\($0)" } ?? "-")" }
     }
 
@@ -40,7 +40,7 @@ struct SettlingTests {
     func ladder(_ row: Row) {
         var settling = Settling<String>()
         settling.note("a", row.evidence, status: Self.status(), quietFor: row.quietFor, at: Self.at(100))
-        var result: (by: SettledBy, at: MonotonicTime)?
+        var result: (by: SettleProof, at: MonotonicTime)?
         while result == nil, let next = settling.next {
             for place in settling.due(at: next) {
                 guard let by = settling.evaluated(at: place, Self.status(), writer: row.writer, at: next) else {

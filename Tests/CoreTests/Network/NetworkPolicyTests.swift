@@ -39,7 +39,7 @@ extension Admission.RouteDecision {
 private let pause = PolicyRules(metered: .pause)
 
 @Suite("Network policy")
-struct WayTests {
+struct RouteDecisionTests {
     @Test("if no rule depends on a network, no interface is chosen, whatever its cost")
     func careless() {
         for index: Int32 in 2...4 {

@@ -3,7 +3,7 @@ import Testing
 @testable import Core
 
 @Suite("Rules without a matching network")
-struct NetworkSlipTests {
+struct MisspeltNetworkTests {
     private func texts(_ rules: NetworkRule..., here names: NetworkNames) -> [String] {
         names.suspectedTypos(in: [(place: "policy", rules: rules)]).map { "\($0.number) \($0.text)" }
     }

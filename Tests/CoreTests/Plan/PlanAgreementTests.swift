@@ -230,7 +230,7 @@ struct LiveScheduler {
             waiting.indices.filter {
                 let isBegun = waiting[$0].first?.isBegun == true
                 return question.admission.hardBlockers(on: remotes[remote($0)], from: origin($0), in: inputs)
-                    .allSatisfy { isBegun && $0.sparesBegun }
+                    .allSatisfy { isBegun && $0.holdsOnlyNewUploads }
             })
     }
 

@@ -21,9 +21,11 @@ struct PlanPieceTests {
         }
         var queue = Plan.Queue(
             folder: "door", destination: "s3",
-            uploads: sizes.map { Plan.Upload(left: $0, piece: UncutPiece(bytes: min($0, piece), keys: ["part_size"])) },
+            uploads: sizes.map {
+                Plan.Upload(left: $0, piece: IndivisibleRequest(bytes: min($0, piece), keys: ["part_size"]))
+            },
             rest: rest)
-        queue.piece = UncutPiece(bytes: piece, keys: ["part_size"])
+        queue.piece = IndivisibleRequest(bytes: piece, keys: ["part_size"])
         return Plan.Input(
             admission: Admission(total: 3, rules: rules),
             inputs: Admission.PolicyInputs(

@@ -10,8 +10,9 @@ struct WasteRuleTests {
             (300_000, 600_000, true), (4_000_000, 4_000_000, false), (4_000_000, 4_000_001, true),
         ])
     func much(_ row: (size: Int64, sent: Int64, is: Bool)) {
-        #expect(Waste(today: row.sent).isMuch(forSize: row.size) == row.is)
-        #expect(Waste(today: row.sent / 2, unsettled: row.sent - row.sent / 2).isMuch(forSize: row.size) == row.is)
-        #expect(!Waste(total: row.sent).isMuch(forSize: row.size))
+        #expect(Waste(today: row.sent).exceedsLimit(forSize: row.size) == row.is)
+        #expect(
+            Waste(today: row.sent / 2, unsettled: row.sent - row.sent / 2).exceedsLimit(forSize: row.size) == row.is)
+        #expect(!Waste(total: row.sent).exceedsLimit(forSize: row.size))
     }
 }

@@ -18,7 +18,7 @@ struct QuotaMarksTests {
     @Test("80 and 100 percent of bytes and of files are reported once each, with usage and end")
     func once() throws {
         var book = Self.book(Quota(period: .day, bytes: 1000, files: 10))
-        var marks = QuotaMarks()
+        var marks = QuotaThresholds()
         #expect(marks.update(book).isEmpty)
         book.spend(Spending(bytes: 799, files: 7), for: Self.nas, at: Self.now)
         #expect(marks.update(book).isEmpty)
@@ -51,7 +51,7 @@ struct QuotaMarksTests {
     @Test("reaching both thresholds at once reports both, and reservations do not count")
     func atOnce() {
         var book = Self.book(Quota(period: .day, bytes: 1000, direction: .received))
-        var marks = QuotaMarks()
+        var marks = QuotaThresholds()
         book.open(1, Spending(bytes: 9000, received: 2000), for: Self.nas, at: Self.now)
         #expect(marks.update(book).isEmpty)
         book.settle(1, Spending(bytes: 9000, received: 1200), at: Self.now)
@@ -62,16 +62,16 @@ struct QuotaMarksTests {
     func restart() throws {
         var book = Self.book(Quota(period: .day, bytes: 1000))
         book.spend(Spending(bytes: 850), for: Self.nas, at: Self.now)
-        var marks = QuotaMarks()
+        var marks = QuotaThresholds()
         #expect(marks.update(book).count == 1)
-        var after = try JSONDecoder().decode(QuotaMarks.self, from: JSONEncoder().encode(marks))
+        var after = try JSONDecoder().decode(QuotaThresholds.self, from: JSONEncoder().encode(marks))
         #expect(after == marks)
         #expect(after.update(book).isEmpty)
     }
 
     @Test("a reload reports a newly reached threshold once, and no earlier one again")
     func reload() {
-        var marks = QuotaMarks()
+        var marks = QuotaThresholds()
         var book = Self.book(Quota(period: .day, bytes: 1000))
         book.spend(Spending(bytes: 850), for: Self.nas, at: Self.now)
         #expect(marks.update(book).map(\.threshold) == [80])
@@ -99,13 +99,13 @@ struct QuotaMarksTests {
             least: Quota.least)
         for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }
         book.spend(Spending(bytes: 9_950_000), for: Self.nas, at: Self.now)
-        var marks = QuotaMarks()
+        var marks = QuotaThresholds()
         #expect(marks.update(book).map(\.threshold) == [80, 100])
     }
 
     @Test("the stored thresholds are bounded")
     func bounded() {
-        var marks = QuotaMarks()
+        var marks = QuotaThresholds()
         var book = Self.book(Quota(period: .hour, bytes: 10))
         for hour in 1...1000 as ClosedRange<Int64> {
             let now = Self.now.advanced(by: .seconds(hour * 3600))
@@ -114,6 +114,6 @@ struct QuotaMarksTests {
             }
             #expect(marks.update(book).count == 1)
         }
-        #expect(marks.count == QuotaMarks.capacity)
+        #expect(marks.count == QuotaThresholds.capacity)
     }
 }

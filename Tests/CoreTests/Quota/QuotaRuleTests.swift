@@ -192,7 +192,7 @@ struct QuotaRuleTests {
                 // Traffic for no file is held by no quota of files, and neither is a begun upload.
                 let usedUp = (bytes: bytes.count { $0 == 0 }, files: kind.folder == nil ? 0 : files.count { $0 == 0 })
                 #expect(holds.count == usedUp.bytes + usedUp.files, "seed \(seed)")
-                #expect(holds.count(where: \.sparesBegun) == usedUp.files, "seed \(seed)")
+                #expect(holds.count(where: \.holdsOnlyNewUploads) == usedUp.files, "seed \(seed)")
                 #expect(play.book.holds(for: kind, isStarting: false).count == under, "seed \(seed)")
                 #expect(holds.allSatisfy { $0.kind == .quota && $0.since <= play.now }, "seed \(seed)")
             }

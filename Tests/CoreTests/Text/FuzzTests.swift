@@ -22,7 +22,7 @@ struct ValueFuzzTests {
             for _ in 0..<4 {
                 let count = Int.random(in: 0...10, using: &round.dice)
                 let bytes = (0..<count).map { _ in alphabet.randomElement(using: &round.dice) ?? 0 }
-                let name = FilePath(bytes: glob.isForPaths ? bytes : bytes.filter { $0 != UInt8(ascii: "/") })
+                let name = FilePath(bytes: glob.matchesPath ? bytes : bytes.filter { $0 != UInt8(ascii: "/") })
                 let wanted = SlowGlob(pattern).matches(name.bytes)
                 try round.expect(glob.matches(name) == wanted, "\(pattern) against \(name): \(!wanted), not \(wanted)")
             }

@@ -317,10 +317,10 @@ struct TemplateTests {
 
 @Suite("Stored identity")
 struct StoredIdentityTests {
-    static let base = StoredIdentity(
+    static let base = FileIdentity(
         folder: "cam", relative: "a.mp4", size: 10, modified: 5, inode: 7, born: 3, fileSystem: "uuid-1")
 
-    static func with(_ change: (inout StoredIdentity) -> Void) -> StoredIdentity {
+    static func with(_ change: (inout FileIdentity) -> Void) -> FileIdentity {
         var copy = base
         change(&copy)
         return copy
@@ -337,7 +337,7 @@ struct StoredIdentityTests {
             (with { $0.relative = "b.mp4" }, false), (with { $0.folder = "door" }, false),
             (with { $0.born = 4 }, false),
         ])
-    func same(_ other: StoredIdentity, _ isSame: Bool) { #expect(Self.base.isSameVersion(as: other) == isSame) }
+    func same(_ other: FileIdentity, _ isSame: Bool) { #expect(Self.base.isSameVersion(as: other) == isSame) }
 
     @Test("of several holds the one that ends last is shown, and one without an end counts as last")
     func binding() {
@@ -345,9 +345,9 @@ struct StoredIdentityTests {
             Hold(
                 kind, since: WallTime(milliseconds: 0), until: until.map { WallTime(milliseconds: $0) }, text: "")
         }
-        #expect([Hold]().binding == nil)
-        #expect([hold(.schedule, 5), hold(.quota, 9), hold(.backoff, 7)].binding?.kind == .quota)
-        #expect([hold(.schedule, 5), hold(.metered, nil), hold(.quota, 9)].binding?.kind == .metered)
-        #expect([hold(.metered, nil), hold(.global, nil)].binding?.kind == .metered)
+        #expect([Hold]().lastEnding == nil)
+        #expect([hold(.schedule, 5), hold(.quota, 9), hold(.backoff, 7)].lastEnding?.kind == .quota)
+        #expect([hold(.schedule, 5), hold(.metered, nil), hold(.quota, 9)].lastEnding?.kind == .metered)
+        #expect([hold(.metered, nil), hold(.global, nil)].lastEnding?.kind == .metered)
     }
 }

@@ -16,10 +16,10 @@ struct StartTests {
     ) {
         let root = folder.path.appending("cam")
         let status = try FileStatus(at: try folder.write(FilePath("cam").appending(name), noise(100)))
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "cam", relative: name, size: status.size, modified: status.modified, inode: status.inode, born: nil,
             fileSystem: nil)
-        let order = NewAsset.Order(
+        let order = NewAsset.PlannedUpload(
             destination: "nas", name: name, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
         let asset = NewAsset(
             file: SettledFile(

@@ -13,7 +13,7 @@ import Testing
 struct LifecycleTests {
     @Test("requests are refused until the start has finished, and a stop is final")
     func phases() throws {
-        let lifecycle = Lifecycle(startedAt: WallTime(milliseconds: 0))
+        let lifecycle = DaemonPhase(startedAt: WallTime(milliseconds: 0))
         #expect(lifecycle.isStarting)
         #expect { try lifecycle.requireReady() } throws: { ($0 as? Refusal)?.code == .unavailable }
         lifecycle.finishStart()
@@ -58,7 +58,7 @@ struct FirstWatchTests {
     @Test("existing files are ignored only in new folders with `existing: skip`, until the first scan")
     func skipping() async throws {
         let scene = try await ComponentScene { $0.folders[0].watch.existing = .skip }
-        let firstWatch = FirstWatch(store: scene.store)
+        let firstWatch = NewFolders(store: scene.store)
         let settings = scene.parts.settings
         firstWatch.replace(try await firstWatch.find(in: settings))
         #expect(firstWatch.skipping(settings) == ["cam"])
@@ -69,7 +69,7 @@ struct FirstWatchTests {
     @Test("the scan of a previously watched folder is not recorded")
     func known() async throws {
         let scene = try await ComponentScene()
-        let firstWatch = FirstWatch(store: scene.store)
+        let firstWatch = NewFolders(store: scene.store)
         firstWatch.replace(["door"])
         try await firstWatch.recordScan(of: ["cam"])
         #expect(try await firstWatch.find(in: scene.parts.settings) == ["cam", "door"])
@@ -83,7 +83,7 @@ struct OnceRunTests {
     private static func mayProgress(settling: Int, young: Int, next: MonotonicTime?) -> Bool {
         var state = WatchState(folder: "cam", path: "/cam", condition: .watching)
         state.settling = settling
-        state.young = WatchState.Young(files: young, next: next)
+        state.belowMinAge = WatchState.Young(files: young, next: next)
         return OnceRun.mayProgress([state], by: last)
     }
 

@@ -11,8 +11,8 @@ import Transport
 struct GateByHandTests {
     /// - Returns: The kind of the hold on a request to `nas`; `nil` if it was sent.
     private func hold(_ scene: ComponentScene, _ network: WebHook.Network) async -> Hold.Kind? {
-        let gate = GateByHand(scene.parts.settings, NetworkSurvey())
-        switch await gate.ask("nas", network, { _ in true }) {
+        let gate = StandaloneRequestSender(scene.parts.settings, StandaloneNetworkReport())
+        switch await gate.perform("nas", network, { _ in true }) {
         case .success: return nil
         case .failure(let held): return held.hold.kind
         }

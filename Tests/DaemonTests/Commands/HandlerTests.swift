@@ -46,7 +46,7 @@ extension ComponentScene {
             factory: DestinationFactory(
                 kinds: [], transport: Transport(names: parts.addresses), secrets: parts.secrets, clocks: clocks,
                 log: .silent),
-            firstWatch: FirstWatch(store: store), secrets: parts.secrets,
+            firstWatch: NewFolders(store: store), secrets: parts.secrets,
             loops: ConfigurationReloader.Loops(
                 watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
             signals: parts.signals)

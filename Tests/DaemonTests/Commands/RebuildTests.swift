@@ -13,13 +13,13 @@ import Testing
 /// The result of a rebuild from folders, copies, answers and old rows.
 @Suite("Rebuild in process", .timeLimit(.minutes(Patience.minutes(2))))
 struct RebuildTests {
-    private static let held = Finding.found(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
+    private static let held = RemoteLookup.found(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
 
     private struct Scene {
         let folder = TemporaryFolder()
         let remote = ScriptedRemote()
         let settings: Settings
-        let kind: DestinationKind
+        let kind: DestinationDefinition
 
         init(action: SourceAction = .keep, existing: WatchRule.Existing = .upload) throws {
             let root = folder.path
@@ -44,7 +44,9 @@ struct RebuildTests {
                     retry: Backoff(first: .seconds(1), ceiling: .seconds(1))),
                 control: ControlSettings(socket: root.appending("control.sock")))
             let remote = remote
-            kind = DestinationKind(type: DestinationType(name: "scripted", summary: "", keys: [])) { _, _ in remote }
+            kind = DestinationDefinition(type: DestinationSchema(name: "scripted", summary: "", keys: [])) { _, _ in
+                remote
+            }
         }
 
         func rebuild(_ change: (inout RebuildOptions) -> Void = { _ in }) async throws -> RebuildReport {
@@ -209,7 +211,7 @@ struct RebuildTests {
         let scene = try Scene(action: .delete)
         let source = try scene.folder.write("cam/clip.mp4", noise(50))
         let status = try FileStatus(at: source)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "cam", relative: "clip.mp4", size: 50, modified: status.modified, inode: status.inode,
             born: status.born,
             fileSystem: nil)
@@ -242,7 +244,7 @@ struct RebuildTests {
         let scene = try Scene(action: .delete)
         let source = try scene.folder.write("cam/clip.mov", noise(50))
         let status = try FileStatus(at: source)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "cam", relative: "clip.mov", size: 50, modified: status.modified, inode: status.inode,
             born: status.born,
             fileSystem: nil)

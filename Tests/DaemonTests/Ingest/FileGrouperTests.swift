@@ -21,7 +21,7 @@ struct FileGrouperTests {
         let status = try FileStatus(at: scene.folder.write(FilePath("cam").appending(name), noise(10)))
         return SettledFile(
             folder: "cam", root: root, relative: name, status: status,
-            identity: StoredIdentity(
+            identity: FileIdentity(
                 folder: "cam", relative: name, size: status.size, modified: status.modified, inode: status.inode,
                 born: nil, fileSystem: nil), settledBy: .quiet)
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import Store
 
 @Suite("Ended uploads and past events in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
-struct HindsightTests {
+struct EventHoldTests {
     @Test("an old event does not show the present hold of its upload, a recent one does")
     func events() async throws {
         let clocks = ManualClocks()

@@ -57,7 +57,7 @@ struct RecordingTests {
     /// A file of the folder `cam`, as the watcher would deliver it.
     private func settled(_ name: FilePath, _ content: [UInt8], _ scene: DaemonScene) throws -> SettledFile {
         let status = try FileStatus(at: try scene.folder.write(FilePath("cam").appending(name), content))
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "cam", relative: name, size: status.size, modified: status.modified, inode: nil, born: nil,
             fileSystem: nil)
         return SettledFile(

@@ -103,11 +103,11 @@ struct ReleaserTests {
     /// Recorded with `delete`, staged, and its only upload verified.
     private static func complete(_ path: FilePath, of root: FilePath, in parts: ComponentParts) async throws -> Int64 {
         let status = try FileStatus(at: path)
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "cam", relative: path.name, size: status.size, modified: status.modified, inode: status.inode,
             born: nil,
             fileSystem: nil)
-        let order = NewAsset.Order(
+        let order = NewAsset.PlannedUpload(
             destination: "nas", name: path.name, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
         let arrival = NewAsset(
             file: SettledFile(

@@ -19,7 +19,7 @@ struct RemovableMediaTests {
     private final class Card: Sendable {
         let state: Mutex<WatchState>
         let returned = Mutex(0)
-        /// As in ``StoredIdentity/fileSystem``.
+        /// As in ``FileIdentity/fileSystem``.
         let fileSystem: String?
 
         init() throws {

@@ -70,7 +70,7 @@ struct NewAssetBuilderTests {
         let status = try FileStatus(at: try scene.folder.write(FilePath(folder + "/a.mp4"), [1, 2, 3]))
         return SettledFile(
             folder: folder, root: scene.folder.path.appending(FilePath(folder)), relative: "a.mp4", status: status,
-            identity: StoredIdentity(
+            identity: FileIdentity(
                 folder: folder, relative: "a.mp4", size: status.size, modified: status.modified, inode: nil, born: nil,
                 fileSystem: nil), settledBy: .quiet)
     }

@@ -55,7 +55,9 @@ struct SourceRetentionTests {
     /// Names of the files that the rules release now.
     private func going(_ scene: DaemonScene) async throws -> [String] {
         let store = scene.daemon.context.store
-        return try await scene.daemon.context.settings.folders[0].going(free: nil, on: nil, now: clocks.wall()) {
+        return try await scene.daemon.context.settings.folders[0].sourcesToRelease(
+            free: nil, on: nil, now: clocks.wall()
+        ) {
             (disk: String?, latest: WallTime?, limit: Int) in
             try await store.read { try $0.keptSources.oldest(in: "cam", on: disk, until: latest, limit: limit) }
         }.map(\.path.name.display)
@@ -129,10 +131,10 @@ struct SourceRetentionTests {
                     path: SourcePath(root: "/", relative: FilePath("\($0)")))
             }
         }
-        #expect(SourceRetention.enough(kept([10, 10, 10]), for: 11).map(\.asset) == [0, 1])
-        #expect(SourceRetention.enough(kept([10, 10, 10]), for: 10).map(\.asset) == [0])
-        #expect(SourceRetention.enough(kept([0, 0, 5]), for: 1).map(\.asset) == [0, 1, 2])
-        #expect(SourceRetention.enough(kept([10]), for: 0).isEmpty)
-        #expect(SourceRetention.enough(kept([3, 4]), for: 100).count == 2)
+        #expect(SourceRetention.prefixCovering(kept([10, 10, 10]), for: 11).map(\.asset) == [0, 1])
+        #expect(SourceRetention.prefixCovering(kept([10, 10, 10]), for: 10).map(\.asset) == [0])
+        #expect(SourceRetention.prefixCovering(kept([0, 0, 5]), for: 1).map(\.asset) == [0, 1, 2])
+        #expect(SourceRetention.prefixCovering(kept([10]), for: 0).isEmpty)
+        #expect(SourceRetention.prefixCovering(kept([3, 4]), for: 100).count == 2)
     }
 }

@@ -47,11 +47,11 @@ private struct Scene {
         let status = try FileStatus(at: path)
         let file = SettledFile(
             folder: "cam", root: folder.path.appending("drop"), relative: FilePath(name), status: status,
-            identity: StoredIdentity(
+            identity: FileIdentity(
                 folder: "cam", relative: FilePath(name), size: status.size, modified: status.modified,
                 inode: status.inode,
                 born: nil, fileSystem: fileSystem), settledBy: .lease)
-        let order = NewAsset.Order(
+        let order = NewAsset.PlannedUpload(
             destination: "nas", name: FilePath(name), mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
         let outcome = try await parts.store.write {
             try $0.arrivals.record([

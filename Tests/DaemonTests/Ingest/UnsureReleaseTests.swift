@@ -14,7 +14,7 @@ private final class ScriptedWriters: WriterDetecting {
     let answer: Mutex<WriterSearch.Answer>
     init(_ answer: WriterSearch.Answer) { self.answer = Mutex(answer) }
 
-    func ask(
+    func findWriter(
         _ relative: FilePath, in folder: borrowing OpenFolder
     ) throws(SystemError) -> (status: FileStatus, answer: WriterSearch.Answer) {
         (try folder.status(at: relative), answer.withLock { $0 })
@@ -38,8 +38,8 @@ struct UnsureReleaseTests {
         let handedBack = Mutex<[FilePath]>([])
 
         init(
-            _ answer: WriterSearch.Answer, _ unsure: ReleaseUnsure? = nil, action: SourceAction = .delete,
-            settledBy: SettledBy = .quiet, content: [UInt8] = UnsureReleaseTests.content, isCancelled: Bool = false
+            _ answer: WriterSearch.Answer, _ unsure: UnsureReleaseRule? = nil, action: SourceAction = .delete,
+            settledBy: SettleProof = .quiet, content: [UInt8] = UnsureReleaseTests.content, isCancelled: Bool = false
         ) async throws {
             writers = ScriptedWriters(answer)
             let staging = StagingArea(folder: folder.path.appending("staging"))
@@ -63,7 +63,7 @@ struct UnsureReleaseTests {
                 log: .silent)
             path = try folder.write("drop/a.mp4", content)
             let status = try FileStatus(at: path)
-            let identity = StoredIdentity(
+            let identity = FileIdentity(
                 folder: "cam", relative: "a.mp4", size: status.size, modified: status.modified, inode: status.inode,
                 born: nil, fileSystem: nil)
             let arrival = NewAsset(
@@ -72,7 +72,7 @@ struct UnsureReleaseTests {
                     settledBy: settledBy),
                 action: action, priority: 0,
                 orders: [
-                    NewAsset.Order(
+                    NewAsset.PlannedUpload(
                         destination: "nas", name: "a.mp4", mediaType: "video/mp4", key: nil, context: [:],
                         metadata: [:])
                 ])
@@ -291,8 +291,8 @@ struct UnsureReleaseTests {
 
     @Test(
         "an open file is never released, whatever the folder configures",
-        arguments: [ReleaseUnsure.delete, .after(.seconds(1))])
-    func open(_ unsure: ReleaseUnsure) async throws {
+        arguments: [UnsureReleaseRule.delete, .after(.seconds(1))])
+    func open(_ unsure: UnsureReleaseRule) async throws {
         let scene = try await Scene(.present, unsure, settledBy: .marker)
         scene.clocks.advance(by: .seconds(3600))
         try await scene.release(until: "it waits") {
@@ -305,8 +305,8 @@ struct UnsureReleaseTests {
 
     @Test(
         "a granted lease is certain, whatever rung accepted the file",
-        arguments: [SettledBy.quiet, .closed, .added])
-    func certain(_ rung: SettledBy) async throws {
+        arguments: [SettleProof.quiet, .closed, .added])
+    func certain(_ rung: SettleProof) async throws {
         let scene = try await Scene(.absent, .keep, settledBy: rung)
         try await scene.release(until: "it is released") { try await scene.source().state == .released }
     }

@@ -10,12 +10,12 @@ import Testing
 struct PlanBasisTests {
     private let clocks = ManualClocks()
 
-    private func upload(_ id: String, sent: Int64 = 0, isBegun: Bool = false) -> Backlog.Upload {
-        Backlog.Upload(id: id, size: 100, sent: sent, priority: 0, isRunning: false, isBegun: isBegun)
+    private func upload(_ id: String, sent: Int64 = 0, isBegun: Bool = false) -> ClassBacklog.Upload {
+        ClassBacklog.Upload(id: id, size: 100, sent: sent, priority: 0, isRunning: false, isBegun: isBegun)
     }
 
-    private func backlog(_ uploads: [Backlog.Upload], folder: String = "cam") -> Backlog {
-        var backlog = Backlog(folder: folder, destination: "nas")
+    private func backlog(_ uploads: [ClassBacklog.Upload], folder: String = "cam") -> ClassBacklog {
+        var backlog = ClassBacklog(folder: folder, destination: "nas")
         backlog.first = uploads
         return backlog
     }
@@ -60,6 +60,6 @@ struct PlanBasisTests {
             for id in ["a", "b"] { facts.quotaWaits.ended(id, lacking: wait) }
         }
         let basis = PlanBasis(now, [backlog([upload("a", isBegun: true), upload("b")])]) { _ in nil }
-        #expect(basis.input.queues.first?.uploads.map(\.piece) == [UncutPiece(costing: 1 << 20), nil])
+        #expect(basis.input.queues.first?.uploads.map(\.piece) == [IndivisibleRequest(costing: 1 << 20), nil])
     }
 }

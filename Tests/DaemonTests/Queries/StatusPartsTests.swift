@@ -77,7 +77,7 @@ struct StatusPartsTests {
     @Test("uploads that have begun do not count as waiting where their hold spares them")
     func begun() throws {
         let parts = StatusParts(now: try PolicySnapshot.given())
-        var hold = Hold(.quota, since: clocks.wall(), sparesBegun: true, text: "used up")
+        var hold = Hold(.quota, since: clocks.wall(), holdsOnlyNewUploads: true, text: "used up")
         #expect(parts.classes([(Self.cam, 3, hold)], begun: [Self.cam: 1]).map(\.waiting) == [2])
         #expect(parts.classes([(Self.cam, 3, hold)], begun: [Self.cam: 3]).isEmpty)
         hold = Hold(.power, since: clocks.wall(), text: "on battery")

@@ -24,8 +24,8 @@ struct UploadViewBuilderTests {
         return row
     }
 
-    private static func hold(_ kind: Hold.Kind, sparesBegun: Bool = false) -> Hold {
-        Hold(kind, since: WallTime(milliseconds: 0), sparesBegun: sparesBegun, text: kind.rawValue)
+    private static func hold(_ kind: Hold.Kind, holdsOnlyNewUploads: Bool = false) -> Hold {
+        Hold(kind, since: WallTime(milliseconds: 0), holdsOnlyNewUploads: holdsOnlyNewUploads, text: kind.rawValue)
     }
 
     private static func failure(_ kind: Failure.Class, _ code: Failure.Code = .http(503)) -> Failure {
@@ -58,7 +58,7 @@ struct UploadViewBuilderTests {
         var row = try await Self.row(.queued)
         row.upload.isBegun = true
         var facts = UploadViewBuilder.Facts()
-        facts.ofClass = [Self.hold(.quota, sparesBegun: true), Self.hold(.power)]
+        facts.ofClass = [Self.hold(.quota, holdsOnlyNewUploads: true), Self.hold(.power)]
         #expect(try Self.builder().view(row, facts).holds.map(\.kind) == ["power"])
     }
 

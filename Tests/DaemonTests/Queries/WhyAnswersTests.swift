@@ -12,7 +12,7 @@ import Testing
 struct WhyAnswersTests {
     private let clocks = ManualClocks()
 
-    private func paused(_ pauses: [PausedPlace]) throws -> PolicySnapshot {
+    private func paused(_ pauses: [PauseScope]) throws -> PolicySnapshot {
         try PolicySnapshot.given(clocks) { settings in
             settings.destinations.append(
                 DestinationSettings(
@@ -42,7 +42,7 @@ struct WhyAnswersTests {
         var state = WatchState(folder: "cam", path: "/given/cam", condition: .absent("no disk"))
         state.settling = 2
         let answers = WhyAnswers(
-            now: try paused([PausedPlace(scope: .folder, name: "cam"), PausedPlace(scope: .destination, name: "nas")]))
+            now: try paused([PauseScope(scope: .folder, name: "cam"), PauseScope(scope: .destination, name: "nas")]))
         let answer = answers.answer(state, uploadTo: ["nas", "nas"])
         #expect(answer.state == .folder && answer.folder == "cam")
         #expect(answer.text.hasSuffix("go to nas, nas: it is absent: no disk; 2 of its files are settling"))
@@ -56,14 +56,14 @@ struct WhyAnswersTests {
         let next = WhyAnswers(now: free).answer(try await view(.queued, free), settling: nil)
         #expect(next.text == "it starts when nas has reported its free space" || next.text == "it starts next")
         #expect(next.holds.isEmpty && next.exceptions?.map(\.name) == ["cam"])
-        let held = try paused([PausedPlace(scope: .all, name: "")])
+        let held = try paused([PauseScope(scope: .all, name: "")])
         let waits = WhyAnswers(now: held).answer(try await view(.queued, held), settling: nil)
         #expect(waits.holds.map(\.kind) == ["global"] && waits.text == waits.holds.first?.text)
     }
 
     @Test("an upload whose file settles again shows that as its last hold")
     func settling() async throws {
-        let now = try paused([PausedPlace(scope: .all, name: "")])
+        let now = try paused([PauseScope(scope: .all, name: "")])
         let hold = Hold(.settling, since: clocks.wall(), text: "it still grows")
         let answer = WhyAnswers(now: now).answer(try await view(.queued, now), settling: hold)
         #expect(answer.holds.map(\.kind) == ["global", "settling"])

@@ -18,7 +18,7 @@ struct LedgerTests {
         return scene
     }
 
-    private static func account(_ scene: ComponentScene, size: Int64, step: ReservedStep? = nil) -> QuotaAccount {
+    private static func account(_ scene: ComponentScene, size: Int64, step: StoredReservation? = nil) -> QuotaAccount {
         QuotaAccount(key, kind, size: size, step: step, isFree: false, in: scene.parts.limits.ledger)
     }
 
@@ -39,7 +39,7 @@ struct LedgerTests {
         while !stopped.isSet {
             let body = Int64.random(in: 1...200_000, using: &dice)
             do { try await account.prepare(for: body) } catch is CancellationError { break }
-            var left = Int64.random(in: 1...UncutPiece.cost(ofBody: body), using: &dice)
+            var left = Int64.random(in: 1...IndivisibleRequest.cost(ofBody: body), using: &dice)
             while left > 0 {
                 let some = min(left, Int64.random(in: 1...40_000, using: &dice))
                 account.spend(some)

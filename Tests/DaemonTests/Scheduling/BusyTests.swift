@@ -9,7 +9,7 @@ import Testing
 @testable import Daemon
 
 @Suite("BusyStates: the sources of `busy`")
-struct BusyBookTests {
+struct BusyStatesTests {
     private let command = BusySource.command(["/bin/ask"])
     private let file = BusySource.file("/run/recording")
     private let wall = WallTime(milliseconds: 1_795_161_600_000)

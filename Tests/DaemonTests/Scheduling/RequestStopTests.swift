@@ -42,7 +42,7 @@ extension Scheduler {
     fileprivate func start(
         _ purpose: RequestPurpose, at account: String, before body: @Sendable (inout SchedulerFacts) -> Void,
         _ send: @escaping @Sendable (TransferPermit) async -> Void
-    ) -> Result<RunningRequest<Void>, Held> {
+    ) -> Result<RunningRequest<Void>, RequestHeldError> {
         let decision = start(purpose, at: account) { permit in
             // Returns only when this function has.
             _ = await self.isIdle
@@ -68,7 +68,7 @@ struct RequestStopTests {
 
     /// The facts that allow a request or not, by rules of the test's own.
     private struct Policy {
-        var pauses: Set<PausedPlace> = []
+        var pauses: Set<PauseScope> = []
         var isZero = false
         /// The window of policy is waived for the folder `cam`.
         var waivesWindow = false
@@ -76,8 +76,8 @@ struct RequestStopTests {
         var hasRoute = true
 
         static let places = [
-            PausedPlace(scope: .all, name: ""), PausedPlace(scope: .destination, name: "nas"),
-            PausedPlace(scope: .folder, name: "cam"),
+            PauseScope(scope: .all, name: ""), PauseScope(scope: .destination, name: "nas"),
+            PauseScope(scope: .folder, name: "cam"),
         ]
 
         mutating func change(_ dice: inout Dice) {

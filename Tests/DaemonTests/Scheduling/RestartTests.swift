@@ -34,7 +34,8 @@ struct RestartTests {
 
         func start() async throws {
             let (remotes, written) = (remotes, written)
-            let kind = DestinationKind(type: DestinationType(name: "scripted", summary: "", keys: [])) { values, _ in
+            let kind = DestinationDefinition(type: DestinationSchema(name: "scripted", summary: "", keys: [])) {
+                values, _ in
                 guard case .text(let url)? = values["url"], let remote = remotes[url] else {
                     throw UnusableSetting(key: "url", problem: "is unknown")
                 }

@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// ApsaraVideo VOD and its storage: an emulator that checks each signature with the vendor's own packages.
-final class ApsaraEnd: OtherEnd {
+final class ApsaraEnd: RemoteFixture {
     /// The party that may call VOD.
     enum Authorization: String, CaseIterable { case key, service, sts }
 

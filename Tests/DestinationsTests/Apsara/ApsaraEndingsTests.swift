@@ -20,7 +20,7 @@ struct ApsaraEndingsTests {
             let operation = way == .key ? "CreateUploadVideo" : "Auth"
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
-            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
             let error = try await parcel.failure(to: end, logbook)
             guard case .holdDestination = error.remedy else { throw error }
             #expect(try await parcel.send(to: end, logbook).warnings.isEmpty)
@@ -38,7 +38,7 @@ struct ApsaraEndingsTests {
             let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
-            let (parcel, logbook) = (try Parcel(size), Logbook())
+            let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
             _ = try await parcel.failure(to: end, logbook)
             var order = parcel.order
             order.checkpoint = logbook.last
@@ -58,7 +58,7 @@ struct ApsaraEndingsTests {
                 "faults",
                 #"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}, {"do": "expire", "match": {"operation": "HeadObject"}}]"#
             )
-            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
             var object: RemoteObject?
             for _ in 0..<3 where object == nil {
                 do { object = try await parcel.send(to: end, logbook) } catch is UploadError {}
@@ -76,7 +76,7 @@ struct ApsaraEndingsTests {
                 "faults",
                 #"[{"do": "error", "status": 500, "code": "InternalError", "match": {"operation": "CompleteMultipartUpload"}}, {"do": "error", "status": 403, "code": "AccessDenied", "times": 0, "match": {"operation": "HeadObject"}}]"#
             )
-            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part, name: FilePath(name)), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part, name: FilePath(name)), RecordingReporter())
             try await end.server.control(
                 "settings", "{\"info_names\": \"somebody-elses\", \"info_size\": \(3 * ApsaraTests.part)}")
             var object: RemoteObject?
@@ -119,7 +119,7 @@ struct ApsaraEndingsTests {
         arguments: [ApsaraEnd.Authorization.key, .service])
     func pictureRemains(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try Parcel(4 * ApsaraTests.part, name: "a.png"), Logbook())
+            let (parcel, logbook) = (try StagedUpload(4 * ApsaraTests.part, name: "a.png"), RecordingReporter())
             try await parcel.sendStopped(to: end, logbook, accepting: 2 * ApsaraTests.part)
             let checkpoint = try #require(logbook.last)
             try await end.server.control("expire", "{}")
@@ -134,7 +134,7 @@ struct ApsaraEndingsTests {
         arguments: [ApsaraEnd.Authorization.key, .service])
     func lateRemoval(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try Parcel(4 * ApsaraTests.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(4 * ApsaraTests.part), RecordingReporter())
             try await parcel.sendStopped(to: end, logbook, accepting: 2 * ApsaraTests.part)
             var checkpoint = try #require(logbook.last)
             try await end.server.control("expire", "{}")
@@ -152,7 +152,7 @@ struct ApsaraEndingsTests {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}]"#)
-            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part, name: FilePath(name)), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part, name: FilePath(name)), RecordingReporter())
             _ = try await parcel.failure(to: end, logbook)
             var order = parcel.order
             order.checkpoint = logbook.last
@@ -174,8 +174,8 @@ struct ApsaraVerifyTests {
     func waits(_ name: String) async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
-            let parcel = try Parcel(3 * ApsaraTests.part, name: FilePath(name), removesSource: true)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(3 * ApsaraTests.part, name: FilePath(name), removesSource: true)
+            let logbook = RecordingReporter()
             for expected in [15, 30, 60] {
                 let error = try await parcel.failure(to: end, logbook)
                 #expect(error.remedy == .pending(after: .seconds(expected)), "\(error)")
@@ -190,8 +190,8 @@ struct ApsaraVerifyTests {
             #expect(try await end.media().map(\.refreshes) == [0])
             // If the source stays, the storage's confirmation is enough.
             try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
-            let other = try Parcel(100, id: "02", name: FilePath("b" + name), seed: 2)
-            #expect(try await other.send(to: end, Logbook()).verifiedBy != "playable")
+            let other = try StagedUpload(100, id: "02", name: FilePath("b" + name), seed: 2)
+            #expect(try await other.send(to: end, RecordingReporter()).verifiedBy != "playable")
         }
     }
 
@@ -199,8 +199,8 @@ struct ApsaraVerifyTests {
     func failed() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control("settings", #"{"media_status": "TranscodeFail"}"#)
-            let parcel = try Parcel(100, removesSource: true)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(100, removesSource: true)
+            let logbook = RecordingReporter()
             let error = try await parcel.failure(to: end, logbook)
             #expect(error.failure.code == .transcodingFailed && error.remedy == .failUpload)
             #expect(error.failure.message.contains("TranscodeFail"), "\(error)")
@@ -215,7 +215,7 @@ struct ApsaraVerifyTests {
         try await ApsaraEnd.open(.service) { end in
             let doubts = Apsara.releaseDoubts(ApsaraEnd.values(end.server.url, .service, [:]))
             #expect(doubts.count == 1 && doubts.first?.contains("has no key to ask VOD") == true)
-            _ = try await Parcel(100, removesSource: true).send(to: end, Logbook())
+            _ = try await StagedUpload(100, removesSource: true).send(to: end, RecordingReporter())
             let problems = Apsara.objections(ApsaraEnd.values(end.server.url, .service, ["verify": .text("playable")]))
             #expect(problems.map(\.key) == ["verify"])
         }
@@ -232,7 +232,7 @@ struct ApsaraVerifyTests {
             ["authorisation.command": .texts([script.display])],
             DestinationTools(
                 transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
-        let (parcel, logbook) = (try Parcel(100, name: FilePath(name)), Logbook())
+        let (parcel, logbook) = (try StagedUpload(100, name: FilePath(name)), RecordingReporter())
         for _ in 0..<288 {
             var order = parcel.order
             order.checkpoint = logbook.last
@@ -240,7 +240,7 @@ struct ApsaraVerifyTests {
                 try await destination.upload(order, reporter: logbook)
             }
             guard case .holdDestination? = error?.remedy else {
-                throw Parcel.Unexpected(what: "\(String(describing: error))")
+                throw StagedUpload.Unexpected(what: "\(String(describing: error))")
             }
             clocks.advance(by: .seconds(300))
         }

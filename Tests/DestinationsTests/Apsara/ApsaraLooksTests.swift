@@ -7,7 +7,7 @@ import Testing
 
 /// Queries for media whose bytes have all arrived.
 @Suite("apsara-vod: checks of arrived files", .timeLimit(.minutes(Patience.minutes(5))))
-struct ApsaraLooksTests {
+struct ApsaraMediumQueryTests {
     @Test("a check without an answer holds nothing, and `verify_timeout` continues over it")
     func noWord() async throws {
         let clocks = ManualClocks(wall: SystemClocks().wall())
@@ -16,7 +16,7 @@ struct ApsaraLooksTests {
                 "faults",
                 #"[{"do": "error", "status": 500, "code": "InternalError", "times": 2, "match": {"operation": "GetVideoInfo"}}]"#
             )
-            let (parcel, logbook) = (try Parcel(3000, removesSource: true), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3000, removesSource: true), RecordingReporter())
             let early = try await parcel.failure(to: end, logbook)
             #expect(early.failure.code == .remoteWorks, "\(early)")
             guard case .pending = early.remedy else { throw early }
@@ -35,7 +35,7 @@ struct ApsaraLooksTests {
             let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
-            let (parcel, logbook) = (try Parcel(size), Logbook())
+            let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
             _ = try await parcel.failure(to: end, logbook)
             var checkpoint = try #require(logbook.last)
             #expect(try await end.destination.discard(checkpoint) == false)

@@ -11,7 +11,9 @@ import Transport
 /// Media that are given up, not found or given too often.
 @Suite("apsara-vod: remaining media", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraMediaTests {
-    private func again(_ end: ApsaraEnd, _ parcel: Parcel, _ logbook: Logbook) async throws -> RemoteObject {
+    private func again(_ end: ApsaraEnd, _ parcel: StagedUpload, _ logbook: RecordingReporter) async throws
+        -> RemoteObject
+    {
         var order = parcel.order
         order.generation = 2
         order.checkpoint = logbook.last
@@ -29,7 +31,7 @@ struct ApsaraMediaTests {
     func notFoundYet() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await notFound(end, times: 4)
-            let (parcel, logbook) = (try Parcel(100, removesSource: true), Logbook())
+            let (parcel, logbook) = (try StagedUpload(100, removesSource: true), RecordingReporter())
             for wait in [15, 30, 60, 120] {
                 #expect(try await parcel.failure(to: end, logbook).remedy == .pending(after: .seconds(wait)))
             }
@@ -43,7 +45,7 @@ struct ApsaraMediaTests {
         for isBack in [true, false] {
             try await ApsaraEnd.open(.key) { end in
                 try await notFound(end, times: isBack ? 5 : 6)
-                let (parcel, logbook) = (try Parcel(100, removesSource: true), Logbook())
+                let (parcel, logbook) = (try StagedUpload(100, removesSource: true), RecordingReporter())
                 for _ in 0..<4 { _ = try await parcel.failure(to: end, logbook) }
                 let id = try #require(try await end.media().first?.id)
                 let error = try await parcel.failure(to: end, logbook)
@@ -60,7 +62,7 @@ struct ApsaraMediaTests {
     func failed() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control("settings", #"{"media_status": "TranscodeFail"}"#)
-            let (parcel, logbook) = (try Parcel(100, removesSource: true), Logbook())
+            let (parcel, logbook) = (try StagedUpload(100, removesSource: true), RecordingReporter())
             _ = try await parcel.failure(to: end, logbook)
             let id = try #require(try await end.media().first?.id)
             #expect(logbook.last?.fields.values.contains(id) == true)
@@ -84,7 +86,7 @@ struct ApsaraMediaTests {
             ["authorisation.url": .text("\(server.url)/auth")],
             DestinationTools(
                 transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
-        let (parcel, logbook) = (try Parcel(100, name: FilePath(name)), Logbook())
+        let (parcel, logbook) = (try StagedUpload(100, name: FilePath(name)), RecordingReporter())
         for _ in 0..<60 {
             var order = parcel.order
             order.checkpoint = logbook.last
@@ -112,7 +114,7 @@ struct ApsaraMediaTests {
         try await ApsaraEnd.open(.service) { end in
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart"}, "nth": 4}]"#)
-            let (parcel, logbook) = (try Parcel(12 * ApsaraTests.part, name: "a.png"), Logbook())
+            let (parcel, logbook) = (try StagedUpload(12 * ApsaraTests.part, name: "a.png"), RecordingReporter())
             let error = try await parcel.failure(to: end, logbook)
             #expect(error.failure.code == .mediaMoved, "\(error)")
             #expect(try await refreshes(end) == 2)

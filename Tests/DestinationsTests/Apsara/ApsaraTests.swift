@@ -29,8 +29,8 @@ struct ApsaraTests {
                 ("5.png", 4 * Self.part + 1), ("6.mkv", 3 * Self.part),
             ]
             for (number, (name, size)) in files.enumerated() {
-                let parcel = try Parcel(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
-                let logbook = Logbook()
+                let parcel = try StagedUpload(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
+                let logbook = RecordingReporter()
                 let object = try await parcel.send(to: end, logbook)
                 #expect(object.verifiedBy == "crc64")
                 #expect(object.warnings.isEmpty, "\(object.warnings)")
@@ -50,9 +50,9 @@ struct ApsaraTests {
     func stops() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             for note in 1... {
-                let parcel = try Parcel(
+                let parcel = try StagedUpload(
                     2 * Self.part + 1, id: "\(note)", name: FilePath("\(note).mp4"), seed: UInt64(note))
-                let logbook = Logbook()
+                let logbook = RecordingReporter()
                 let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
                 let accepted = logbook.accepted
                 var order = parcel.order
@@ -83,7 +83,7 @@ struct ApsaraTests {
             let inside = isInside ? #", "bytes": 70000"# : ""
             try await end.server.control(
                 "faults", #"[{"do": "expire"\#(inside), "match": {"operation": "UploadPart", "part": 3}}]"#)
-            let (parcel, logbook) = (try Parcel(12 * Self.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(12 * Self.part), RecordingReporter())
             #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
             let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
             #expect(isWhole)
@@ -102,7 +102,7 @@ struct ApsaraTests {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
-            let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(4 * Self.part), RecordingReporter())
             try await parcel.sendStopped(to: end, logbook, accepting: 3 * Self.part)
             #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
             #expect(try await end.media().map(\.refreshes) == [1])
@@ -118,7 +118,7 @@ struct ApsaraTests {
                     "faults",
                     #"[{"do": "error", "status": 403, "code": "\#(code)", "times": 0, "match": {"operation": "UploadPart", "part": 2}}]"#
                 )
-                let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+                let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter())
                 _ = try await parcel.failure(to: end, logbook)
                 #expect(try await end.media().map(\.refreshes) == [0], "\(code)")
                 try await end.server.control("faults", "[]")
@@ -131,7 +131,7 @@ struct ApsaraTests {
     @Test("an upload whose medium is gone at renewal starts again with another one")
     func goneMedium() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter())
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
             let first = try #require(try await end.media().first)
             try await end.server.control("forget", #"["videos"]"#)
@@ -153,7 +153,7 @@ struct ApsaraTests {
     @Test("an upload that gets another address half-way starts again there, in the same medium")
     func movedMedium() async throws {
         try await ApsaraEnd.open(.service, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter())
             try await end.server.control(
                 "faults",
                 #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}, {"do": "move", "times": 0}]"#)
@@ -173,7 +173,7 @@ struct ApsaraTests {
     @Test("a picture with an expired credential gets another medium, because its own cannot be renewed")
     func picture() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try Parcel(3 * Self.part, name: "a.png"), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * Self.part, name: "a.png"), RecordingReporter())
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
             try await end.server.control("expire", "{}")
             var object: RemoteObject?
@@ -200,8 +200,8 @@ struct ApsaraTests {
         for name in ["a.png", "a.mp4"] {
             let clocks = ManualClocks(wall: SystemClocks().wall())
             try await ApsaraEnd.open(way, ["parallel": .whole(1)], clocks: clocks) { end in
-                let (parcel, logbook) = (try Parcel(4 * Self.part, name: FilePath(name)), Logbook())
-                let reporter = Intrusion(logbook) {
+                let (parcel, logbook) = (try StagedUpload(4 * Self.part, name: FilePath(name)), RecordingReporter())
+                let reporter = ActingReporter(logbook) {
                     // Time has passed while the wall clock has not changed: signatures use the wall clock.
                     clocks.advance(by: .seconds(2900))
                     clocks.step(by: .seconds(-2900))
@@ -219,7 +219,7 @@ struct ApsaraTests {
     @Test("a picture that gets another address half-way accepts it, and requests no third")
     func movedPicture() async throws {
         try await ApsaraEnd.open(.service, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try Parcel(3 * Self.part, name: "a.png"), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * Self.part, name: "a.png"), RecordingReporter())
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
             let error = try await parcel.failure(to: end, logbook)
@@ -238,7 +238,7 @@ struct ApsaraTests {
     func afterCancel(_ way: ApsaraEnd.Authorization, _ name: String) async throws {
         for isAfterRestart in [false, true] {
             try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
-                let (parcel, logbook) = (try Parcel(4 * Self.part, name: FilePath(name)), Logbook())
+                let (parcel, logbook) = (try StagedUpload(4 * Self.part, name: FilePath(name)), RecordingReporter())
                 try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.part)
                 let cancelled = try #require(logbook.last)
                 _ = try await end.destination.discard(cancelled)
@@ -248,7 +248,7 @@ struct ApsaraTests {
                 order.checkpoint = nil
                 order.generation += 1
                 let destination = isAfterRestart ? try end.again() : end.destination
-                let object = try await destination.upload(order, reporter: Logbook())
+                let object = try await destination.upload(order, reporter: RecordingReporter())
                 #expect(object.verifiedBy == "crc64")
                 let isWhole = try await end.objects.values.contains(parcel.content)
                 #expect(isWhole)
@@ -263,14 +263,14 @@ struct ApsaraTests {
         arguments: [ApsaraEnd.Authorization.key, .sts])
     func takenReference(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
-            let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(4 * Self.part), RecordingReporter())
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
             _ = try await end.destination.discard(#require(logbook.last))
             try await end.server.control(
                 "faults",
                 #"[{"do": "error", "status": 400, "code": "InvalidParameter.ReferenceIdAlreadyExist", "#
                     + #""message": "exists", "match": {"operation": "CreateUploadVideo"}}]"#)
-            #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "crc64")
+            #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "crc64")
             #expect(try await end.media().count == 1)
         }
     }
@@ -278,8 +278,8 @@ struct ApsaraTests {
     @Test("temporary keys that expire are requested again, also during an upload")
     func temporaryKeys() async throws {
         try await ApsaraEnd.open(.sts, ["parallel": .whole(1)]) { end in
-            _ = try await Parcel(100).send(to: end, Logbook())
-            let (parcel, logbook) = (try Parcel(3 * Self.part, id: "2", name: "b.mp4"), Logbook())
+            _ = try await StagedUpload(100).send(to: end, RecordingReporter())
+            let (parcel, logbook) = (try StagedUpload(3 * Self.part, id: "2", name: "b.mp4"), RecordingReporter())
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
             // Both of them: the keys, and the credential of the upload.
             try await end.server.control("expire", "{}")
@@ -293,8 +293,8 @@ struct ApsaraTests {
     func clock(_ calls: String) async throws {
         try await ApsaraEnd.open(.key, ["call_signature": .text(calls)]) { end in
             try await end.server.control("settings", #"{"skew": 7200}"#)
-            let logbook = Logbook()
-            #expect(try await Parcel(3 * Self.part).send(to: end, logbook).verifiedBy == "crc64")
+            let logbook = RecordingReporter()
+            #expect(try await StagedUpload(3 * Self.part).send(to: end, logbook).verifiedBy == "crc64")
             // A correction from the first call applies to all later ones.
             let refused = try await end.server.control("record").components(of: "TimeTooSkewed") - 1
             #expect(refused <= 0)
@@ -307,8 +307,8 @@ struct ApsaraTests {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
-            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook(refusingCredentials: true))
-            await #expect(throws: Logbook.Dead.self) { try await parcel.send(to: end, logbook) }
+            let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter(refusingCredentials: true))
+            await #expect(throws: RecordingReporter.Dead.self) { try await parcel.send(to: end, logbook) }
         }
     }
 
@@ -319,8 +319,8 @@ struct ApsaraTests {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
                 "faults", #"[{"do": "slow", "seconds": 2, "match": {"operation": "UploadPart", "part": 1}}]"#)
-            let (first, second) = (try Parcel(2 * Self.part, id: "1"), try Parcel(2 * Self.part, id: "2"))
-            let (running, logbook) = (Logbook(), Logbook())
+            let (first, second) = (try StagedUpload(2 * Self.part, id: "1"), try StagedUpload(2 * Self.part, id: "2"))
+            let (running, logbook) = (RecordingReporter(), RecordingReporter())
             async let object = first.send(to: end, running)
             try await eventually("the first upload has been opened", within: .seconds(10), every: .milliseconds(10)) {
                 try await end.server.operations().contains("InitiateMultipartUpload")
@@ -344,12 +344,15 @@ struct ApsaraTests {
                     #"{"do": "error", "status": 403, "code": "AccessDenied", "times": 0, "match": {"operation": ["HeadObject", "ListMultipartUploads"]}}"#
                 try await end.server.control("faults", "[\(denial)]")
                 #expect(
-                    try await Parcel(3 * Self.part, id: "1", name: "1.mp4").send(to: end, Logbook()).verifiedBy
+                    try await StagedUpload(3 * Self.part, id: "1", name: "1.mp4").send(to: end, RecordingReporter())
+                        .verifiedBy
                         == "crc64")
                 try await end.server.control(
                     "faults",
                     "[\(denial), {\"do\": \"lose_answer\", \"match\": {\"operation\": \"CompleteMultipartUpload\"}}]")
-                let (parcel, logbook) = (try Parcel(3 * Self.part, id: "2", name: "2.mp4", seed: 2), Logbook())
+                let (parcel, logbook) = (
+                    try StagedUpload(3 * Self.part, id: "2", name: "2.mp4", seed: 2), RecordingReporter()
+                )
                 var (codes, object): ([Failure.Code], RemoteObject?) = ([], nil)
                 for _ in 0..<4 where object == nil && codes.last != .outcomeUnknown {
                     do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
@@ -367,7 +370,7 @@ struct ApsaraTests {
     @Test("`resume: false` removes the remains when stopped, and starts with the first byte")
     func noResume() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1), "resume": .flag(false)]) { end in
-            let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook(mayClearUp: true))
+            let (parcel, logbook) = (try StagedUpload(4 * Self.part), RecordingReporter(allowsCleanupRequest: true))
             try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.part)
             #expect(try await end.server.unfinished() == [])
             #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
@@ -376,14 +379,19 @@ struct ApsaraTests {
             #expect(try await end.server.unfinished() == [])
             for old in logbook.left { #expect(try await end.destination.discard(old) == true) }
             // Stopped with the last part in flight.
-            let (late, second) = (try Parcel(2 * Self.part, id: "2", name: "2.mp4", seed: 2), Logbook(mayClearUp: true))
+            let (late, second) = (
+                try StagedUpload(2 * Self.part, id: "2", name: "2.mp4", seed: 2),
+                RecordingReporter(allowsCleanupRequest: true)
+            )
             let wasStopped = try await late.sendStopped(to: end, second) { $0.checkpoints.last?["final_sent"] != nil }
             try #require(wasStopped)
             #expect(try await end.server.unfinished() == [])
             let object = try await late.send(to: end, second)
             #expect(object.verifiedBy == "crc64" && object.warnings.isEmpty, "\(object)")
             // The policy forbids sending: no further request is sent. The remains are recorded for a later removal.
-            let (third, closed) = (try Parcel(4 * Self.part, id: "3", name: "3.mp4", seed: 3), Logbook())
+            let (third, closed) = (
+                try StagedUpload(4 * Self.part, id: "3", name: "3.mp4", seed: 3), RecordingReporter()
+            )
             try await third.sendStopped(to: end, closed, accepting: 2 * Self.part)
             #expect(try await end.server.unfinished().count == 1)
             #expect(try await third.send(to: end, closed).verifiedBy == "crc64")

@@ -11,7 +11,7 @@ import Testing
 /// Requests to ApsaraVideo VOD and to services that call it, and the meaning of their answers.
 @Suite("apsara-vod: requests and answers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraWordsTests {
-    private static func order(_ parcel: Parcel, _ metadata: [String: String]) -> UploadOrder {
+    private static func order(_ parcel: StagedUpload, _ metadata: [String: String]) -> UploadOrder {
         var order = parcel.order
         order.metadata = metadata
         return order
@@ -29,8 +29,8 @@ struct ApsaraWordsTests {
                 "media.category": "19", "media.cover": "https://example.org/cover.jpg", "media.workflow": "0123abc",
                 "media.storage_location": "outin-x.oss-cn-shanghai.aliyuncs.com", "media.app_id": "app-1000000",
             ]
-            let parcel = try Parcel(1000)
-            let object = try await end.destination.upload(Self.order(parcel, said), reporter: Logbook())
+            let parcel = try StagedUpload(1000)
+            let object = try await end.destination.upload(Self.order(parcel, said), reporter: RecordingReporter())
             #expect(object.warnings.isEmpty)
             let medium = try #require(try await end.media().first)
             var expected = [
@@ -55,8 +55,8 @@ struct ApsaraWordsTests {
                         ])
                     ]))
             // Pictures have fewer fields.
-            let picture = try Parcel(1000, id: "2", name: "a.JPG")
-            _ = try await end.destination.upload(Self.order(picture, said), reporter: Logbook())
+            let picture = try StagedUpload(1000, id: "2", name: "a.JPG")
+            _ = try await end.destination.upload(Self.order(picture, said), reporter: RecordingReporter())
             let other = try #require(try await end.media().last)
             #expect(other.said["ImageType"] == "default" && other.said["ImageExt"] == "jpg")
             #expect(other.said["Title"] == "front door" && other.said["WorkflowId"] == nil)
@@ -78,17 +78,17 @@ struct ApsaraWordsTests {
             ] as [([String: String], String?)], 3))
     func limits(_ said: [String: String], _ key: String?) async throws {
         try await ApsaraEnd.open { end in
-            let parcel = try Parcel(100)
+            let parcel = try StagedUpload(100)
             let order = Self.order(parcel, said)
             if let key {
                 let error = await #expect(throws: UploadError.self) {
-                    _ = try await end.destination.upload(order, reporter: Logbook())
+                    _ = try await end.destination.upload(order, reporter: RecordingReporter())
                 }
                 #expect(error?.failure.code == .metadataRefused && error?.remedy == .failUpload)
                 #expect(error?.failure.message.contains("`\(key)`") == true)
                 #expect(try await end.server.operations() == [])
             } else {
-                let object = try await end.destination.upload(order, reporter: Logbook())
+                let object = try await end.destination.upload(order, reporter: RecordingReporter())
                 #expect(object.warnings.count == 1, "\(object.warnings)")
             }
         }
@@ -101,7 +101,7 @@ struct ApsaraWordsTests {
                 ("a.txt", 10, .notMedia), ("mp4", 10, .notMedia), ("a.mp4", 0, .emptyFile),
             ]
             for (name, size, code) in cases {
-                let error = try await Parcel(size, name: FilePath(name)).failure(to: end)
+                let error = try await StagedUpload(size, name: FilePath(name)).failure(to: end)
                 #expect(error.failure.code == code && error.remedy == .failUpload)
             }
             #expect(try await end.server.operations() == [])
@@ -135,7 +135,7 @@ struct ApsaraWordsTests {
             try await end.server.control(
                 "settings",
                 #"{"own_style": "\#(style)", "own_headers": {"Authorization": "Bearer a-token-of-the-service"}}"#)
-            #expect(try await Parcel(1000).send(to: end, Logbook()).verifiedBy == "crc64")
+            #expect(try await StagedUpload(1000).send(to: end, RecordingReporter()).verifiedBy == "crc64")
             #expect(try await end.objects.count == 1)
         }
     }
@@ -158,12 +158,12 @@ struct ApsaraWordsTests {
                 "authorisation.url": nil, "authorisation.command": .texts([script.display]),
                 "upload_endpoint": .text(end.server.url),
             ])
-            let first = try Parcel(1000)
-            #expect(try await good.upload(first.order, reporter: Logbook()).verifiedBy == "crc64")
+            let first = try StagedUpload(1000)
+            #expect(try await good.upload(first.order, reporter: RecordingReporter()).verifiedBy == "crc64")
             let bad = try end.again(["authorisation.url": nil, "authorisation.command": .texts([refusing.display])])
-            let parcel = try Parcel(1000, id: "2", name: "b.mp4")
+            let parcel = try StagedUpload(1000, id: "2", name: "b.mp4")
             let error = await #expect(throws: UploadError.self) {
-                _ = try await bad.upload(parcel.order, reporter: Logbook())
+                _ = try await bad.upload(parcel.order, reporter: RecordingReporter())
             }
             #expect(
                 error?.remedy == .failUpload && error?.failure.code == .service("Quota"), "\(String(describing: error))"
@@ -196,7 +196,9 @@ struct ApsaraWordsTests {
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "CreateUploadVideo"}}]"#)
             for name in ["a.mp4", "b.png"] {
-                let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part, id: name, name: FilePath(name)), Logbook())
+                let (parcel, logbook) = (
+                    try StagedUpload(3 * ApsaraTests.part, id: name, name: FilePath(name)), RecordingReporter()
+                )
                 var object: RemoteObject?
                 for _ in 0..<3 where object == nil {
                     var order = parcel.order
@@ -224,9 +226,9 @@ struct ApsaraWordsTests {
                 "authorisation.url": nil, "authorisation.command": .texts([script.display]),
                 "upload_endpoint": .text(end.server.url),
             ])
-            let (first, second) = (try Parcel(1000), try Parcel(1000, id: "2", name: "b.mp4", seed: 2))
-            #expect(try await destination.upload(first.order, reporter: Logbook()).id == "always-this")
-            let logbook = Logbook()
+            let (first, second) = (try StagedUpload(1000), try StagedUpload(1000, id: "2", name: "b.mp4", seed: 2))
+            #expect(try await destination.upload(first.order, reporter: RecordingReporter()).id == "always-this")
+            let logbook = RecordingReporter()
             for _ in 0..<2 {
                 var order = second.order
                 order.checkpoint = logbook.last
@@ -243,8 +245,8 @@ struct ApsaraWordsTests {
     func strangeNames() async throws {
         try await ApsaraEnd.open { end in
             for (number, name) in ["nl\nline\u{1}\u{1B}[31m.mp4", "emoji 😀\"q'\\.mp4", " .mp4"].enumerated() {
-                let parcel = try Parcel(100, id: "\(number)", name: FilePath(name), seed: UInt64(number))
-                #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "crc64")
+                let parcel = try StagedUpload(100, id: "\(number)", name: FilePath(name), seed: UInt64(number))
+                #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "crc64")
             }
             let titles = try await end.media().map { $0.said["Title"] }
             #expect(titles == ["nl line  [31m", "emoji 😀\"q'\\", " .mp4"])
@@ -270,7 +272,7 @@ struct ApsaraWordsTests {
         try await ApsaraEnd.open(way) { end in
             try await end.server.control(
                 "faults", #"[{"do": "error", "status": \#(given.status), "code": "\#(given.code)", "times": 0}]"#)
-            let error = try await Parcel(1000).failure(to: end)
+            let error = try await StagedUpload(1000).failure(to: end)
             let told: String
             switch error.remedy {
             case .authenticate: told = "auth"
@@ -292,7 +294,7 @@ struct ApsaraWordsTests {
                 "faults",
                 #"[{"do": "error", "status": 400, "code": "SignatureNonceUsed", "match": {"operation": "CreateUploadVideo"}}]"#
             )
-            #expect(try await Parcel(1000).send(to: end, Logbook()).verifiedBy == "crc64")
+            #expect(try await StagedUpload(1000).send(to: end, RecordingReporter()).verifiedBy == "crc64")
         }
     }
 

@@ -10,8 +10,8 @@ extension ChunkedFormDefectTests {
     @Test("D21: the server is told of a cancel if it has a request for it, and no success is claimed otherwise")
     func cancelled() async throws {
         let scene = try FormScene("resumable", FormScene.abort)
-        let parcel = try Parcel(3 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(3 * Self.block)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
         let checkpoint = try #require(logbook.last)
         #expect(try await scene.destination.discard(checkpoint))
@@ -25,8 +25,8 @@ extension ChunkedFormDefectTests {
         let scene = try FormScene("breakpoint", ["block.size": .bytes(1 << 20)])
         scene.server.set { $0.readPause = 500 }
         let size = 5 << 19
-        let logbook = Logbook()
-        _ = try await Parcel(size).send(to: scene, logbook)
+        let logbook = RecordingReporter()
+        _ = try await StagedUpload(size).send(to: scene, logbook)
         #expect(logbook.sent.allSatisfy { (0...Int64(size)).contains($0) })
         #expect(logbook.sent.contains { $0 % (1 << 20) != 0 && $0 != Int64(size) })
         #expect(logbook.accepted == Int64(size))
@@ -38,20 +38,20 @@ extension ChunkedFormDefectTests {
         #expect(
             String(decoding: FormBody.escaped(name.bytes), as: UTF8.self) == "a %22b%22%0D%0Ac; é.mp4")
         let scene = try FormScene("breakpoint")
-        _ = try await Parcel(10, name: "no extension").send(to: scene, Logbook())
-        _ = try await Parcel(10, name: "front/é.MP4").send(to: scene, Logbook())
+        _ = try await StagedUpload(10, name: "no extension").send(to: scene, RecordingReporter())
+        _ = try await StagedUpload(10, name: "front/é.MP4").send(to: scene, RecordingReporter())
         #expect(try Set(scene.objects.keys) == ["no extension", "é.MP4"])
         #expect(scene.server.refused.isEmpty)
         let strange = try FormScene("webuploader")
-        _ = try await Parcel(10, name: name).send(to: strange, Logbook())
+        _ = try await StagedUpload(10, name: name).send(to: strange, RecordingReporter())
         #expect(try strange.objects.keys.first == name)
     }
 
     @Test("D24: an acknowledged block is its own row, and rewrites no other")
     func rows() async throws {
         let scene = try FormScene("breakpoint")
-        let logbook = Logbook()
-        _ = try await Parcel(50 * Self.block).send(to: scene, logbook)
+        let logbook = RecordingReporter()
+        _ = try await StagedUpload(50 * Self.block).send(to: scene, logbook)
         #expect(try await logbook.parts().map(\.index) == Array(0..<50))
         let sizes = logbook.checkpointSizes
         #expect(sizes.count <= 6 && sizes.allSatisfy { $0 < 1000 }, "\(sizes)")
@@ -60,8 +60,8 @@ extension ChunkedFormDefectTests {
     @Test("D25: the credential is sent, and neither it nor the server's token is ever shown")
     func secrets() async throws {
         let scene = try FormScene("breakpoint", credential: "a-token-that-nobody-may-see")
-        let parcel = try Parcel(2 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(2 * Self.block)
+        let logbook = RecordingReporter()
         _ = try await parcel.send(to: scene, logbook)
         #expect(!logbook.everything.contains("nobody-may-see"))
         // A server that repeats everything.
@@ -71,7 +71,7 @@ extension ChunkedFormDefectTests {
         }
         let other = try scene.again(["url": .text(echo.url + "/upload")])
         let error = await #expect(throws: UploadError.self) {
-            try await other.upload(parcel.order, reporter: Logbook())
+            try await other.upload(parcel.order, reporter: RecordingReporter())
         }
         #expect(error?.failure.message.contains("nobody-may-see") == false)
         #expect(echo.seen.count == 1)
@@ -80,7 +80,7 @@ extension ChunkedFormDefectTests {
     @Test("D26: blocks are sent in order, one at a time, unless configured otherwise")
     func inOrder() async throws {
         let scene = try FormScene("breakpoint")
-        _ = try await Parcel(6 * Self.block).send(to: scene, Logbook())
+        _ = try await StagedUpload(6 * Self.block).send(to: scene, RecordingReporter())
         #expect(scene.server.mostTogether == 1)
         #expect(scene.server.requests == ["open"] + (1...6).map { "block \($0)" })
         for preset in ["plupload", "blueimp"] {

@@ -12,7 +12,7 @@ import Transport
 struct ChunkedFormDefectTests {
     static let block = Int(FormScene.block)
 
-    func delivered(_ scene: FormScene, _ parcel: Parcel) throws {
+    func delivered(_ scene: FormScene, _ parcel: StagedUpload) throws {
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
         #expect(scene.server.unfinished == 0)
     }
@@ -22,8 +22,8 @@ struct ChunkedFormDefectTests {
         arguments: [401, 404, 413, 429, 503])
     func hotLoop(_ status: Int) async throws {
         let scene = try FormScene("breakpoint")
-        let logbook = Logbook()
-        let parcel = try Parcel(2 * Self.block)
+        let logbook = RecordingReporter()
+        let parcel = try StagedUpload(2 * Self.block)
         try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
         let before = scene.server.requests.count
         scene.server.set { $0.refusals = (status, 2, status == 429 ? 7 : nil) }
@@ -50,8 +50,8 @@ struct ChunkedFormDefectTests {
     func cancelling(_ parallel: Int) async throws {
         let scene = try FormScene("breakpoint", ["parallel_blocks": .whole(parallel), "block.size": .bytes(1 << 20)])
         scene.server.set { $0.readPause = 20_000 }
-        let parcel = try Parcel(8 << 20)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(8 << 20)
+        let logbook = RecordingReporter()
         let sending = Task { try await parcel.send(to: scene, logbook) }
         try await eventually("the transfer has sent bytes") { !logbook.sent.isEmpty }
         let clock = ContinuousClock()
@@ -71,8 +71,8 @@ struct ChunkedFormDefectTests {
     func digest() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.damaged = 2 }
-        let parcel = try Parcel(2 * Self.block)
-        _ = try await parcel.send(to: scene, Logbook())
+        let parcel = try StagedUpload(2 * Self.block)
+        _ = try await parcel.send(to: scene, RecordingReporter())
         #expect(scene.server.refused == ["crc", "crc"])
         try delivered(scene, parcel)
         scene.server.set { $0.damaged = 3 }
@@ -82,8 +82,8 @@ struct ChunkedFormDefectTests {
     @Test("D3: an old server gets an empty digest if configured, and other forms of it")
     func emptyDigest() async throws {
         let scene = try FormScene("breakpoint", ["send.fields": .map(["crc": .literal("")])])
-        let parcel = try Parcel(2 * Self.block)
-        _ = try await parcel.send(to: scene, Logbook())
+        let parcel = try StagedUpload(2 * Self.block)
+        _ = try await parcel.send(to: scene, RecordingReporter())
         try delivered(scene, parcel)
         let values = FormValues(
             order: parcel.order, plan: try #require(PartPlan(size: 9, partSize: 9)), blockSize: 9,
@@ -94,7 +94,7 @@ struct ChunkedFormDefectTests {
     @Test("D4: number, offset and length are consistent, for the first, a middle and the last block")
     func numbers() throws {
         let plan = try #require(PartPlan(size: 2500, partSize: 1000))
-        let parcel = try Parcel(0)
+        let parcel = try StagedUpload(0)
         let texts = try [0, 1, 2].map { index in
             var values = FormValues(order: parcel.order, plan: plan, blockSize: plan.partSize)
             values.part = plan[index]
@@ -109,8 +109,8 @@ struct ChunkedFormDefectTests {
     @Test("D4: a resumed upload skips and repeats no block")
     func resumedNumbers() async throws {
         let scene = try FormScene("breakpoint")
-        let parcel = try Parcel(5 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(5 * Self.block)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 3 * Self.block)
         _ = try await parcel.send(to: scene, logbook)
         #expect(scene.server.requests == ["open"] + (1...5).map { "block \($0)" })
@@ -121,32 +121,32 @@ struct ChunkedFormDefectTests {
     func unconfirmed() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.omitsURL = true }
-        let parcel = try Parcel(2 * Self.block)
+        let parcel = try StagedUpload(2 * Self.block)
         let error = try await parcel.failure(to: scene)
         #expect(error.failure.code == .notConfirmed && error.remedy == .failUpload)
         #expect(error.failure.message.contains("did not confirm"))
         #expect(scene.server.requests == ["open", "block 1", "block 2", "block 2"])
         // When a person retries it, the server is asked again.
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         _ = try await parcel.failure(to: scene, logbook)
         scene.server.set { $0.omitsURL = false }
         #expect(try await parcel.send(to: scene, logbook).url?.hasPrefix("http://files.example/clip") == true)
         let late = try FormScene("breakpoint")
         late.server.set { $0.lateURLs = 1 }
-        #expect(try await parcel.send(to: late, Logbook()).url == "http://files.example/clip.mp4")
+        #expect(try await parcel.send(to: late, RecordingReporter()).url == "http://files.example/clip.mp4")
     }
 
     @Test("D6: the last block is the short one, and a file below one block may be announced with its size")
     func shortBlocks() async throws {
         let nominal = try FormScene("breakpoint")
-        let parcel = try Parcel(Self.block / 2)
-        _ = try await parcel.send(to: nominal, Logbook())
+        let parcel = try StagedUpload(Self.block / 2)
+        _ = try await parcel.send(to: nominal, RecordingReporter())
         try delivered(nominal, parcel)
         let values = ["block.announce": SettingValue.text("actual"), "block.size": .bytes(10 * FormScene.block)]
         let actual = try FormScene("breakpoint", values) { $0.block = 500 }
-        _ = try await parcel.send(to: actual, Logbook())
+        _ = try await parcel.send(to: actual, RecordingReporter())
         try delivered(actual, parcel)
-        var announced = FormReading(values.over(FormPreset.named("breakpoint")?.values ?? [:]))
+        var announced = FormReading(values.mergedOver(FormPreset.named("breakpoint")?.values ?? [:]))
         #expect(announced.settings().announced == .actual)
     }
 
@@ -154,8 +154,8 @@ struct ChunkedFormDefectTests {
     func empty() async throws {
         for preset in FormScene.presets {
             let scene = try FormScene(preset)
-            let parcel = try Parcel(0)
-            _ = try await parcel.send(to: scene, Logbook())
+            let parcel = try StagedUpload(0)
+            _ = try await parcel.send(to: scene, RecordingReporter())
             #expect(scene.server.requests.filter { $0.hasPrefix("block") } == ["block 1"])
             #expect(try scene.objects.values.map { $0 } == [[]])
         }
@@ -166,8 +166,8 @@ struct ChunkedFormDefectTests {
         let scene = try FormScene("breakpoint", ["block.size": .bytes(48 << 20)])
         let seen = Mutex<[Request.Body]>([])
         let watched = try scene.watched { request in seen.withLock { $0.append(request.body) } }
-        let parcel = try Parcel(1 << 20)
-        _ = try await watched.upload(parcel.order, reporter: Logbook())
+        let parcel = try StagedUpload(1 << 20)
+        _ = try await watched.upload(parcel.order, reporter: RecordingReporter())
         let blocks = seen.withLock { $0 }.dropFirst()
         #expect(blocks.count == 1)
         guard case .framed(let head, parcel.order.file.place, 0, 1 << 20, let tail)? = blocks.first else {
@@ -180,7 +180,7 @@ struct ChunkedFormDefectTests {
     @Test("D9: the announced size is that of the staged file, which must match the record")
     func stagedSize() async throws {
         let scene = try FormScene("breakpoint")
-        let parcel = try Parcel(2 * Self.block)
+        let parcel = try StagedUpload(2 * Self.block)
         try parcel.restage(parcel.content + [1])
         #expect(try await parcel.failure(to: scene).remedy == .restage(.changed))
         #expect(scene.server.requests.isEmpty)
@@ -190,8 +190,8 @@ struct ChunkedFormDefectTests {
     func sameName() async throws {
         for preset in FormScene.presets {
             let scene = try FormScene(preset)
-            let parcels = try [1, 2].map { try Parcel(2 * Self.block, id: "\($0)", seed: UInt64($0)) }
-            for parcel in parcels { _ = try await parcel.send(to: scene, Logbook()) }
+            let parcels = try [1, 2].map { try StagedUpload(2 * Self.block, id: "\($0)", seed: UInt64($0)) }
+            for parcel in parcels { _ = try await parcel.send(to: scene, RecordingReporter()) }
             let held = try Array(scene.objects.values)
             #expect(held.count == 2 && parcels.allSatisfy { held.contains($0.content) }, "\(preset)")
         }
@@ -200,8 +200,8 @@ struct ChunkedFormDefectTests {
     @Test("D12: another file under the staged name is detected before the next block")
     func otherFile() async throws {
         let scene = try FormScene("breakpoint")
-        let parcel = try Parcel(3 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(3 * Self.block)
+        let logbook = RecordingReporter()
         logbook.stop { pages in
             // The file has the same size, so that only its identity differs.
             if pages.accepted == FormScene.block { try? parcel.restage(noise(3 * Self.block, seed: 9)) }
@@ -216,8 +216,8 @@ struct ChunkedFormDefectTests {
     @Test("D13: a removed or truncated file sends nothing", arguments: [nil, 1500])
     func removed(_ size: Int?) async throws {
         let scene = try FormScene("breakpoint")
-        let parcel = try Parcel(3 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(3 * Self.block)
+        let logbook = RecordingReporter()
         logbook.stop { pages in
             if pages.accepted == FormScene.block { try? parcel.restage(size.map { Array(parcel.content.prefix($0)) }) }
             return false
@@ -229,7 +229,7 @@ struct ChunkedFormDefectTests {
     @Test("D14: the blocks of a file use one connection")
     func connections() async throws {
         let scene = try FormScene("breakpoint")
-        _ = try await Parcel(9 * Self.block).send(to: scene, Logbook())
+        _ = try await StagedUpload(9 * Self.block).send(to: scene, RecordingReporter())
         #expect(scene.server.requests.count == 10)
         #expect(scene.server.connectionCount == 1)
     }
@@ -239,7 +239,7 @@ struct ChunkedFormDefectTests {
         for preset in ["plupload", "fineuploader", "breakpoint"] {
             let scene = try FormScene(preset)
             scene.server.set { $0.errorsIn200 = 1 }
-            let parcel = try Parcel(10)
+            let parcel = try StagedUpload(10)
             let (object, errors) = try await scene.deliver(parcel)
             #expect(object != nil && errors.count == 1, "\(preset): \(errors)")
             #expect(errors.first?.failure.message.contains("Failed to open input stream") == true, "\(errors)")
@@ -247,14 +247,14 @@ struct ChunkedFormDefectTests {
         }
         let garbled = try FormScene("breakpoint")
         garbled.server.set { $0.garbled = 1 }
-        #expect(try await Parcel(10).failure(to: garbled).remedy == .refused(after: nil))
+        #expect(try await StagedUpload(10).failure(to: garbled).remedy == .refused(after: nil))
     }
 
     @Test("D16: a block with a lost answer is sent again, without harm")
     func lostAnswer() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.lostAnswers = [2, 3] }
-        let parcel = try Parcel(3 * Self.block)
+        let parcel = try StagedUpload(3 * Self.block)
         let (object, errors) = try await scene.deliver(parcel)
         #expect(object?.url == "http://files.example/clip.mp4" && errors.count == 2)
         try delivered(scene, parcel)
@@ -264,8 +264,8 @@ struct ChunkedFormDefectTests {
     func forgotten() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.forgets = (after: 2, times: 1) }
-        let parcel = try Parcel(4 * Self.block)
-        _ = try await parcel.send(to: scene, Logbook())
+        let parcel = try StagedUpload(4 * Self.block)
+        _ = try await parcel.send(to: scene, RecordingReporter())
         #expect(scene.server.requests.count { $0 == "open" } == 2)
         try delivered(scene, parcel)
         let worse = try FormScene("breakpoint")
@@ -281,8 +281,8 @@ struct ChunkedFormDefectTests {
     @Test("D17: an upload resumes with its original parts, whatever the present settings")
     func otherSettings() async throws {
         let scene = try FormScene("breakpoint")
-        let parcel = try Parcel(4 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * Self.block)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
         let later = try scene.again(["block.size": .bytes(1500), "block.rule": .text("merge")])
         var order = parcel.order
@@ -297,8 +297,8 @@ struct ChunkedFormDefectTests {
     func failedOpening() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.refusals = (503, 1, nil) }
-        let logbook = Logbook()
-        let parcel = try Parcel(Self.block)
+        let logbook = RecordingReporter()
+        let parcel = try StagedUpload(Self.block)
         _ = try await parcel.failure(to: scene, logbook)
         #expect(logbook.last?["creating"] == "1")
         scene.server.set { $0.lostOpenings = 1 }
@@ -312,12 +312,12 @@ struct ChunkedFormDefectTests {
     func notesFirst() async throws {
         for preset in FormScene.presets {
             let scene = try FormScene(preset)
-            let logbook = Logbook()
-            _ = try await Parcel(3 * Self.block).send(to: scene, logbook)
+            let logbook = RecordingReporter()
+            _ = try await StagedUpload(3 * Self.block).send(to: scene, logbook)
             #expect(!logbook.wasEarly, "\(preset)")
             let dead = try FormScene(preset)
-            await #expect(throws: Logbook.Dead.self) {
-                try await Parcel(10).send(to: dead, Logbook(refusing: 1))
+            await #expect(throws: RecordingReporter.Dead.self) {
+                try await StagedUpload(10).send(to: dead, RecordingReporter(refusing: 1))
             }
             #expect(dead.server.requests.isEmpty)
         }
@@ -326,10 +326,10 @@ struct ChunkedFormDefectTests {
     @Test("D20: the staged copy is never changed here, whatever the result")
     func copyStays() async throws {
         let scene = try FormScene("breakpoint")
-        let parcel = try Parcel(Self.block)
+        let parcel = try StagedUpload(Self.block)
         scene.server.set { $0.refusals = (413, 1, nil) }
         _ = try await parcel.failure(to: scene)
-        _ = try await parcel.send(to: scene, Logbook())
+        _ = try await parcel.send(to: scene, RecordingReporter())
         #expect(try Files.read(parcel.order.file.path, limit: 1 << 20) == parcel.content)
     }
 }

@@ -18,8 +18,8 @@ extension ChunkedFormTests {
             $0.newID = "the-servers-own"
             $0.reset = 3
         }
-        let parcel = try Parcel(3 * Self.block)
-        _ = try await parcel.send(to: scene, Logbook())
+        let parcel = try StagedUpload(3 * Self.block)
+        _ = try await parcel.send(to: scene, RecordingReporter())
         #expect(
             scene.server.requests == ["block 1", "block 2", "block 3", "block 1", "block 2", "block 3"],
             "\(scene.server.requests)")
@@ -34,8 +34,8 @@ extension ChunkedFormTests {
             $0.newID = "the-servers-own"
             $0.readPause = 2000
         }
-        let parcel = try Parcel(9 * Self.block)
-        _ = try await parcel.send(to: scene, Logbook())
+        let parcel = try StagedUpload(9 * Self.block)
+        _ = try await parcel.send(to: scene, RecordingReporter())
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
         #expect(scene.server.refused.isEmpty && scene.server.unfinished == 0, "\(scene.server.refused)")
         #expect(scene.server.mostTogether > 1)
@@ -47,8 +47,8 @@ extension ChunkedFormTests {
     func newIDInBetween() async throws {
         let scene = try FormScene("fineuploader", ["parallel_blocks": .whole(4)])
         scene.server.set { $0.readPause = 2000 }
-        let parcel = try Parcel(9 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(9 * Self.block)
+        let logbook = RecordingReporter()
         let isConfirmed = Mutex(false)
         logbook.stop { pages in
             guard pages.accepted >= 2 * FormScene.block, isConfirmed.withLock({ $0 }) == false else { return false }
@@ -65,8 +65,8 @@ extension ChunkedFormTests {
     @Test("Fine Uploader's server is told of the first block of a resumed upload, and of no other")
     func resumed() async throws {
         let scene = try FormScene("fineuploader")
-        let parcel = try Parcel(6 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(6 * Self.block)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
         try await parcel.sendStopped(to: scene, logbook, accepting: 4 * Self.block)
         #expect(scene.server.resumes == [3])
@@ -91,31 +91,31 @@ extension ChunkedFormTests {
         ]
         for name in names {
             let scene = try FormScene("breakpoint", headers)
-            let parcel = try Parcel(2 * Self.block, name: name)
+            let parcel = try StagedUpload(2 * Self.block, name: name)
             let error = try await parcel.failure(to: scene)
             #expect(error.remedy == .failUpload && error.failure.code == .nameUnfit && !error.failure.retryable)
             #expect(error.failure.message.contains("write `{name:uri}`"), "\(error.failure.message)")
             #expect(scene.server.requests.isEmpty)
             let coded = try scene.again(["send.headers": .map(["X-Name": .literal("{name:uri}")])])
-            _ = try await coded.upload(parcel.order, reporter: Logbook())
+            _ = try await coded.upload(parcel.order, reporter: RecordingReporter())
             #expect(try scene.objects.values.map { $0 } == [parcel.content])
             try await scene.close()
         }
         let plain = try FormScene("breakpoint", headers)
-        _ = try await Parcel(10, name: "\u{E9} \u{4E2D}.mp4").send(to: plain, Logbook())
+        _ = try await StagedUpload(10, name: "\u{E9} \u{4E2D}.mp4").send(to: plain, RecordingReporter())
         try await plain.close()
         // Inside a header a blank stays, and an invalid text of the configuration is no fault of the file.
         let within = try FormScene(
             "breakpoint", ["send.headers": .map(["X-Name": .literal("<{name}>"), "X-Ext": .literal("{ext} {ext} ")])])
-        _ = try await Parcel(10, name: " a ").send(to: within, Logbook())
+        _ = try await StagedUpload(10, name: " a ").send(to: within, RecordingReporter())
         try await within.close()
     }
 
     @Test("an upload started before its header could not carry the name fails as well")
     func namesInLaterHeaders() async throws {
         let scene = try FormScene("breakpoint")
-        let parcel = try Parcel(3 * Self.block, name: "a\nb.mp4")
-        let logbook = Logbook()
+        let parcel = try StagedUpload(3 * Self.block, name: "a\nb.mp4")
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
         let later = try scene.again(["send.headers": .map(["X-Name": .literal("{name}")])])
         var order = parcel.order
@@ -153,7 +153,7 @@ extension ChunkedFormTests {
                 ]),
             ])
         let name: FilePath = "a \"b\"\r\n\\ \u{E9}.mp4"
-        _ = try await Parcel(2 * Self.block - 1, name: name).send(to: scene, Logbook())
+        _ = try await StagedUpload(2 * Self.block - 1, name: name).send(to: scene, RecordingReporter())
         let documents = fields.withLock { $0 }
         #expect(documents.count == 2)
         for (index, bytes) in documents.enumerated() {
@@ -185,8 +185,8 @@ extension ChunkedFormTests {
                 "url": .text(server.url + "/upload"), "secrets": .secrets(["key": .literal("k1")]),
                 "send.file_part.filename": .text("{crc32}-{secret:key}-{index0}"),
             ])
-        let parcel = try Parcel(Self.block)
-        _ = try await parcel.send(to: scene, Logbook())
+        let parcel = try StagedUpload(Self.block)
+        _ = try await parcel.send(to: scene, RecordingReporter())
         #expect(names.withLock { $0 } == [Array("\(FormServer.crc(parcel.content))-k1-0".utf8)])
         try await scene.close()
     }
@@ -197,8 +197,8 @@ extension ChunkedFormTests {
     func earlyURL(_ block: Int) async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.earlyURL = block }
-        let parcel = try Parcel(4 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * Self.block)
+        let logbook = RecordingReporter()
         let object = try await parcel.send(to: scene, logbook)
         #expect(scene.server.requests == ["open"] + (1...4).map { "block \($0)" })
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
@@ -213,8 +213,8 @@ extension ChunkedFormTests {
     func earlyURLAndNoMore() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.earlyURL = 2 }
-        let parcel = try Parcel(4 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * Self.block)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
         #expect(logbook.last?["done_url"] == "http://files.example/early")
         scene.server.set { $0.forgets = (after: 2, times: 1) }

@@ -20,8 +20,8 @@ struct ChunkedFormTests {
             ? [1, 1, 1, 1, 1, 1, 1, 2, 2, 2] : [1, 1, 1, 1, 2, 2, 2, 2, 3, 3]
         for (size, count) in zip(sizes, counts) {
             let scene = try FormScene(preset)
-            let parcel = try Parcel(size)
-            let object = try await parcel.send(to: scene, Logbook())
+            let parcel = try StagedUpload(size)
+            let object = try await parcel.send(to: scene, RecordingReporter())
             #expect(object.warnings.isEmpty)
             #expect(scene.server.refused.isEmpty, "\(preset), \(size) B: \(scene.server.refused)")
             #expect(try scene.objects.values.map { $0 } == [parcel.content], "\(preset), \(size) B")
@@ -38,9 +38,9 @@ struct ChunkedFormTests {
         let scene = try FormScene(preset)
         var contents: [[UInt8]] = []
         for note in 1... {
-            let parcel = try Parcel(
+            let parcel = try StagedUpload(
                 2 * Self.block + 1, id: "\(note)", name: FilePath("at \(note).mp4"), seed: UInt64(note))
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             let wasStopped = try await parcel.sendStopped(to: scene, logbook) { $0.taken == note }
             _ = try await parcel.send(to: scene, logbook)
             contents.append(parcel.content)
@@ -57,7 +57,7 @@ struct ChunkedFormTests {
     func lostAnswers(_ preset: String, _ block: Int) async throws {
         let scene = try FormScene(preset)
         scene.server.set { $0.lostAnswers = [block] }
-        let parcel = try Parcel(3 * Self.block)
+        let parcel = try StagedUpload(3 * Self.block)
         let (object, errors) = try await scene.deliver(parcel)
         #expect(object != nil)
         #expect(errors.count == 1)
@@ -76,8 +76,8 @@ struct ChunkedFormTests {
     func parallel(_ preset: String) async throws {
         let scene = try FormScene(preset, ["parallel_blocks": .whole(4)])
         scene.server.set { $0.readPause = 2000 }
-        let parcel = try Parcel(12 * Self.block)
-        _ = try await parcel.send(to: scene, Logbook())
+        let parcel = try StagedUpload(12 * Self.block)
+        _ = try await parcel.send(to: scene, RecordingReporter())
         #expect((2...4).contains(scene.server.mostTogether), "\(scene.server.mostTogether)")
         #expect(scene.server.requests.last == "block 12")
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
@@ -101,8 +101,8 @@ struct ChunkedFormTests {
                 "url": .text(list.url + "/upload"), "probe.query": .map(["id": .literal("{id}")]),
                 "probe.list": .text("/data/uploaded"),
             ])
-        let parcel = try Parcel(4 * Self.block)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * Self.block)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 3 * Self.block)
         let before = list.seen.count
         _ = try await parcel.send(to: scene, logbook)
@@ -115,7 +115,7 @@ struct ChunkedFormTests {
     func finishing() async throws {
         let scene = try FormScene("webuploader", FormScene.finish) { $0.wantsFinish = true }
         scene.server.set { $0.lostFinishes = 1 }
-        let parcel = try Parcel(3 * Self.block)
+        let parcel = try StagedUpload(3 * Self.block)
         let (object, errors) = try await scene.deliver(parcel)
         #expect(object?.url == "http://files.example/clip.mp4")
         #expect(errors.count == 1)
@@ -128,7 +128,7 @@ struct ChunkedFormTests {
     func portal(_ preset: String) async throws {
         let scene = try FormScene(preset)
         scene.server.set { $0.pages = 1 }
-        let parcel = try Parcel(10)
+        let parcel = try StagedUpload(10)
         let (object, errors) = try await scene.deliver(parcel)
         #expect(object != nil && errors.map(\.remedy) == [.misconfigured])
         #expect(errors.first?.failure.message.contains("login portal") == true)

@@ -16,7 +16,7 @@ struct FormAbortTests {
     }
 
     /// An upload that is stopped at this point.
-    private func stopped(_ point: Point, _ logbook: Logbook) async throws -> FormScene {
+    private func stopped(_ point: Point, _ logbook: RecordingReporter) async throws -> FormScene {
         let isJoined = point == .beforeFinish
         var values = FormScene.abort
         if isJoined { values.merge(FormScene.finish) { $1 } }
@@ -24,7 +24,7 @@ struct FormAbortTests {
         // `{token}` is the name that the server gave.
         if !isJoined { values["abort.fields"] = .map(["id": .literal("{token}")]) }
         let scene = try FormScene(isJoined ? "webuploader" : "breakpoint", values) { $0.wantsFinish = isJoined }
-        let parcel = try Parcel(4 * Self.block)
+        let parcel = try StagedUpload(4 * Self.block)
         switch point {
         case .refusedOpening:
             scene.server.set { $0.refusals = (413, 1, nil) }
@@ -49,7 +49,7 @@ struct FormAbortTests {
 
     @Test("a cancel leaves no remains, or reports possible ones", arguments: Point.allCases)
     func everywhere(_ point: Point) async throws {
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let scene = try await stopped(point, logbook)
         let isRemoved = try await scene.destination.discard(try #require(logbook.last))
         #expect(isRemoved == (point != .lostOpening))
@@ -66,7 +66,7 @@ struct FormAbortTests {
     func failsAtFirst(_ point: Point, _ status: Int) async throws {
         // An upload that was never begun is not removed.
         if point == .refusedOpening || point == .lostOpening { return }
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let scene = try await stopped(point, logbook)
         let checkpoint = try #require(logbook.last)
         scene.server.set { $0.aborts = [status] }
@@ -82,8 +82,8 @@ struct FormAbortTests {
         let scene = try FormScene(
             "fineuploader", FormScene.abort.merging(["parallel_blocks": .whole(parallel)]) { $1 })
         scene.server.set { $0.newID = "the-servers-own" }
-        let logbook = Logbook()
-        try await Parcel(9 * Self.block).sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        let logbook = RecordingReporter()
+        try await StagedUpload(9 * Self.block).sendStopped(to: scene, logbook, accepting: 2 * Self.block)
         // Otherwise the block in flight would be stored after the removal.
         try await eventually("no block is in flight") { scene.server.underWay == 0 }
         #expect(scene.server.ids == ["the-servers-own"])
@@ -98,8 +98,8 @@ struct FormAbortTests {
     func refused(_ status: Int) async throws {
         for preset in ["resumable", "dropzone"] {
             let scene = try FormScene(preset, FormScene.abort)
-            let logbook = Logbook()
-            try await Parcel(4 * Self.block).sendStopped(to: scene, logbook, accepting: Self.block)
+            let logbook = RecordingReporter()
+            try await StagedUpload(4 * Self.block).sendStopped(to: scene, logbook, accepting: Self.block)
             let checkpoint = try #require(logbook.last)
             scene.server.set { $0.aborts = [500, status, 404] }
             await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }

@@ -92,7 +92,8 @@ struct FormAppendingTests {
     }
 
     private func attempts(
-        _ destination: any Destination, _ parcel: Parcel, _ logbook: Logbook, generation: Int = 1, most: Int = 6
+        _ destination: any Destination, _ parcel: StagedUpload, _ logbook: RecordingReporter, generation: Int = 1,
+        most: Int = 6
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
         var errors: [UploadError] = []
         for _ in 0..<most {
@@ -125,7 +126,8 @@ struct FormAppendingTests {
         for number in [2, 3] {
             let appender = Appender(number, [odd])
             let server = try appender.server()
-            let (object, errors) = try await attempts(try destination(server, preset), try Parcel(3000), Logbook())
+            let (object, errors) = try await attempts(
+                try destination(server, preset), try StagedUpload(3000), RecordingReporter())
             #expect(errors.count == 1, "\(number): \(errors)")
             #expect(appender.files == [Array(1...number), [1, 2, 3]], "\(number): \(appender.files)")
             let twice = object?.warnings.contains { $0.contains("may hold the file twice") } == true
@@ -141,7 +143,7 @@ struct FormAppendingTests {
         let appender = Appender(number, Array(repeating: .raw(""), count: 15))
         let server = try appender.server()
         let (object, errors) = try await attempts(
-            try destination(server, preset), try Parcel(3000), Logbook(), most: 20)
+            try destination(server, preset), try StagedUpload(3000), RecordingReporter(), most: 20)
         #expect(object != nil && errors.count == 15)
         #expect(errors.allSatisfy { $0.remedy == .holdDestination(after: nil) }, "\(errors)")
         #expect(appender.files.last == [1, 2, 3] && appender.files.count == 16)
@@ -153,7 +155,8 @@ struct FormAppendingTests {
     func control(_ preset: String) async throws {
         let appender = Appender(3, [])
         let server = try appender.server()
-        let (object, errors) = try await attempts(try destination(server, preset), try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(
+            try destination(server, preset), try StagedUpload(3000), RecordingReporter())
         #expect(object?.warnings == [] && errors.isEmpty && appender.files == [[1, 2, 3]])
     }
 
@@ -164,7 +167,7 @@ struct FormAppendingTests {
         let appender = Appender(2, [.status(status)], appends: false)
         let server = try appender.server()
         let destination = try destination(server, "plupload")
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let (object, errors) = try await attempts(destination, parcel, logbook)
         if errors.last?.remedy == .failUpload {
             // A person retries the upload.
@@ -181,14 +184,16 @@ struct FormAppendingTests {
         for status in [408, 429, 503] {
             let appender = Appender(2, [.status(status)], appends: false, header: "0-999")
             let server = try appender.server()
-            let (object, errors) = try await attempts(try destination(server, "blueimp"), try Parcel(3000), Logbook())
+            let (object, errors) = try await attempts(
+                try destination(server, "blueimp"), try StagedUpload(3000), RecordingReporter())
             #expect(object?.warnings == [] && errors.count == 1 && appender.files == [[1, 2, 3]], "\(appender.files)")
             server.stop()
         }
         // A server that reports the block as stored gets it again, like one that reports nothing.
         let appender = Appender(2, [.status(429)], header: "0-1999")
         let server = try appender.server()
-        let (object, _) = try await attempts(try destination(server, "blueimp"), try Parcel(3000), Logbook())
+        let (object, _) = try await attempts(
+            try destination(server, "blueimp"), try StagedUpload(3000), RecordingReporter())
         #expect(object != nil && appender.files.last == [1, 2, 3])
         #expect(appender.files.allSatisfy { Set($0).count == $0.count }, "\(appender.files)")
     }
@@ -200,7 +205,7 @@ struct FormAppendingTests {
         let appender = Appender(2, [.status(status)])
         let server = try appender.server()
         let destination = try destination(server, "blueimp")
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let first = try await attempts(destination, parcel, logbook)
         #expect(first.errors.map(\.remedy) == [.failUpload])
         let second = try await attempts(destination, parcel, logbook, generation: 2)
@@ -212,7 +217,7 @@ struct FormAppendingTests {
     func denied() async throws {
         let appender = Appender(3, Array(repeating: .error, count: 20))
         let server = try appender.server()
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let (object, errors) = try await attempts(try destination(server, "blueimp"), parcel, logbook, most: 20)
         #expect(object == nil && errors.last?.failure.code == .refusedAtEnd && appender.files.count == 3)
         #expect(errors.last?.failure.message.contains("busy") == true, "\(errors)")
@@ -224,7 +229,7 @@ struct FormAppendingTests {
         let appender = Appender(number, [.status(422)])
         let server = try appender.server()
         let destination = try destination(server, "blueimp", ["send.fields": .map(["crc": .literal("{crc32}")])])
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let (object, errors) = try await attempts(destination, parcel, logbook)
         #expect(appender.files.allSatisfy { Set($0).count == $0.count }, "\(appender.files)")
         if number == 3 {
@@ -267,7 +272,7 @@ struct FormAppendingTests {
                 : ["finish": .text("none")]
             let destination = try destination(
                 server, "dropzone", joining.merging(["repeat_safe": .flag(true)]) { $1 })
-            let (object, errors) = try await attempts(destination, try Parcel(3000), Logbook())
+            let (object, errors) = try await attempts(destination, try StagedUpload(3000), RecordingReporter())
             #expect(errors.count == 1 && object != nil, "\(errors)")
             #expect(object?.warnings.contains { $0.contains("may hold the file twice") } == true, "\(finish) \(odd)")
             server.stop()

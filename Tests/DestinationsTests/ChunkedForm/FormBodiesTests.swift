@@ -68,10 +68,10 @@ struct FormBodiesTests {
                 exchange.answer(
                     Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body)
             }
-            let parcel = try Parcel(800)
+            let parcel = try StagedUpload(800)
             let destination = try destination(server, preset)
             await #expect(throws: UploadError.self, "\(preset): \(name)") {
-                try await destination.upload(parcel.order, reporter: Logbook())
+                try await destination.upload(parcel.order, reporter: RecordingReporter())
             }
             server.stop()
         }
@@ -92,10 +92,10 @@ struct FormBodiesTests {
                 _ = exchange.body()
                 exchange.reply(exchange.method == "GET" ? 404 : 200, [("Content-Type", "text/html")], refusal)
             }
-            let parcel = try Parcel(800)
+            let parcel = try StagedUpload(800)
             let destination = try destination(server, preset)
             await #expect(throws: UploadError.self, "\(preset): \(refusal)") {
-                try await destination.upload(parcel.order, reporter: Logbook())
+                try await destination.upload(parcel.order, reporter: RecordingReporter())
             }
             server.stop()
         }
@@ -121,8 +121,8 @@ struct FormBodiesTests {
                 _ = exchange.body()
                 exchange.reply(exchange.method == "GET" ? 404 : 200, [], body)
             }
-            let parcel = try Parcel(800)
-            let object = try await destination(server, preset).upload(parcel.order, reporter: Logbook())
+            let parcel = try StagedUpload(800)
+            let object = try await destination(server, preset).upload(parcel.order, reporter: RecordingReporter())
             #expect(object.warnings.isEmpty, "\(preset): \(body)")
             server.stop()
         }
@@ -131,7 +131,7 @@ struct FormBodiesTests {
     @Test("Plupload's and Fine Uploader's own answers count as before")
     func own() {
         func verdict(_ preset: String, _ body: String) -> FormVerdict {
-            var reading = FormReading(["preset": .text(preset)].over(FormPreset.named(preset)?.values ?? [:]))
+            var reading = FormReading(["preset": .text(preset)].mergedOver(FormPreset.named(preset)?.values ?? [:]))
             return FormVerdict(
                 .part, status: 200, FormReply(Array(body.utf8)), reading.settings(), wantsJSON: false, isPage: false,
                 wait: nil)
@@ -156,8 +156,8 @@ struct FormBodiesTests {
             let isQuestion = exchange.method == "GET"
             exchange.reply(isQuestion && !isOurs ? 404 : 200, [], isQuestion ? #"{"code":404}"# : "")
         }
-        let parcel = try Parcel(3000)
-        _ = try await destination(server, "flow").upload(parcel.order, reporter: Logbook())
+        let parcel = try StagedUpload(3000)
+        _ = try await destination(server, "flow").upload(parcel.order, reporter: RecordingReporter())
         #expect(posts.withLock { $0 } == 3)
     }
 
@@ -167,14 +167,14 @@ struct FormBodiesTests {
             _ = exchange.body()
             exchange.reply(200, [], #"{"files":[{"error":"no"}]}"#)
         }
-        let parcel = try Parcel(800)
+        let parcel = try StagedUpload(800)
         let custom: [String: SettingValue] = ["send.fields": .map(["n": .literal("{index0}")])]
-        _ = try await destination(server, "custom", custom).upload(parcel.order, reporter: Logbook())
+        _ = try await destination(server, "custom", custom).upload(parcel.order, reporter: RecordingReporter())
         _ = try await destination(server, "dropzone", ["success.status": .texts(["200"])])
-            .upload(parcel.order, reporter: Logbook())
+            .upload(parcel.order, reporter: RecordingReporter())
         let strict = try destination(
             server, "custom", custom.merging(["success.json": .texts(["/files/*/error empty"])]) { $1 })
-        await #expect(throws: UploadError.self) { try await strict.upload(parcel.order, reporter: Logbook()) }
+        await #expect(throws: UploadError.self) { try await strict.upload(parcel.order, reporter: RecordingReporter()) }
     }
 
     @Test("`check` reports a doubt if rules count by status, and none if a body is read")
@@ -214,9 +214,9 @@ struct FormBodiesTests {
             exchange.reply(200, [], #"{"success":true,"data":{}}"#)
         }
         defer { server.stop() }
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         let destination = try destination(server, preset, more)
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: logbook) }
         var order = parcel.order
         order.checkpoint = logbook.last

@@ -112,9 +112,9 @@ struct FormConfigTests {
         }
         let preset = try #require(FormPreset.named("resumable")?.values)
         let mine: SettingValue = .map(["id": .literal("{id}")])
-        #expect(["probe.list": .text("/l"), "probe.query": mine].over(preset)["probe.query"] == mine)
-        #expect(["probe.list": .text("/l")].over(preset)["probe.query"] == nil)
-        guard case .map(let both)? = ["probe.query": mine].over(preset)["probe.query"] else {
+        #expect(["probe.list": .text("/l"), "probe.query": mine].mergedOver(preset)["probe.query"] == mine)
+        #expect(["probe.list": .text("/l")].mergedOver(preset)["probe.query"] == nil)
+        guard case .map(let both)? = ["probe.query": mine].mergedOver(preset)["probe.query"] else {
             Issue.record("the values contain no query")
             return
         }

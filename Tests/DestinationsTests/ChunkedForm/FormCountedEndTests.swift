@@ -119,7 +119,8 @@ struct FormCountedEndTests {
     }
 
     private func attempts(
-        _ destination: any Destination, _ parcel: Parcel, _ logbook: Logbook, generation: Int = 1, most: Int = 5
+        _ destination: any Destination, _ parcel: StagedUpload, _ logbook: RecordingReporter, generation: Int = 1,
+        most: Int = 5
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
         var errors: [UploadError] = []
         for _ in 0..<most {
@@ -145,7 +146,7 @@ struct FormCountedEndTests {
     func triedAgain(_ preset: String, _ status: Int) async throws {
         let blocks = Joiner(3, ends: Array(repeating: .status(status), count: 9))
         let server = try blocks.server()
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let destination = try destination(server, preset)
         let first = try await attempts(destination, parcel, logbook)
         #expect(first.object == nil && first.errors.last?.failure.code == .refusedAtEnd, "\(first.errors)")
@@ -162,7 +163,7 @@ struct FormCountedEndTests {
     func triedAgainAfterFinish(_ status: Int) async throws {
         let blocks = Joiner(3, joinsOnDemand: true, ends: [.status(status)])
         let server = try blocks.server()
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let destination = try destination(server, "webuploader", finish: true)
         let first = try await attempts(destination, parcel, logbook)
         #expect(first.errors.map(\.failure.code) == [.refusedAtEnd] && first.errors.last?.failure.http == status)
@@ -177,7 +178,7 @@ struct FormCountedEndTests {
     func damaged() async throws {
         let blocks = Joiner(3, ends: Array(repeating: .status(422), count: 3))
         let server = try blocks.server()
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let destination = try destination(server, "breakpoint")
         let first = try await attempts(destination, parcel, logbook)
         #expect(first.errors.map(\.failure.code) == [.refusedAtEnd] && blocks.posts(3) == 3)
@@ -192,15 +193,15 @@ struct FormCountedEndTests {
     func anotherUpload(_ preset: String) async throws {
         let blocks = Joiner(3, ends: [.status(422), .status(422)])
         let server = try blocks.server()
-        let parcel = try Parcel(3000)
+        let parcel = try StagedUpload(3000)
         let destination = try destination(server, preset)
         for _ in 0..<2 {
-            let end = try await attempts(destination, parcel, Logbook())
+            let end = try await attempts(destination, parcel, RecordingReporter())
             #expect(end.errors.last?.failure.code == .refusedAtEnd && end.object == nil)
         }
         // Blocks with known content are not sent again.
         #expect(blocks.posts(1) == 1 && blocks.posts(2) == 1 && blocks.posts(3) == 2)
-        let end = try await attempts(destination, parcel, Logbook())
+        let end = try await attempts(destination, parcel, RecordingReporter())
         #expect(end.object?.warnings.contains { $0.contains("may hold the file twice") } == true)
     }
 
@@ -214,9 +215,9 @@ struct FormCountedEndTests {
             let count = size == 800 ? 1 : 3
             let blocks = Joiner(count, ends: Array(repeating: .status(status), count: 9))
             let server = try blocks.server()
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             let (object, errors) = try await attempts(
-                try destination(server, preset, ["final_error": .text(policy)]), try Parcel(size), logbook)
+                try destination(server, preset, ["final_error": .text(policy)]), try StagedUpload(size), logbook)
             #expect(object == nil && errors.map(\.failure.code) == [.refusedAtEnd], "\(size) \(policy): \(errors)")
             #expect(errors.last?.failure.http == status && errors.last?.failure.message.contains("virus") == true)
             #expect(blocks.posts(count) == 1 && logbook.last?["refused_status"] == "\(status)")
@@ -231,7 +232,8 @@ struct FormCountedEndTests {
         for size in [800, 3000] {
             let blocks = Joiner(size == 800 ? 1 : 3, ends: [.status(status)])
             let server = try blocks.server()
-            let (object, errors) = try await attempts(try destination(server, "dropzone"), try Parcel(size), Logbook())
+            let (object, errors) = try await attempts(
+                try destination(server, "dropzone"), try StagedUpload(size), RecordingReporter())
             #expect(object != nil && errors.count == 1 && errors.last?.failure.retryable == true, "\(errors)")
             server.stop()
         }
@@ -240,15 +242,16 @@ struct FormCountedEndTests {
     /// In place of the server, which may have got the request.
     @Test(
         "an answer of a proxy, a firewall, an account or a full disk says nothing about the file: the end is sent again, with a warning",
-        arguments: StatusOfPath.all.union(StatusOfPath.ofGateways).sorted() + [507], [false, true])
+        arguments: IntermediaryStatus.all.union(IntermediaryStatus.ofGateways).sorted() + [507], [false, true])
     func answerOfPath(_ status: Int, finish: Bool) async throws {
         for (size, policy) in [(800, "fail"), (3000, "fail"), (3000, "accept")] {
             let count = size == 800 ? 1 : 3
             let blocks = Joiner(count, joinsOnDemand: finish, ends: [.status(status), .status(status)])
             let server = try blocks.server()
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             let (object, errors) = try await attempts(
-                try destination(server, "dropzone", finish: finish, ["final_error": .text(policy)]), try Parcel(size),
+                try destination(server, "dropzone", finish: finish, ["final_error": .text(policy)]),
+                try StagedUpload(size),
                 logbook)
             let remedy: Remedy = status == 507 ? .noRoom(after: nil) : .holdDestination(after: nil)
             #expect(errors.map(\.remedy) == [remedy, remedy], "\(errors)")
@@ -273,7 +276,8 @@ struct FormCountedEndTests {
             if isFirst { return exchange.reply(status, [], "<!DOCTYPE html><html><title>Hotel</title></html>") }
             exchange.reply(200, [], #"{"success":true,"data":{"upToken":"t"}}"#)
         }
-        let (object, errors) = try await attempts(try destination(server, preset), try Parcel(800), Logbook())
+        let (object, errors) = try await attempts(
+            try destination(server, preset), try StagedUpload(800), RecordingReporter())
         #expect(
             errors.map(\.remedy) == [status == 501 ? .misconfigured : .holdDestination(after: nil)], "\(errors)")
         #expect(object != nil)
@@ -284,28 +288,28 @@ struct FormCountedEndTests {
         let ends = Array(repeating: Answer.status(status), count: 9)
         let single = Joiner(1, ends: ends)
         let first = try single.server()
-        let one = try await attempts(try destination(first, "dropzone"), try Parcel(800), Logbook())
+        let one = try await attempts(try destination(first, "dropzone"), try StagedUpload(800), RecordingReporter())
         #expect(one.errors.map(\.remedy) == Array(repeating: .misconfigured, count: 5))
         let many = Joiner(3, ends: ends)
         let second = try many.server()
-        let three = try await attempts(try destination(second, "dropzone"), try Parcel(3000), Logbook())
+        let three = try await attempts(try destination(second, "dropzone"), try StagedUpload(3000), RecordingReporter())
         #expect(three.errors.map(\.failure.code) == [.refusedAtEnd] && many.posts(3) == 1)
         // An earlier last block that may have arrived.
         let lost = Joiner(1, ends: [.lost] + ends)
         let third = try lost.server()
-        let again = try await attempts(try destination(third, "dropzone"), try Parcel(800), Logbook())
+        let again = try await attempts(try destination(third, "dropzone"), try StagedUpload(800), RecordingReporter())
         #expect(again.errors.last?.failure.code == .refusedAtEnd && lost.posts(1) == 2)
         #expect(again.errors.last?.failure.message.contains("may hold the file twice") == true)
         let joined = Joiner(3, joinsOnDemand: true, ends: [.lost] + ends)
         let fourth = try joined.server()
         let finish = try await attempts(
-            try destination(fourth, "webuploader", finish: true), try Parcel(3000), Logbook())
+            try destination(fourth, "webuploader", finish: true), try StagedUpload(3000), RecordingReporter())
         #expect(finish.errors.count == 2 && finish.errors.last?.failure.code == .refusedAtEnd)
         #expect(joined.posts(3) == 1)
         let wrong = Joiner(3, joinsOnDemand: true, ends: ends)
         let fifth = try wrong.server()
         let unheard = try await attempts(
-            try destination(fifth, "webuploader", finish: true), try Parcel(3000), Logbook())
+            try destination(fifth, "webuploader", finish: true), try StagedUpload(3000), RecordingReporter())
         #expect(unheard.errors.map(\.remedy) == Array(repeating: .misconfigured, count: 5))
         #expect(wrong.posts(3) == 1)
     }
@@ -323,7 +327,8 @@ struct FormCountedEndTests {
             let count = size == 800 ? 1 : 3
             let blocks = Joiner(count, ends: [status == 0 ? .lost : .status(status)])
             let server = try blocks.server()
-            let (object, errors) = try await attempts(try destination(server, preset), try Parcel(size), Logbook())
+            let (object, errors) = try await attempts(
+                try destination(server, preset), try StagedUpload(size), RecordingReporter())
             #expect(errors.count == 1 && blocks.made.count == 2 && warns(object), "\(size): \(errors) \(blocks.made)")
             server.stop()
         }
@@ -335,7 +340,7 @@ struct FormCountedEndTests {
             let blocks = Joiner(3, joinsOnDemand: true, ends: [status == 0 ? .lost : .status(status)])
             let server = try blocks.server()
             let (object, errors) = try await attempts(
-                try destination(server, preset, finish: true), try Parcel(3000), Logbook())
+                try destination(server, preset, finish: true), try StagedUpload(3000), RecordingReporter())
             #expect(errors.count == 1 && blocks.made.count == 2 && warns(object), "\(errors)")
             #expect(blocks.posts(3) == 1)
             server.stop()
@@ -348,7 +353,7 @@ struct FormCountedEndTests {
             let blocks = Joiner(3, joinsOnDemand: finish, ends: [.status(status)])
             let server = try blocks.server()
             let (object, errors) = try await attempts(
-                try destination(server, "webuploader", finish: finish), try Parcel(3000), Logbook())
+                try destination(server, "webuploader", finish: finish), try StagedUpload(3000), RecordingReporter())
             #expect(errors.count <= 1 && object?.warnings == [], "\(errors) \(object?.warnings ?? [])")
             server.stop()
         }
@@ -359,7 +364,8 @@ struct FormCountedEndTests {
         for (preset, forgets) in [("flow", false), ("flow", true), ("resumable", false), ("resumable", true)] {
             let blocks = Joiner(3, forgets: forgets, ends: [.lost])
             let server = try blocks.server()
-            let (object, errors) = try await attempts(try destination(server, preset), try Parcel(3000), Logbook())
+            let (object, errors) = try await attempts(
+                try destination(server, preset), try StagedUpload(3000), RecordingReporter())
             #expect(errors.count == 1 && blocks.made.count == (forgets ? 2 : 1) && warns(object) == forgets)
             #expect(object?.verifiedBy == (forgets ? "acknowledgement" : "blocks_unanswered"))
             server.stop()

@@ -18,7 +18,7 @@ struct FormFuzzTests {
         ]
         let words = ["{", "}", "{{", "}}", "/", "~0", "~1", " = ", " absent", "\"", "\r\n", "--", "{crc32:HEX}", "\0"]
         let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 400)
-        let parcel = try Parcel(10)
+        let parcel = try StagedUpload(10)
         let plan = try #require(PartPlan(size: 10, partSize: 10))
         try Fuzz("form texts", rounds: 1500).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
@@ -83,8 +83,8 @@ struct FormFuzzTests {
             if preset == "breakpoint" || preset == "dropzone" { own.removeAll { $0 == UInt8(ascii: "%") } }
             let name = FilePath(bytes: own)
             let size = Int.random(in: 0...(3 * Int(FormScene.block) + 1), using: &round.dice)
-            let parcel = try Parcel(size, id: "\(number)", name: name, seed: round.seed)
-            _ = try await parcel.send(to: scene, Logbook())
+            let parcel = try StagedUpload(size, id: "\(number)", name: name, seed: round.seed)
+            _ = try await parcel.send(to: scene, RecordingReporter())
             try round.expect(scene.server.refused.isEmpty, "\(scene.server.refused)")
             let held = try scene.objects
             let isThere = held.contains { path, content in
@@ -134,10 +134,10 @@ struct FormFuzzTests {
             values,
             DestinationTools(
                 transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in }))
-        let parcel = try Parcel(2500)
+        let parcel = try StagedUpload(2500)
         try await Fuzz("form replies of \(preset)", rounds: 40, share: 400).each(mutator) { round in
             lies.withLock { $0 = (Dice(seed: round.seed), 0) }
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             for _ in 0..<3 {
                 var order = parcel.order
                 order.checkpoint = logbook.last

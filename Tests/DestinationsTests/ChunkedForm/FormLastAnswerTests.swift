@@ -72,7 +72,7 @@ struct FormLastAnswerTests {
     }
 
     private func attempts(
-        _ destination: any Destination, _ parcel: Parcel, _ logbook: Logbook, generation: Int = 1
+        _ destination: any Destination, _ parcel: StagedUpload, _ logbook: RecordingReporter, generation: Int = 1
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
         var errors: [UploadError] = []
         for _ in 0..<5 {
@@ -94,7 +94,7 @@ struct FormLastAnswerTests {
         arguments: [299, 400, 413, 422, 500, 501])
     func refused(_ status: Int) async throws {
         let server = try blocks.server { number, _ in number == 3 ? status : 200 }
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let (object, errors) = try await attempts(try destination(server.url), parcel, logbook)
         #expect(object == nil)
         let http = status == 299 ? 200 : status
@@ -112,7 +112,8 @@ struct FormLastAnswerTests {
     @Test("without the refusal the same file completes")
     func control() async throws {
         let server = try blocks.server { _, _ in 200 }
-        let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(
+            try destination(server.url), try StagedUpload(3000), RecordingReporter())
         #expect(object?.warnings == [] && errors.isEmpty)
     }
 
@@ -120,7 +121,7 @@ struct FormLastAnswerTests {
     func accepted(_ status: Int) async throws {
         let server = try blocks.server { number, _ in number == 3 ? status : 200 }
         let (object, _) = try await attempts(
-            try destination(server.url, ["final_error": .text("accept")]), try Parcel(3000), Logbook())
+            try destination(server.url, ["final_error": .text("accept")]), try StagedUpload(3000), RecordingReporter())
         #expect(
             object?.warnings.contains { $0.contains("\(status == 299 ? 200 : status)") && $0.contains("virus found") }
                 == true)
@@ -137,7 +138,7 @@ struct FormLastAnswerTests {
         }
         let destination = try destination(
             server.url, ["finish.url": .text("/done"), "finish.query": .map(["id": .literal("{id}")])])
-        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
         let (_, errors) = try await attempts(destination, parcel, logbook)
         #expect(errors.map(\.failure.code) == [.refusedAtEnd] && errors.last?.failure.http == 422)
         let (old, before) = (try #require(logbook.last?["id"]), asked.withLock { $0.count })
@@ -156,7 +157,8 @@ struct FormLastAnswerTests {
                 return times == 1 ? status : 200
             }
         }
-        let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(
+            try destination(server.url), try StagedUpload(3000), RecordingReporter())
         #expect(errors.count == 1 && object?.warnings.contains { $0.contains("\(status)") } == true)
     }
 
@@ -171,7 +173,8 @@ struct FormLastAnswerTests {
             exchange.reply(status, [], "please pay")
             return nil
         }
-        let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(
+            try destination(server.url), try StagedUpload(3000), RecordingReporter())
         #expect(errors.map(\.failure.http) == [status] && errors.first?.remedy == .holdDestination(after: nil))
         #expect(object?.warnings == [], "\(object?.warnings ?? [])")
     }
@@ -181,8 +184,8 @@ struct FormLastAnswerTests {
         arguments: [402, 406, 418, 451, 499, 505, 511, 522])
     func forwarded(_ status: Int) async throws {
         let server = try blocks.server { number, _ in number == 3 ? status : 200 }
-        let logbook = Logbook()
-        let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), logbook)
+        let logbook = RecordingReporter()
+        let (object, errors) = try await attempts(try destination(server.url), try StagedUpload(3000), logbook)
         #expect(errors.map(\.failure.http) == [status] && errors.first?.remedy == .holdDestination(after: nil))
         #expect(object?.warnings.contains { $0.contains("\(status)") && $0.contains("has every byte") } == true)
         #expect(logbook.last?["refused_status"] == nil)
@@ -197,7 +200,7 @@ struct FormLastAnswerTests {
                 return number == 2 && !isCut ? nil : 200
             }
         }
-        let (parcel, logbook) = (try Parcel(5000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(5000), RecordingReporter())
         let destination = try destination(server.url)
         await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: logbook) }
         let first = try #require(logbook.last?["id"])
@@ -219,7 +222,7 @@ struct FormLastAnswerTests {
             isHanging.withLock { $0 = true }
             exchange.hang()
         }
-        let (parcel, logbook) = (try Parcel(16 << 20), Logbook())
+        let (parcel, logbook) = (try StagedUpload(16 << 20), RecordingReporter())
         let destination = try destination(server.url, ["block.size": .bytes(32 << 20)])
         let task = Task { try await destination.upload(parcel.order, reporter: logbook) }
         try await eventually("the body is in flight") { isHanging.withLock { $0 ? true : nil } }

@@ -10,7 +10,7 @@ import Transport
 
 /// Servers that accept everything, and impossible numbers.
 @Suite("Chunked forms: meaningless answers", .timeLimit(.minutes(Patience.minutes(2))))
-struct FormLiesTests {
+struct FormImpossibleAnswerTests {
     private func destination(
         _ server: FakeServer, _ preset: String, _ more: [String: SettingValue] = [:]
     ) throws -> any Destination {
@@ -32,10 +32,10 @@ struct FormLiesTests {
     @Test("a page acknowledges nothing, whatever its start", arguments: ["dropzone", "resumable"], pages)
     func portal(_ preset: String, _ page: String) async throws {
         let server = try FakeServer { $0.reply(200, [("Content-Type", "text/html")], page) }
-        let parcel = try Parcel(2500)
+        let parcel = try StagedUpload(2500)
         let destination = try destination(server, preset)
         let error = await #expect(throws: UploadError.self) {
-            try await destination.upload(parcel.order, reporter: Logbook())
+            try await destination.upload(parcel.order, reporter: RecordingReporter())
         }
         #expect(
             error.map { if case .failUpload = $0.remedy { false } else { true } } == true,
@@ -52,8 +52,8 @@ struct FormLiesTests {
             if exchange.method == "POST" { posts.withLock { $0 += 1 } }
             exchange.reply(200, [], "{\"success\":true}")
         }
-        let parcel = try Parcel(3000)
-        _ = try await destination(server, preset).upload(parcel.order, reporter: Logbook())
+        let parcel = try StagedUpload(3000)
+        _ = try await destination(server, preset).upload(parcel.order, reporter: RecordingReporter())
         #expect(posts.withLock { $0 } == 3)
     }
 
@@ -77,11 +77,11 @@ struct FormLiesTests {
                 exchange.reply(200, [], "{\"data\":{\"upToken\":\"t-1\"\(end)}}")
             }
         }
-        let parcel = try Parcel(4000)
+        let parcel = try StagedUpload(4000)
         let asked = try destination(
             server, "breakpoint",
             ["probe.query": .map(["t": .literal("{token}"), "n": .literal("{index0}")])])
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         logbook.stop { $0.accepted >= 2000 }
         let order = parcel.order
         await #expect(throws: CancellationError.self) {
@@ -101,8 +101,8 @@ struct FormLiesTests {
             _ = exchange.body()
             exchange.reply(200, [("Range", "0-9223372036854775807")])
         }
-        let parcel = try Parcel(2500)
-        _ = try? await destination(position, "blueimp").upload(parcel.order, reporter: Logbook())
+        let parcel = try StagedUpload(2500)
+        _ = try? await destination(position, "blueimp").upload(parcel.order, reporter: RecordingReporter())
         for number in ["-9223372036854775808", "\"-9223372036854775808\"", "9223372036854775807"] {
             let list = try FakeServer { exchange in
                 _ = exchange.body()
@@ -112,7 +112,7 @@ struct FormLiesTests {
             let asked = try destination(
                 list, "breakpoint",
                 ["probe.list": .text("/l"), "probe.query": .map(["i": .literal("{token}")]), "probe.base": .whole(1)])
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             logbook.stop { $0.accepted >= 1000 }
             let order = parcel.order
             _ = try? await Task { try await asked.upload(order, reporter: logbook) }.value
@@ -178,9 +178,9 @@ struct FormLiesTests {
             _ = exchange.body()
             exchange.reply(200, [], "{}")
         }
-        let parcel = try Parcel(3 << 20)
+        let parcel = try StagedUpload(3 << 20)
         _ = try await destination(server, "dropzone", ["block.size": .bytes(2 << 20)])
-            .upload(parcel.order, reporter: Logbook())
+            .upload(parcel.order, reporter: RecordingReporter())
         #expect(!headers.withLock { $0 }.isEmpty)
         #expect(!headers.withLock { $0 }.contains("expect"))
     }

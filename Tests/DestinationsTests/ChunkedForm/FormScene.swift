@@ -7,7 +7,7 @@ import Transport
 @testable import Destinations
 
 /// A server with one preset, a destination for it, and parcels to send.
-final class FormScene: OtherEnd {
+final class FormScene: RemoteFixture {
     let destination: any Destination
     let server: FormServer
     let secret: String?
@@ -92,7 +92,7 @@ final class FormScene: OtherEnd {
     ///
     /// - Returns: The result, and the number of attempts.
     func deliver(
-        _ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 5
+        _ parcel: StagedUpload, _ logbook: RecordingReporter = RecordingReporter(), attempts: Int = 5
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
         var errors: [UploadError] = []
         for _ in 0..<attempts {

@@ -36,8 +36,8 @@ struct FormServersTests {
         let block = Int(FormScene.block)
         var expected: [[UInt8]] = []
         for size in [1, block - 1, block, block + 1, 2 * block, 2 * block + 1, 5 * block + 7] {
-            let parcel = try Parcel(size, name: FilePath("\(size).mp4"), seed: UInt64(size))
-            let logbook = Logbook()
+            let parcel = try StagedUpload(size, name: FilePath("\(size).mp4"), seed: UInt64(size))
+            let logbook = RecordingReporter()
             if size > 4 * block {
                 try await parcel.sendStopped(to: scene, logbook, accepting: 2 * block)
             }

@@ -109,7 +109,7 @@ struct FormVerdictTests {
     @Test("a preset is complete by itself", arguments: FormPreset.names.filter { $0 != FormPreset.custom })
     func presets(_ name: String) {
         var reading = FormReading(
-            ["preset": .text(name), "finish": .text("none")].over(FormPreset.named(name)?.values ?? [:]))
+            ["preset": .text(name), "finish": .text("none")].mergedOver(FormPreset.named(name)?.values ?? [:]))
         let settings = reading.settings()
         #expect(reading.objections.isEmpty, "\(reading.objections)")
         #expect(settings.success.statuses.contains(200))

@@ -16,7 +16,7 @@ struct DirectoryFuzzTests {
     @Test("no checkpoint leads to another file, and the upload ends")
     func checkpoints() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(2500)
+        let parcel = try StagedUpload(2500)
         let digest = hexadecimal(parcel.order.file.sha256)
         let part = "front/.clip.mp4.sluice-01JQ-1.part"
         let seeds = [
@@ -52,7 +52,7 @@ struct DirectoryFuzzTests {
             var hasArrived = false
             do {
                 if Bool.random(using: &round.dice) { _ = try await end.destination.discard(checkpoint) }
-                let object = try await end.destination.upload(order, reporter: Logbook())
+                let object = try await end.destination.upload(order, reporter: RecordingReporter())
                 hasArrived = true
                 try round.expect(object.verifiedBy == "digest", "\(object)")
             } catch let error as UploadError {

@@ -21,7 +21,7 @@ struct DirectoryTests {
         try Files.replace(path, with: content)
     }
 
-    private func code(_ end: DirectoryEnd, _ parcel: Parcel) async throws -> Failure.Code {
+    private func code(_ end: DirectoryEnd, _ parcel: StagedUpload) async throws -> Failure.Code {
         try await parcel.failure(to: end).failure.code
     }
 
@@ -30,10 +30,10 @@ struct DirectoryTests {
     @Test("the same content under its name or a numbered name is done, and nothing is written")
     func held() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(10, name: "clip.mp4")
+        let parcel = try StagedUpload(10, name: "clip.mp4")
         try put(noise(10, seed: 5), end, "clip.mp4")
         try put(parcel.content, end, "clip (2).mp4")
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let object = try await parcel.send(to: end, logbook)
         #expect(object.verifiedBy == "held")
         #expect(object.url == end.folder.appending("clip (2).mp4").display)
@@ -44,12 +44,12 @@ struct DirectoryTests {
     @Test("`replace` replaces files, and nothing else")
     func replaces() async throws {
         let end = try DirectoryEnd(taken: .replace)
-        let parcel = try Parcel(10, name: "clip.mp4")
+        let parcel = try StagedUpload(10, name: "clip.mp4")
         try put([1, 2, 3], end, "clip.mp4")
-        #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "digest")
+        #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "digest")
         #expect(try end.objects == ["clip.mp4": parcel.content])
         try Files.makeFolders(end.folder.appending("folder.mp4"))
-        let error = try await Parcel(10, name: "folder.mp4").failure(to: end)
+        let error = try await StagedUpload(10, name: "folder.mp4").failure(to: end)
         #expect(error.failure.code == .nameTaken)
         #expect(error.remedy == .failUpload)
     }
@@ -58,8 +58,8 @@ struct DirectoryTests {
     func fails() async throws {
         let end = try DirectoryEnd(taken: .fail)
         try put([1, 2, 3], end, "clip.mp4")
-        let logbook = Logbook()
-        let error = try await Parcel(10, name: "clip.mp4").failure(to: end, logbook)
+        let logbook = RecordingReporter()
+        let error = try await StagedUpload(10, name: "clip.mp4").failure(to: end, logbook)
         #expect(error.failure.code == .nameTaken)
         #expect(error.remedy == .failUpload)
         #expect(logbook.last == nil)
@@ -72,9 +72,9 @@ struct DirectoryTests {
         let outside = TemporaryFolder()
         let precious = try outside.write("precious", [1, 2, 3])
         try #require(makeLink(to: precious, at: end.folder.appending("clip.mp4")))
-        let parcel = try Parcel(10, name: "clip.mp4")
+        let parcel = try StagedUpload(10, name: "clip.mp4")
         if taken == .suffix {
-            let object = try await parcel.send(to: end, Logbook())
+            let object = try await parcel.send(to: end, RecordingReporter())
             #expect(object.url == end.folder.appending("clip (2).mp4").display)
         } else {
             #expect(try await code(end, parcel) == .nameTaken)
@@ -86,9 +86,9 @@ struct DirectoryTests {
     @Test("files of one name that arrive at the same moment are all kept")
     func race() async throws {
         let end = try DirectoryEnd()
-        let parcels = try (0..<12).map { try Parcel(5000, id: "\($0)", name: "same.mp4", seed: UInt64($0 + 1)) }
+        let parcels = try (0..<12).map { try StagedUpload(5000, id: "\($0)", name: "same.mp4", seed: UInt64($0 + 1)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for parcel in parcels { group.addTask { _ = try await parcel.send(to: end, Logbook()) } }
+            for parcel in parcels { group.addTask { _ = try await parcel.send(to: end, RecordingReporter()) } }
             try await group.waitForAll()
         }
         let held = try end.objects
@@ -104,7 +104,7 @@ struct DirectoryTests {
         arguments: ["../out", "a/../../out", "/etc/out", "a//b", "./a", "a/.", "a/", ""] as [FilePath])
     func escapes(_ name: FilePath) async throws {
         let end = try DirectoryEnd()
-        let error = try await Parcel(10, name: name).failure(to: end)
+        let error = try await StagedUpload(10, name: name).failure(to: end)
         #expect(error.failure.code == .nameRefused)
         #expect(error.remedy == .failUpload)
         #expect(try end.objects.isEmpty)
@@ -116,7 +116,7 @@ struct DirectoryTests {
         let end = try DirectoryEnd()
         let outside = TemporaryFolder()
         try #require(makeLink(to: outside.path, at: end.folder.appending("front")))
-        let error = try await Parcel(10).failure(to: end)
+        let error = try await StagedUpload(10).failure(to: end)
         #expect(error.failure.code == .folderInTheWay)
         #expect(error.remedy == .refused(after: nil))
         #expect(try Files.names(in: outside.path) == [])
@@ -125,9 +125,9 @@ struct DirectoryTests {
     @Test("a name component over the length limit is refused before a byte is copied")
     func tooLong() async throws {
         let end = try DirectoryEnd()
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let long = FilePath(String(repeating: "x", count: 256))
-        let error = try await Parcel(10, name: long.appending("a")).failure(to: end, logbook)
+        let error = try await StagedUpload(10, name: long.appending("a")).failure(to: end, logbook)
         #expect(error.failure.code == .nameRefused)
         #expect(logbook.sent.isEmpty)
     }
@@ -137,36 +137,36 @@ struct DirectoryTests {
     @Test("without its marker nothing is written")
     func marker() async throws {
         let end = try DirectoryEnd(marker: ".sluice-target")
-        let error = try await Parcel(10).failure(to: end)
+        let error = try await StagedUpload(10).failure(to: end)
         #expect(error.failure.code == .noMarker)
         #expect(error.remedy == .holdDestination(after: nil))
         #expect(try Files.names(in: end.folder) == [])
         try put([], end, ".sluice-target")
-        _ = try await Parcel(10).send(to: end, Logbook())
-        #expect(try await code(end, Parcel(10, name: ".sluice-target")) == .nameRefused)
+        _ = try await StagedUpload(10).send(to: end, RecordingReporter())
+        #expect(try await code(end, StagedUpload(10, name: ".sluice-target")) == .nameRefused)
     }
 
     @Test("without its mount nothing is written, and `/` is always mounted")
     func mount() async throws {
         let bare = TemporaryFolder()
         let end = try DirectoryEnd(mount: MountPoint(bare.path))
-        let error = try await Parcel(10).failure(to: end)
+        let error = try await StagedUpload(10).failure(to: end)
         #expect(error.failure.code == .notMounted)
         #expect(error.remedy == .holdDestination(after: nil))
         #expect(try Files.names(in: end.folder) == [])
         #expect(await end.destination.check().verdict == .failed)
         let anywhere = try DirectoryEnd(mount: MountPoint("/"))
-        _ = try await Parcel(10).send(to: anywhere, Logbook())
+        _ = try await StagedUpload(10).send(to: anywhere, RecordingReporter())
         #expect(!(await anywhere.destination.check().detail.contains("system's own disk")))
     }
 
     @Test("a folder that replaced the first one during a copy gets no file")
     func swapped() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(TestedRemote.chunk)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(TestedRemote.chunk)
+        let logbook = RecordingReporter()
         // Between the checkpoint and the copy the path becomes another folder.
-        let swap = SwappingNotes(logbook) {
+        let swap = SwappingReporter(logbook) {
             try await end.goAway()
             try Files.makeFolders(end.folder)
         }
@@ -182,8 +182,8 @@ struct DirectoryTests {
     @Test("the time is kept, and the configured mode is set", arguments: [nil, 0o600, 0o664] as [UInt32?])
     func dress(_ mode: UInt32?) async throws {
         let end = try DirectoryEnd(mode: mode)
-        let parcel = try Parcel(10)
-        _ = try await parcel.send(to: end, Logbook())
+        let parcel = try StagedUpload(10)
+        _ = try await parcel.send(to: end, RecordingReporter())
         let status = try FileStatus(at: end.folder.appending("front/clip.mp4"))
         #expect(status.modified == parcel.order.modified)
         if let mode { #expect(status.mode & 0o777 == mode) }
@@ -194,8 +194,8 @@ struct DirectoryTests {
     @Test("acknowledged bytes that are gone are detected by reading back, and written again")
     func holes() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(3 * TestedRemote.chunk)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(3 * TestedRemote.chunk)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
         let part = try #require(try end.remains.first)
         let length = try FileStatus(at: end.folder.appending(part)).size
@@ -210,8 +210,8 @@ struct DirectoryTests {
         arguments: [0, 300, 9000])
     func part(_ length: Int) async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(3 * TestedRemote.chunk)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(3 * TestedRemote.chunk)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
         let part = try #require(try end.remains.first)
         if length == 0 {
@@ -226,9 +226,9 @@ struct DirectoryTests {
     @Test("a copy staged again with other content is not appended to the bytes of the first")
     func restaged() async throws {
         let end = try DirectoryEnd()
-        let first = try Parcel(3 * TestedRemote.chunk, seed: 1)
-        let second = try Parcel(3 * TestedRemote.chunk, seed: 2)
-        let logbook = Logbook()
+        let first = try StagedUpload(3 * TestedRemote.chunk, seed: 1)
+        let second = try StagedUpload(3 * TestedRemote.chunk, seed: 2)
+        let logbook = RecordingReporter()
         try await first.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
         _ = try await second.send(to: end, logbook)
         #expect(try end.objects == ["front/clip.mp4": second.content])
@@ -238,7 +238,7 @@ struct DirectoryTests {
     @Test("a corrupted staged copy is distinguished from a damaging target")
     func rotten() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(10)
+        let parcel = try StagedUpload(10)
         try parcel.restage(noise(10, seed: 7))
         let error = try await parcel.failure(to: end)
         #expect(error.failure.code == .stagedChanged)
@@ -250,8 +250,8 @@ struct DirectoryTests {
     @Test("discarding removes no file with its final name")
     func discard() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(10)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(10)
+        let logbook = RecordingReporter()
         _ = try await parcel.send(to: end, logbook)
         #expect(try await end.destination.discard(try #require(logbook.last)))
         #expect(try end.objects == ["front/clip.mp4": parcel.content])
@@ -260,10 +260,10 @@ struct DirectoryTests {
     @Test("existing files are found by content, under any numbered name")
     func finds() async throws {
         let end = try DirectoryEnd()
-        let parcel = try Parcel(10)
+        let parcel = try StagedUpload(10)
         try put(noise(10, seed: 5), end, "front/clip.mp4")
         #expect(try await end.destination.find(parcel.order) == .absent)
-        _ = try await parcel.send(to: end, Logbook())
+        _ = try await parcel.send(to: end, RecordingReporter())
         guard case .found(let object) = try await end.destination.find(parcel.order) else {
             Issue.record("the file was not found")
             return
@@ -283,12 +283,12 @@ struct DirectoryTests {
         let target = DirectoryTarget(
             name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
             disk: SlowDisk(patience: .seconds(60)))
-        let parcel = try Parcel(300_000, name: "clip.mp4")
+        let parcel = try StagedUpload(300_000, name: "clip.mp4")
         // Only in the kernel's cache, as after a copy by another program, or a rename before a kill.
         let file = try Descriptor.open(disk.path.appending("clip.mp4"), for: .creating)
         try file.write(parcel.content, named: "clip.mp4")
         try file.close(named: "clip.mp4")
-        guard case .found = try await Directory(target, taken: .suffix).find(parcel.order) else {
+        guard case .found = try await DirectoryDestination(target, taken: .suffix).find(parcel.order) else {
             Issue.record("the file was not found")
             return
         }
@@ -298,11 +298,11 @@ struct DirectoryTests {
 }
 
 /// Notes that do something once, after the first checkpoint.
-private final class SwappingNotes: UploadReporter {
-    private let logbook: Logbook
+private final class SwappingReporter: UploadReporter {
+    private let logbook: RecordingReporter
     private let act: @Sendable () async throws -> Void
 
-    init(_ logbook: Logbook, _ act: @escaping @Sendable () async throws -> Void) {
+    init(_ logbook: RecordingReporter, _ act: @escaping @Sendable () async throws -> Void) {
         self.logbook = logbook
         self.act = act
     }

@@ -8,7 +8,7 @@ import Testing
 /// Free space reported by servers and folders, and the meaning of a refusal for lack of space.
 @Suite("Free space reported by destinations")
 struct RoomTests {
-    private let script = Script()
+    private let script = ScriptedTusServer()
 
     @Test(
         "lack of space concerns the whole destination, until the time that the server names, a week at most",
@@ -30,7 +30,7 @@ struct RoomTests {
                 exchange.answer(
                     Array("HTTP/1.1 \(status) X\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
             }
-            let journey = try Journey(server.url + "/files")
+            let journey = try UploadScenario(server.url + "/files")
             let error = try await journey.failedAttempt()
             #expect(error.remedy == .noRoom(after: wait.map { .seconds($0) }), "\(verb)")
             // The upload waits for space like any other, without a start at the server.
@@ -50,7 +50,7 @@ struct RoomTests {
                 exchange.answer(
                     Array("HTTP/1.1 413 X\r\n\(header)Content-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
             }
-            #expect(try await Journey(server.url + "/files").failedAttempt().remedy == .failUpload)
+            #expect(try await UploadScenario(server.url + "/files").failedAttempt().remedy == .failUpload)
         }
     }
 
@@ -63,7 +63,7 @@ struct RoomTests {
                     [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation")]
                         + header.map { ($0.0, "\(9 - script.time("options"))\($0.1)") })
             }
-            let destination = try Journey(server.url + "/files").destination
+            let destination = try UploadScenario(server.url + "/files").destination
             var said: [Int64?] = []
             for _ in 0..<times { said.append(try await destination.space()?.left) }
             return (said, server.seen.count)

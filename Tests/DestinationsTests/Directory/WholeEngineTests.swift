@@ -6,7 +6,7 @@ import Testing
 @testable import Destinations
 
 /// A remote that stores names, and damages a given number of files.
-private final class DamagingPlace: WholeDialect, WholePlace {
+private final class DamagingPlace: WholeDialect, RemoteDirectory {
     struct State {
         var damages: Int
         var starts: [Int64] = []
@@ -16,7 +16,7 @@ private final class DamagingPlace: WholeDialect, WholePlace {
 
     init(damages: Int) { state = Mutex(State(damages: damages)) }
 
-    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? { self }
+    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any RemoteDirectory)? { self }
     func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
         Failure(kind, code: code, message: message, at: WallTime(milliseconds: 0), retryable: retryable)
     }
@@ -42,7 +42,7 @@ private final class DamagingPlace: WholeDialect, WholePlace {
         return true
     }
     func sendBundle(
-        _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
+        _ pieces: [BundledFile], isWanted: @escaping @Sendable (String) -> Bool,
         _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String> { [] }
     func settle(_ name: FilePath) async throws {}
@@ -53,15 +53,15 @@ private final class DamagingPlace: WholeDialect, WholePlace {
 
 @Suite("WholeEngine")
 struct WholeEngineTests {
-    private func upload(_ place: DamagingPlace, _ logbook: Logbook) async throws -> RemoteObject {
-        let parcel = try Parcel(10)
+    private func upload(_ place: DamagingPlace, _ logbook: RecordingReporter) async throws -> RemoteObject {
+        let parcel = try StagedUpload(10)
         return try await WholeEngine(dialect: place, taken: .suffix).upload(parcel.order, logbook)
     }
 
     @Test("a file that reads back with other content is sent again from the start, once")
     func once() async throws {
         let place = DamagingPlace(damages: 1)
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         #expect(try await upload(place, logbook).verifiedBy == "digest")
         #expect(place.state.withLock { $0.starts } == [0, 0])
         // Each file was read back, which costs as much as sending it.
@@ -71,7 +71,7 @@ struct WholeEngineTests {
     @Test("a second wrong read in a row holds the destination, the file gets no name, and the next attempt starts at 0")
     func twice() async throws {
         let place = DamagingPlace(damages: 2)
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let error = await #expect(throws: UploadError.self) { try await self.upload(place, logbook) }
         #expect(error?.failure.code == .readBackDiffers)
         #expect(error?.remedy == .holdDestination(after: .seconds(60)))

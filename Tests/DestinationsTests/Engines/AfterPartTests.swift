@@ -44,7 +44,7 @@ struct AfterPartTests {
 
     /// Three parts of six at the gate.
     private func begun(
-        _ remote: PartsRemote, _ gate: Gate, _ parcel: Parcel, _ logbook: Logbook
+        _ remote: PartsRemote, _ gate: Gate, _ parcel: StagedUpload, _ logbook: RecordingReporter
     ) async throws -> Task<RemoteObject, any Error> {
         remote.holds(at: gate)
         let sending = Task { try await send(parcel, to: remote, logbook) }
@@ -52,7 +52,9 @@ struct AfterPartTests {
         return sending
     }
 
-    private func send(_ parcel: Parcel, to remote: PartsRemote, _ logbook: Logbook) async throws -> RemoteObject {
+    private func send(_ parcel: StagedUpload, to remote: PartsRemote, _ logbook: RecordingReporter) async throws
+        -> RemoteObject
+    {
         var order = parcel.order
         order.checkpoint = logbook.last
         logbook.beginAttempt()
@@ -61,8 +63,8 @@ struct AfterPartTests {
 
     @Test("three running parts are completed, and the fourth does not start")
     func ends() async throws {
-        let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
-        let parcel = try Parcel(6 * Self.part)
+        let (remote, gate, logbook) = (PartsRemote(), Gate(), RecordingReporter())
+        let parcel = try StagedUpload(6 * Self.part)
         let sending = try await begun(remote, gate, parcel, logbook)
         logbook.pause { _ in true }
         gate.open()
@@ -76,8 +78,8 @@ struct AfterPartTests {
 
     @Test("withdrawn in time, the upload continues as if not paused")
     func takenBack() async throws {
-        let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
-        let parcel = try Parcel(6 * Self.part)
+        let (remote, gate, logbook) = (PartsRemote(), Gate(), RecordingReporter())
+        let parcel = try StagedUpload(6 * Self.part)
         let sending = try await begun(remote, gate, parcel, logbook)
         let asked = Mutex(0)
         logbook.pause { pages in
@@ -95,8 +97,8 @@ struct AfterPartTests {
 
     @Test("with every part running, the upload completes")
     func completes() async throws {
-        let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
-        let parcel = try Parcel(3 * Self.part)
+        let (remote, gate, logbook) = (PartsRemote(), Gate(), RecordingReporter())
+        let parcel = try StagedUpload(3 * Self.part)
         let sending = try await begun(remote, gate, parcel, logbook)
         logbook.pause { _ in true }
         gate.open()
@@ -106,8 +108,8 @@ struct AfterPartTests {
 
     @Test("a part that fails meanwhile is a failure, not a pause")
     func fails() async throws {
-        let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
-        let parcel = try Parcel(6 * Self.part)
+        let (remote, gate, logbook) = (PartsRemote(), Gate(), RecordingReporter())
+        let parcel = try StagedUpload(6 * Self.part)
         // The opening is the first request.
         remote.loses(3)
         let sending = try await begun(remote, gate, parcel, logbook)
@@ -119,7 +121,7 @@ struct AfterPartTests {
 
     @Test("with offsets, the running request ends, and the next does not start")
     func offset() async throws {
-        let script = Script()
+        let script = ScriptedTusServer()
         let (server, journey) = try Self.journey(script) { $0.pauses.withLock { $0 = true } }
         await #expect(throws: CancellationError.self) { try await journey.attempt() }
         #expect(script.held == Array(journey.content.prefix(400)))
@@ -129,7 +131,7 @@ struct AfterPartTests {
 
     @Test("with offsets, an upload in one request completes")
     func single() async throws {
-        let script = Script()
+        let script = ScriptedTusServer()
         let (server, journey) = try Self.journey(script, chunk: nil) { $0.pauses.withLock { $0 = true } }
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
@@ -138,13 +140,13 @@ struct AfterPartTests {
 
     /// - Parameter body: Called when the server has the first bytes.
     private static func journey(
-        _ script: Script, chunk: Int64? = 400, _ body: @escaping @Sendable (Ledger) -> Void
-    ) throws -> (FakeServer, Journey) {
-        let ledger = Ledger()
+        _ script: ScriptedTusServer, chunk: Int64? = 400, _ body: @escaping @Sendable (CountingReporter) -> Void
+    ) throws -> (FakeServer, UploadScenario) {
+        let ledger = CountingReporter()
         let server = try FakeServer { exchange in
             if exchange.method == "PATCH" { body(ledger) }
             script.serve(exchange)
         }
-        return (server, try Journey(server.url + "/files", size: 1000, chunk: chunk, ledger: ledger))
+        return (server, try UploadScenario(server.url + "/files", size: 1000, chunk: chunk, ledger: ledger))
     }
 }

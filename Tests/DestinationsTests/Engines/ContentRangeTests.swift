@@ -50,7 +50,7 @@ private struct GoogleDialect: OffsetDialect {
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> Sending {
+    ) async -> SendResult {
         await ranges.send(range, to: checkpoint.url ?? "", order, &checkpoint, past: digest, .open, sent)
     }
 
@@ -146,8 +146,8 @@ struct ContentRangeTests {
         arguments: Maker.allCases, [1, 262_143, 262_144, 262_145, 1_000_000])
     func sizes(_ maker: Maker, _ size: Int) async throws {
         let google = try await Google(maker)
-        let parcel = try Parcel(size, name: "clip.mp4")
-        let logbook = Logbook()
+        let parcel = try StagedUpload(size, name: "clip.mp4")
+        let logbook = RecordingReporter()
         let object = try await engine(google).upload(parcel.order, logbook)
         #expect(try await google.content("clip.mp4") == parcel.content)
         #expect(object.warnings.isEmpty)
@@ -157,8 +157,9 @@ struct ContentRangeTests {
     func resumes() async throws {
         let google = try await Google()
         for pieces in 1...3 {
-            let parcel = try Parcel(1_000_000, id: "\(pieces)", name: FilePath("\(pieces).mp4"), seed: UInt64(pieces))
-            let logbook = Logbook()
+            let parcel = try StagedUpload(
+                1_000_000, id: "\(pieces)", name: FilePath("\(pieces).mp4"), seed: UInt64(pieces))
+            let logbook = RecordingReporter()
             logbook.stop { $0.accepted >= Self.piece * Int64(pieces) }
             let (engine, order) = (engine(google), parcel.order)
             await #expect(throws: CancellationError.self) {
@@ -236,7 +237,7 @@ struct ContentRangeTests {
         let size = 40 << 20
         let sessions = Sessions()
         let server = try sessions.server(size, refused: nil, claim: isAlien ? size : nil)
-        let (parcel, logbook) = (try Parcel(size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
         await #expect(throws: UploadError.self) { try await engine(server).upload(parcel.order, logbook) }
         var again = parcel.order
         again.checkpoint = logbook.last
@@ -251,7 +252,7 @@ struct ContentRangeTests {
     func refused(_ status: Int) async throws {
         let sessions = Sessions()
         let server = try sessions.server(1_000_000, refused: status, claim: nil)
-        let (parcel, logbook) = (try Parcel(1_000_000), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1_000_000), RecordingReporter())
         var error: UploadError?
         for _ in 0..<3 where error?.remedy != .failUpload {
             var order = parcel.order

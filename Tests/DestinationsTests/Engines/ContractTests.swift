@@ -15,7 +15,7 @@ struct ContractTests {
     @Test("a file is unknown before its upload", arguments: TestedRemote.all)
     func startsEmpty(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let finding = try await end.destination.find(try Parcel(10).order)
+            let finding = try await end.destination.find(try StagedUpload(10).order)
             if case .found(let object) = finding { Issue.record("the destination reports \(object) before its upload") }
             #expect(try await end.objects.isEmpty)
             #expect(try await end.remains.isEmpty)
@@ -27,12 +27,12 @@ struct ContractTests {
         Tier.sample([0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 3 * chunk + 1], 3))
     func sizes(_ remote: TestedRemote, _ size: Int) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(size)
+            let parcel = try StagedUpload(size)
             guard size > 0 || end.keepsEmpty else {
                 #expect(try await parcel.failure(to: end).remedy == .failUpload)
                 return
             }
-            let object = try await parcel.send(to: end, Logbook())
+            let object = try await parcel.send(to: end, RecordingReporter())
             #expect(object.warnings.isEmpty)
             #expect(!object.verifiedBy.isEmpty)
             #expect(try await end.objects == ["front/clip.mp4": parcel.content])
@@ -52,7 +52,7 @@ struct ContractTests {
         try await remote.open { end in
             let names = Self.names.filter(end.keeps)
             for (number, name) in names.enumerated() {
-                _ = try await Parcel(10, id: "\(number)", name: name).send(to: end, Logbook())
+                _ = try await StagedUpload(10, id: "\(number)", name: name).send(to: end, RecordingReporter())
             }
             let held = try await Set(end.objects.keys)
             #expect(held == Set(names.map { end.place(of: $0) }))
@@ -62,8 +62,8 @@ struct ContractTests {
     @Test("the remote location is recorded before a byte is sent", arguments: TestedRemote.all)
     func notesFirst(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(3 * Self.chunk)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(3 * Self.chunk)
+            let logbook = RecordingReporter()
             _ = try await parcel.send(to: end, logbook)
             #expect(!logbook.wasEarly)
             #expect(logbook.last != nil)
@@ -73,9 +73,9 @@ struct ContractTests {
     @Test("if the first note cannot be written, no remains are left", arguments: TestedRemote.all)
     func deadBefore(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let logbook = Logbook(refusing: 1)
-            let parcel = try Parcel(10)
-            await #expect(throws: Logbook.Dead.self) { try await parcel.send(to: end, logbook) }
+            let logbook = RecordingReporter(refusing: 1)
+            let parcel = try StagedUpload(10)
+            await #expect(throws: RecordingReporter.Dead.self) { try await parcel.send(to: end, logbook) }
             #expect(try await end.objects.isEmpty)
             #expect(try await end.remains.isEmpty)
         }
@@ -84,8 +84,8 @@ struct ContractTests {
     @Test("an upload resumes after the accepted bytes, and sends none of them again", arguments: TestedRemote.all)
     func resumes(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(4 * Self.chunk + 1)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(4 * Self.chunk + 1)
+            let logbook = RecordingReporter()
             try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.chunk)
             let accepted = logbook.accepted
             #expect(try await end.objects.isEmpty, "an incomplete file is not visible")
@@ -100,8 +100,8 @@ struct ContractTests {
         arguments: TestedRemote.all)
     func pausedBehindPart(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(4 * Self.chunk + 1)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(4 * Self.chunk + 1)
+            let logbook = RecordingReporter()
             logbook.pause { $0.accepted > 0 }
             await #expect(throws: CancellationError.self) { try await parcel.send(to: end, logbook) }
             let (accepted, sent) = (logbook.accepted, logbook.sent)
@@ -121,8 +121,8 @@ struct ContractTests {
         arguments: TestedRemote.all)
     func pausedAtTheEnds(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(3 * Self.chunk)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(3 * Self.chunk)
+            let logbook = RecordingReporter()
             logbook.pause { _ in true }
             await #expect(throws: CancellationError.self) { try await parcel.send(to: end, logbook) }
             #expect(logbook.sent.isEmpty)
@@ -140,8 +140,8 @@ struct ContractTests {
             var expected: [FilePath: [UInt8]] = [:]
             for note in 1... {
                 let name = FilePath("stopped at \(note).mp4")
-                let parcel = try Parcel(2 * Self.chunk + 1, id: "\(note)", name: name, seed: UInt64(note))
-                let logbook = Logbook()
+                let parcel = try StagedUpload(2 * Self.chunk + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let logbook = RecordingReporter()
                 let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
                 _ = try await parcel.send(to: end, logbook)
                 expected[name] = parcel.content
@@ -157,11 +157,11 @@ struct ContractTests {
         "a finished upload that is repeated sends no byte", arguments: TestedRemote.all, Tier.sample([true, false]))
     func again(_ remote: TestedRemote, remembers: Bool) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(2 * Self.chunk)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(2 * Self.chunk)
+            let logbook = RecordingReporter()
             _ = try await parcel.send(to: end, logbook)
             // As after a crash before *completed* was stored, or after the loss of the store.
-            let second = remembers ? logbook : Logbook()
+            let second = remembers ? logbook : RecordingReporter()
             _ = try await parcel.send(to: end, second)
             // At a server that only counts blocks, the blocks with this name may belong to another upload, which was
             // refused. The last block is sent.
@@ -175,11 +175,11 @@ struct ContractTests {
     @Test("another file under the same name replaces nothing", arguments: TestedRemote.all)
     func taken(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let first = try Parcel(10, id: "1", seed: 1)
-            let second = try Parcel(10, id: "2", seed: 2)
-            _ = try await first.send(to: end, Logbook())
-            _ = try await second.send(to: end, Logbook())
-            _ = try await second.send(to: end, Logbook())
+            let first = try StagedUpload(10, id: "1", seed: 1)
+            let second = try StagedUpload(10, id: "2", seed: 2)
+            _ = try await first.send(to: end, RecordingReporter())
+            _ = try await second.send(to: end, RecordingReporter())
+            _ = try await second.send(to: end, RecordingReporter())
             #expect(
                 try await end.objects == ["front/clip.mp4": first.content, "front/clip (2).mp4": second.content])
         }
@@ -188,8 +188,8 @@ struct ContractTests {
     @Test("discarding removes a started upload, and may be repeated", arguments: TestedRemote.all)
     func discards(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(3 * Self.chunk)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(3 * Self.chunk)
+            let logbook = RecordingReporter()
             try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
             #expect(try await end.remains.count == 1)
             let checkpoint = try #require(logbook.last)
@@ -208,7 +208,7 @@ struct ContractTests {
         Tier.sample(Mishap.allCases, 2))
     func damagedCopy(_ remote: TestedRemote, _ mishap: Mishap) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(2 * Self.chunk)
+            let parcel = try StagedUpload(2 * Self.chunk)
             switch mishap {
             case .missing: try parcel.restage(nil)
             case .shorter: try parcel.restage(Array(parcel.content.dropLast()))
@@ -226,7 +226,7 @@ struct ContractTests {
     @Test("a staged copy with other bytes of the same number never gets a name", arguments: TestedRemote.all)
     func rottenCopy(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(2 * Self.chunk)
+            let parcel = try StagedUpload(2 * Self.chunk)
             try parcel.restage(noise(2 * Self.chunk, seed: 9))
             _ = try await parcel.failure(to: end)
             #expect(try await end.objects.isEmpty)
@@ -238,8 +238,8 @@ struct ContractTests {
         arguments: TestedRemote.all)
     func away(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try Parcel(3 * Self.chunk)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(3 * Self.chunk)
+            let logbook = RecordingReporter()
             try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
             try await end.goAway()
             let error = try await parcel.failure(to: end, logbook)

@@ -12,7 +12,7 @@ import WebServer
 @testable import Destinations
 
 /// The real remote of a destination, with the facts that a test needs.
-protocol OtherEnd: Sendable {
+protocol RemoteFixture: Sendable {
     var destination: any Destination { get }
     /// Below it, exactly the complete files have names that are not hidden.
     var folder: FilePath { get }
@@ -37,7 +37,7 @@ protocol OtherEnd: Sendable {
 /// A destination together with its real remote. A new destination adds a line to `all`.
 struct TestedRemote: CustomTestStringConvertible, Sendable {
     let testDescription: String
-    let start: @Sendable () async throws -> any OtherEnd
+    let start: @Sendable () async throws -> any RemoteFixture
 
     /// Bytes between two acknowledgements, for every destination here.
     static let chunk = 1000
@@ -66,7 +66,7 @@ struct TestedRemote: CustomTestStringConvertible, Sendable {
     }
 
     /// Starts the remote and stops it, regardless of the test's result.
-    func open(_ body: (any OtherEnd) async throws -> Void) async throws {
+    func open(_ body: (any RemoteFixture) async throws -> Void) async throws {
         let end = try await start()
         do { try await body(end) } catch {
             try await end.close()
@@ -76,7 +76,7 @@ struct TestedRemote: CustomTestStringConvertible, Sendable {
     }
 }
 
-extension OtherEnd {
+extension RemoteFixture {
     func keeps(_ name: FilePath) -> Bool { true }
     var keepsEmpty: Bool { true }
     func place(of name: FilePath) -> FilePath { name }
@@ -111,7 +111,7 @@ extension OtherEnd {
 }
 
 /// `sluice receive`, in this process.
-private final class TusEnd: OtherEnd {
+private final class TusEnd: RemoteFixture {
     let destination: any Destination
     let secret: String? = "a-token-that-nobody-may-see"
     private let temporary = TemporaryFolder()
@@ -148,7 +148,7 @@ private final class TusEnd: OtherEnd {
 }
 
 /// A folder.
-final class DirectoryEnd: OtherEnd {
+final class DirectoryEnd: RemoteFixture {
     let destination: any Destination
     let target: DirectoryTarget
     let secret: String? = nil
@@ -162,9 +162,9 @@ final class DirectoryEnd: OtherEnd {
         var target = DirectoryTarget(
             name: "archive", path: temporary.path.appending("in"), mount: mount, marker: marker, mode: mode,
             clocks: SystemClocks(), disk: SlowDisk(patience: .seconds(60)))
-        target.stretch = Int64(TestedRemote.chunk)
+        target.syncInterval = Int64(TestedRemote.chunk)
         self.target = target
-        destination = Directory(target, taken: taken)
+        destination = DirectoryDestination(target, taken: taken)
         try Files.makeFolders(folder)
     }
 
@@ -180,7 +180,7 @@ final class DirectoryEnd: OtherEnd {
 }
 
 /// A bucket in memory that takes parts of any size. Its keys are text.
-private final class BucketEnd: OtherEnd {
+private final class BucketEnd: RemoteFixture {
     let destination: any Destination
     let emulator: S3Emulator
     private let signer: SignerServer?

@@ -7,7 +7,7 @@ import TestKit
 @testable import Destinations
 
 /// A staged file, with the stored state of its upload.
-final class Parcel: Sendable {
+final class StagedUpload: Sendable {
     let content: [UInt8]
     let order: UploadOrder
     private let temporary = TemporaryFolder()
@@ -36,7 +36,7 @@ final class Parcel: Sendable {
     }
 
     /// One attempt, continuing from the state in `logbook`.
-    func send(to end: any OtherEnd, _ logbook: Logbook) async throws -> RemoteObject {
+    func send(to end: any RemoteFixture, _ logbook: RecordingReporter) async throws -> RemoteObject {
         var order = order
         order.checkpoint = logbook.last
         if isCounted {
@@ -50,7 +50,8 @@ final class Parcel: Sendable {
     ///
     /// - Returns: Whether it was stopped, and not finished before.
     func sendStopped(
-        to end: any OtherEnd, _ logbook: Logbook, when isMeant: @escaping @Sendable (Logbook.Pages) -> Bool
+        to end: any RemoteFixture, _ logbook: RecordingReporter,
+        when isMeant: @escaping @Sendable (RecordingReporter.Pages) -> Bool
     ) async throws -> Bool {
         logbook.stop(when: isMeant)
         defer { logbook.stop { _ in false } }
@@ -62,14 +63,16 @@ final class Parcel: Sendable {
     }
 
     /// One attempt that is stopped when the remote has durably accepted this many bytes.
-    func sendStopped(to end: any OtherEnd, _ logbook: Logbook, accepting bytes: Int) async throws {
+    func sendStopped(to end: any RemoteFixture, _ logbook: RecordingReporter, accepting bytes: Int) async throws {
         guard try await sendStopped(to: end, logbook, when: { $0.accepted >= bytes }) else {
             throw Unexpected(what: "it was done before it was stopped")
         }
     }
 
     /// The error of one attempt that must fail.
-    func failure(to end: any OtherEnd, _ logbook: Logbook = Logbook()) async throws -> UploadError {
+    func failure(to end: any RemoteFixture, _ logbook: RecordingReporter = RecordingReporter()) async throws
+        -> UploadError
+    {
         do {
             let object = try await send(to: end, logbook)
             throw Unexpected(what: "it worked: \(object)")
@@ -91,7 +94,7 @@ extension PartDigests {
 }
 
 /// Records reports like the daemon, and checks that they come in time.
-final class Logbook: UploadReporter {
+final class RecordingReporter: UploadReporter {
     struct Pages {
         var checkpoints: [Checkpoint] = []
         var accepted: Int64 = 0
@@ -115,16 +118,16 @@ final class Logbook: UploadReporter {
 
     private let pages = Mutex(Pages())
     private let refusingCredentials: Bool
-    let mayClearUp: Bool
+    let allowsCleanupRequest: Bool
 
     struct Dead: Error {}
 
     /// - Parameters:
     ///   - refusing: The number of notes that are refused, from the first on, as by a daemon that dies.
     ///   - refusingCredentials: No renewal is recorded.
-    ///   - mayClearUp: The attempt is stopped because the daemon ends.
-    init(refusing: Int = 0, refusingCredentials: Bool = false, mayClearUp: Bool = false) {
-        self.mayClearUp = mayClearUp
+    ///   - allowsCleanupRequest: The attempt is stopped because the daemon ends.
+    init(refusing: Int = 0, refusingCredentials: Bool = false, allowsCleanupRequest: Bool = false) {
+        self.allowsCleanupRequest = allowsCleanupRequest
         self.refusingCredentials = refusingCredentials
         pages.withLock { $0.refusals = refusing }
     }
@@ -232,7 +235,7 @@ final class Logbook: UploadReporter {
 
     /// The remote's names of other uploads.
     let owned = Mutex<Set<String>>([])
-    func isOfAnother(_ id: String) async throws -> Bool { owned.withLock { $0.contains(id) } }
+    func belongsToAnotherUpload(_ id: String) async throws -> Bool { owned.withLock { $0.contains(id) } }
 
     func credential(_ renewal: CredentialRenewal) async throws {
         if refusingCredentials { throw Dead() }

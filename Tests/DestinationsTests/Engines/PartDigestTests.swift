@@ -56,7 +56,7 @@ struct PartDigestTests {
         let content = noise(10_000_001, seed: 2)
         let path = try temporary.write("staged", content)
         let plan = try #require(PartPlan(size: Int64(content.count), partSize: 3_000_000))
-        let along = DigestAlong(.path(path))
+        let along = ArrivedPartsDigest(.path(path))
         for index in 0..<plan.count {
             #expect(along.digest(of: plan.size) == nil)
             if along.extend(to: plan[index].end) { await along.run() }
@@ -68,7 +68,7 @@ struct PartDigestTests {
         #expect(along.digest(of: plan.size) != nil)
         along.forget(from: plan[3].offset)
         #expect(along.digest(of: plan.size) == nil && !along.extend(to: plan.size + 1))
-        let short = DigestAlong(.path(path))
+        let short = ArrivedPartsDigest(.path(path))
         let longer = try #require(PartPlan(size: 20_000_000, partSize: 20_000_000))
         #expect(short.extend(to: longer.size))
         await short.run()
@@ -79,7 +79,7 @@ struct PartDigestTests {
         "a copy corrupted before its block is sent is detected before the last block", arguments: [1, 4], [1500, 3500])
     func rotten(_ parallel: Int, _ place: Int) async throws {
         let scene = try FormScene("dropzone", ["parallel_blocks": .whole(parallel)])
-        let parcel = try Parcel(4 * Int(FormScene.block))
+        let parcel = try StagedUpload(4 * Int(FormScene.block))
         try Self.rot(parcel.order.file.path, at: place)
         let error = try await parcel.failure(to: scene)
         #expect(error.remedy == .restage(.changed) && error.failure.code == .stagedChanged, "\(error)")
@@ -90,8 +90,8 @@ struct PartDigestTests {
     @Test("a copy corrupted between two attempts is detected by the second one, whatever the first has sent")
     func rottenBetween() async throws {
         let scene = try FormScene("dropzone")
-        let parcel = try Parcel(4 * Int(FormScene.block))
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * Int(FormScene.block))
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Int(FormScene.block))
         try Self.rot(parcel.order.file.path, at: 500)
         #expect(try await parcel.failure(to: scene, logbook).remedy == .restage(.changed))
@@ -105,8 +105,8 @@ struct PartDigestTests {
     @Test("a copy corrupted after the last block was sent is detected before that is repeated")
     func rottenLast() async throws {
         let scene = try FormScene("dropzone")
-        let parcel = try Parcel(4 * Int(FormScene.block))
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * Int(FormScene.block))
+        let logbook = RecordingReporter()
         scene.server.set { $0.lostAnswers = [4] }
         guard case .holdDestination = try await parcel.failure(to: scene, logbook).remedy else {
             Issue.record("the failure was not a lost answer")
@@ -126,7 +126,7 @@ struct PartDigestTests {
     @Test("a copy corrupted before a repetition within an attempt is detected before the last block")
     func rottenAgain() async throws {
         let scene = try FormScene("dropzone", ["send.headers": .map(["X-Sum": .literal("{md5}")])])
-        let parcel = try Parcel(4 * Int(FormScene.block))
+        let parcel = try StagedUpload(4 * Int(FormScene.block))
         let (path, server) = (parcel.order.file.path, scene.server)
         let blocks = Count()
         let watched = try scene.watched { request in
@@ -138,7 +138,7 @@ struct PartDigestTests {
             try? Self.rot(path, at: 500)
         }
         let error = await #expect(throws: UploadError.self) {
-            _ = try await watched.upload(parcel.order, reporter: Logbook())
+            _ = try await watched.upload(parcel.order, reporter: RecordingReporter())
         }
         #expect(error?.remedy == .restage(.changed), "\(String(describing: error))")
         #expect(blocks.next() == 5, "the first block is sent twice, and the last one never")

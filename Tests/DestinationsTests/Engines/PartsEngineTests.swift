@@ -13,7 +13,8 @@ struct PartsEngineTests {
     private static let part = 100
 
     private func send(
-        _ parcel: Parcel, to remote: PartsRemote, _ logbook: Logbook = Logbook(), parallel: Int = 1,
+        _ parcel: StagedUpload, to remote: PartsRemote, _ logbook: RecordingReporter = RecordingReporter(),
+        parallel: Int = 1,
         gone: GonePolicy = .reupload
     ) async throws -> RemoteObject {
         var order = parcel.order
@@ -28,8 +29,8 @@ struct PartsEngineTests {
     func killedAnywhere(_ parallel: Int) async throws {
         for note in 1... {
             let remote = PartsRemote()
-            let parcel = try Parcel(5 * Self.part + 1)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(5 * Self.part + 1)
+            let logbook = RecordingReporter()
             logbook.stop { $0.taken == note }
             let first = Task { try await send(parcel, to: remote, logbook, parallel: parallel) }
             var wasStopped = false
@@ -50,8 +51,8 @@ struct PartsEngineTests {
         for number in 1...9 {
             let remote = PartsRemote()
             remote.loses(number)
-            let parcel = try Parcel(5 * Self.part)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(5 * Self.part)
+            let logbook = RecordingReporter()
             var object: RemoteObject?
             for _ in 0..<4 where object == nil {
                 do { object = try await send(parcel, to: remote, logbook) } catch is UploadError {}
@@ -65,8 +66,8 @@ struct PartsEngineTests {
         arguments: [1, 4])
     func quota(_ parallel: Int) async throws {
         let remote = PartsRemote()
-        let parcel = try Parcel(7 * Self.part)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(7 * Self.part)
+        let logbook = RecordingReporter()
         func isShort(_ left: Int64) async -> Bool {
             remote.leaves(left)
             let error = await #expect(throws: UploadError.self) {
@@ -92,8 +93,8 @@ struct PartsEngineTests {
     @Test("a possibly complete object is looked for, whatever quota is left")
     func quotaAtTheEnd() async throws {
         let remote = PartsRemote()
-        let parcel = try Parcel(2 * Self.part)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(2 * Self.part)
+        let logbook = RecordingReporter()
         // The answer to the completion.
         remote.loses(4)
         await #expect(throws: UploadError.self) { try await send(parcel, to: remote, logbook) }
@@ -107,8 +108,8 @@ struct PartsEngineTests {
     func unsettled() async throws {
         let remote = PartsRemote()
         remote.leavesUnsettled(2)
-        let parcel = try Parcel(Self.part)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(Self.part)
+        let logbook = RecordingReporter()
         for _ in 0..<2 {
             await #expect(throws: UploadError.self) { _ = try await send(parcel, to: remote, logbook) }
             #expect(logbook.last == nil)
@@ -121,8 +122,8 @@ struct PartsEngineTests {
     @Test("the remote list counts: lost parts are sent again, existing ones are not, another tag is another part")
     func listIsTruth() async throws {
         let remote = PartsRemote()
-        let parcel = try Parcel(6 * Self.part)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(6 * Self.part)
+        let logbook = RecordingReporter()
         logbook.stop { $0.accepted >= 4 * Int64(Self.part) }
         let first = Task { try await send(parcel, to: remote, logbook) }
         await #expect(throws: CancellationError.self) { try await first.value }
@@ -142,7 +143,7 @@ struct PartsEngineTests {
     func missingParts() async throws {
         let remote = PartsRemote()
         remote.dropsBeforeCompletion(2)
-        let parcel = try Parcel(4 * Self.part)
+        let parcel = try StagedUpload(4 * Self.part)
         _ = try await send(parcel, to: remote)
         #expect(remote.objects == [parcel.content] && remote.sent == [0, 1, 2, 3, 2])
     }
@@ -150,8 +151,8 @@ struct PartsEngineTests {
     @Test("tags are returned unchanged at completion, after a restart too")
     func tags() async throws {
         let remote = PartsRemote()
-        let parcel = try Parcel(3 * Self.part)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(3 * Self.part)
+        let logbook = RecordingReporter()
         remote.loses(4)
         await #expect(throws: UploadError.self) { try await send(parcel, to: remote, logbook) }
         _ = try await send(parcel, to: remote, logbook)
@@ -161,8 +162,8 @@ struct PartsEngineTests {
     @Test("a lost upload starts again, at most twice in an attempt, and a complete object is found")
     func gone() async throws {
         let remote = PartsRemote()
-        let parcel = try Parcel(4 * Self.part)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * Self.part)
+        let logbook = RecordingReporter()
         logbook.stop { $0.accepted >= 2 * Int64(Self.part) }
         let first = Task { try await send(parcel, to: remote, logbook) }
         await #expect(throws: CancellationError.self) { try await first.value }
@@ -173,7 +174,7 @@ struct PartsEngineTests {
         // The answer to the completion is lost, and the upload no longer exists: the object itself is found.
         let other = PartsRemote()
         other.loses(6)
-        let second = Logbook()
+        let second = RecordingReporter()
         await #expect(throws: UploadError.self) { try await send(parcel, to: other, second) }
         #expect(try await send(parcel, to: other, second).verifiedBy == "found")
         #expect(other.objects == [parcel.content] && other.begun == 1)
@@ -182,13 +183,13 @@ struct PartsEngineTests {
     @Test("another content, another server, or a damaged note starts again, and the old parts are discarded")
     func renewed() async throws {
         let remote = PartsRemote()
-        let parcel = try Parcel(4 * Self.part)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * Self.part)
+        let logbook = RecordingReporter()
         logbook.stop { $0.accepted >= 2 * Int64(Self.part) }
         let first = Task { try await send(parcel, to: remote, logbook) }
         await #expect(throws: CancellationError.self) { try await first.value }
         logbook.stop { _ in false }
-        let other = try Parcel(4 * Self.part, seed: 5)
+        let other = try StagedUpload(4 * Self.part, seed: 5)
         _ = try await send(other, to: remote, logbook)
         #expect(remote.objects == [other.content])
         let engine = PartsEngine(dialect: remote, parallel: 1, gone: .hold)
@@ -200,8 +201,8 @@ struct PartsEngineTests {
     @Test("progress is acknowledged bytes and bytes in flight, and never more than the file")
     func progress() async throws {
         let remote = PartsRemote()
-        let logbook = Logbook()
-        let parcel = try Parcel(9 * Self.part)
+        let logbook = RecordingReporter()
+        let parcel = try StagedUpload(9 * Self.part)
         _ = try await send(parcel, to: remote, logbook, parallel: 3)
         #expect(logbook.sent.max() == Int64(parcel.content.count))
         #expect(logbook.accepted == Int64(parcel.content.count))
@@ -328,16 +329,16 @@ final class PartsRemote: PartsDialect {
 
     func isOurs(_ checkpoint: PartsCheckpoint) -> Bool { true }
 
-    func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
+    func held(among indices: [Int], _ piece: PartsContext) async throws -> RemoteParts {
         guard let parts = state.withLock({ $0.open[piece.checkpoint.form.id ?? ""] }) else { return .gone(unknown) }
         return .parts(
             parts.map { AcknowledgedPart(index: $0.key, size: Int64($0.value.bytes.count), tag: $0.value.tag) })
     }
 
     func send(
-        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> PartSending {
-        if Task.isCancelled { return PartSending(.failed(CancellationError()), bytesSent: 0) }
+        _ part: PartPlan.Part, _ piece: PartsContext, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSendResult {
+        if Task.isCancelled { return PartSendResult(.failed(CancellationError()), bytesSent: 0) }
         await state.withLock { $0.gate }?.pass()
         do {
             let all = try Files.read(piece.order.file.path, limit: 1 << 20)
@@ -346,7 +347,7 @@ final class PartsRemote: PartsDialect {
             sent(part.length)
             let id = piece.checkpoint.form.id ?? ""
             let tag = "t\(part.index)"
-            let answer = state.withLock { state -> PartSending.Answer in
+            let answer = state.withLock { state -> PartSendResult.Answer in
                 guard state.open[id] != nil else { return .gone(unknown) }
                 state.sent.append(part.index)
                 state.open[id]?[part.index] = Stored(bytes: bytes, tag: tag)
@@ -354,11 +355,11 @@ final class PartsRemote: PartsDialect {
                 return .accepted(
                     AcknowledgedPart(index: part.index, size: part.length, tag: tag), finished: nil)
             }
-            return PartSending(answer, bytesSent: part.length)
-        } catch { return PartSending(.failed(error), bytesSent: 0) }
+            return PartSendResult(answer, bytesSent: part.length)
+        } catch { return PartSendResult(.failed(error), bytesSent: 0) }
     }
 
-    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsContext) async -> PartsCompletion {
         state.withLock { state in
             let id = piece.checkpoint.form.id ?? ""
             if let dropped = state.drops {
@@ -376,7 +377,7 @@ final class PartsRemote: PartsDialect {
         }
     }
 
-    func found(_ piece: PartsPiece) async throws -> RemoteObject? {
+    func found(_ piece: PartsContext) async throws -> RemoteObject? {
         let all = try Files.read(piece.order.file.path, limit: 1 << 20)
         return objects.contains(all) ? RemoteObject(id: nil, url: nil, verifiedBy: "found") : nil
     }

@@ -10,19 +10,20 @@ import Testing
 
 /// Properties that the daemon relies on, for destinations that take small files together; other destinations take none.
 @Suite("Bundles at every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
-struct TogetherTests {
-    private func parcels(_ names: [FilePath], size: Int = 700) throws -> [Parcel] {
+struct BundleContractTests {
+    private func parcels(_ names: [FilePath], size: Int = 700) throws -> [StagedUpload] {
         try names.enumerated().map { number, name in
-            try Parcel(size + number, id: "id\(number)", name: name, seed: UInt64(number))
+            try StagedUpload(size + number, id: "id\(number)", name: name, seed: UInt64(number))
         }
     }
 
     /// Sends the files that were left out, each alone, like the daemon.
     private func sendRest(
-        _ parcels: [Parcel], but done: [String: RemoteObject], to end: any OtherEnd, _ reporter: Notebook
+        _ parcels: [StagedUpload], but done: [String: RemoteObject], to end: any RemoteFixture,
+        _ reporter: RecordingBundleReporter
     ) async throws {
         for parcel in parcels where done[parcel.order.id] == nil {
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             if let checkpoint = reporter.checkpoints[parcel.order.id] { try await logbook.record(checkpoint) }
             _ = try await parcel.send(to: end, logbook)
         }
@@ -36,7 +37,7 @@ struct TogetherTests {
             let parcels = try parcels(
                 ContractTests.names.filter(end.keeps) + ["empty.mp4", "front/a.mp4", "front/b.mp4"],
                 size: end.keepsEmpty ? 0 : 1)
-            let reporter = Notebook()
+            let reporter = RecordingBundleReporter()
             let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
             if end.destination.bundling != nil { #expect(done.count == parcels.count) }
             for parcel in parcels where done[parcel.order.id] != nil {
@@ -59,7 +60,7 @@ struct TogetherTests {
         try await remote.open { end in
             guard end.destination.bundling != nil else { return }
             let parcels = try parcels(["a.mp4", "b.mp4", "c.mp4"])
-            let reporter = Notebook(pausing: ["id0", "id1", "id2"])
+            let reporter = RecordingBundleReporter(pausing: ["id0", "id1", "id2"])
             let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
             #expect(done.count == 1 && Set(done.keys) == Set(reporter.spent.keys), "\(done.keys) and \(reporter.spent)")
             #expect(try await end.objects.count == 1)
@@ -77,11 +78,11 @@ struct TogetherTests {
                 "held.mp4", "taken.mp4", "twice.mp4", "twice.mp4", "gone.mp4", "cut.mp4", "f.mp4",
             ])
             // The same content has the name; another content has the name.
-            _ = try await Parcel(700, id: "early", name: "held.mp4", seed: 0).send(to: end, Logbook())
-            _ = try await Parcel(50, id: "other", name: "taken.mp4", seed: 99).send(to: end, Logbook())
+            _ = try await StagedUpload(700, id: "early", name: "held.mp4", seed: 0).send(to: end, RecordingReporter())
+            _ = try await StagedUpload(50, id: "other", name: "taken.mp4", seed: 99).send(to: end, RecordingReporter())
             try parcels[4].restage(nil)
             try parcels[5].restage(Array(parcels[5].content.dropLast()))
-            let reporter = Notebook()
+            let reporter = RecordingBundleReporter()
             let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
             if end.destination.bundling != nil {
                 #expect(Set(done.keys).isSuperset(of: ["id2", "id6"]))
@@ -106,7 +107,7 @@ struct TogetherTests {
         try await remote.open { end in
             let names = [FilePath(bytes: [0xFF, 0xFE]), FilePath("\\xff\\xfe"), FilePath("plain")]
             let parcels = try parcels(names.filter(end.keeps))
-            let reporter = Notebook()
+            let reporter = RecordingBundleReporter()
             let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
             try await sendRest(parcels, but: done, to: end, reporter)
             #expect(try await Set(end.objects.values) == Set(parcels.map(\.content)))
@@ -117,7 +118,7 @@ struct TogetherTests {
     func notHeld(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels(["a.mp4", "b.mp4"])
-            let reporter = Notebook(losing: ["id0"])
+            let reporter = RecordingBundleReporter(losing: ["id0"])
             let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
             #expect(done["id0"] == nil)
             #expect(try await end.objects["a.mp4"] == nil)
@@ -131,7 +132,7 @@ struct TogetherTests {
     func stopped(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let parcels = try parcels((0..<20).map { FilePath("\($0).mp4") })
-            let reporter = Notebook(stopping: true)
+            let reporter = RecordingBundleReporter(stopping: true)
             let task = Task { try await end.destination.upload(together: parcels.map(\.order), reporter: reporter) }
             var done: [String: RemoteObject] = [:]
             do { done = try await task.value } catch is CancellationError { #expect(reporter.wasStopped) }
@@ -147,7 +148,9 @@ struct TogetherTests {
         try await remote.open { end in
             let parcels = try parcels(["a.mp4", "b.mp4"])
             try await end.goAway()
-            #expect(try await end.destination.upload(together: parcels.map(\.order), reporter: Notebook()).isEmpty)
+            #expect(
+                try await end.destination.upload(together: parcels.map(\.order), reporter: RecordingBundleReporter())
+                    .isEmpty)
         }
     }
 }
@@ -162,9 +165,12 @@ struct TogetherInFolderTests {
             let target = DirectoryTarget(
                 name: "archive", path: folder.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
                 disk: SlowDisk(patience: .seconds(60)))
-            let parcels = try (0..<32).map { try Parcel(100, id: "\($0)", name: FilePath("\($0)"), seed: UInt64($0)) }
+            let parcels = try (0..<32).map {
+                try StagedUpload(100, id: "\($0)", name: FilePath("\($0)"), seed: UInt64($0))
+            }
             let task = Task {
-                try await Directory(target, taken: .suffix).upload(together: parcels.map(\.order), reporter: Notebook())
+                try await DirectoryDestination(target, taken: .suffix).upload(
+                    together: parcels.map(\.order), reporter: RecordingBundleReporter())
             }
             let enough = Int.random(in: 0..<32, using: &dice)
             func named() throws -> Set<String> {
@@ -189,11 +195,11 @@ struct TogetherInFolderTests {
             name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
             disk: SlowDisk(patience: .seconds(60)))
         let parcels = try (0..<20).map { number in
-            try Parcel(
+            try StagedUpload(
                 number * 5000, id: "\(number)", name: FilePath("day \(number % 3)/\(number)"), seed: UInt64(number))
         }
-        let done = try await Directory(target, taken: .suffix).upload(
-            together: parcels.map(\.order), reporter: Notebook())
+        let done = try await DirectoryDestination(target, taken: .suffix).upload(
+            together: parcels.map(\.order), reporter: RecordingBundleReporter())
         #expect(done.count == parcels.count)
         try await disk.cutPower()
         for parcel in parcels { #expect(try Files.read(disk.path.appending(parcel.order.name)) == parcel.content) }
@@ -201,7 +207,7 @@ struct TogetherInFolderTests {
 }
 
 /// Takes the notes of a bundle.
-private final class Notebook: BundleReporter {
+private final class RecordingBundleReporter: BundleReporter {
     private struct Pages {
         var checkpoints: [String: Checkpoint] = [:]
         var spent: [String: Int64] = [:]

@@ -33,16 +33,17 @@ struct UncutPieceTests {
         "for a bucket: a part, or a file in one request, with the key that makes it smaller, down to the smallest part")
     func bucket() throws {
         let destination = try Self.bucket(16, single: 8)
-        func piece(_ size: Int64?) -> UncutPiece? { destination.uncutPiece(ofSize: size.map { $0 * Self.mib }) }
-        #expect(piece(100) == UncutPiece(bytes: 16 * Self.mib, keys: ["part_size"]))
-        #expect(piece(12) == UncutPiece(bytes: 12 * Self.mib, keys: ["part_size"]))
-        #expect(piece(8) == UncutPiece(bytes: 8 * Self.mib, keys: ["single_up_to", "part_size"]))
-        #expect(piece(3) == UncutPiece(bytes: 3 * Self.mib))
-        #expect(piece(nil) == UncutPiece(bytes: 16 * Self.mib, keys: ["part_size"]))
+        func piece(_ size: Int64?) -> IndivisibleRequest? { destination.uncutPiece(ofSize: size.map { $0 * Self.mib }) }
+        #expect(piece(100) == IndivisibleRequest(bytes: 16 * Self.mib, keys: ["part_size"]))
+        #expect(piece(12) == IndivisibleRequest(bytes: 12 * Self.mib, keys: ["part_size"]))
+        #expect(piece(8) == IndivisibleRequest(bytes: 8 * Self.mib, keys: ["single_up_to", "part_size"]))
+        #expect(piece(3) == IndivisibleRequest(bytes: 3 * Self.mib))
+        #expect(piece(nil) == IndivisibleRequest(bytes: 16 * Self.mib, keys: ["part_size"]))
         let whole = try Self.bucket(5, single: 64)
-        #expect(whole.uncutPiece(ofSize: 60 * Self.mib) == UncutPiece(bytes: 60 * Self.mib, keys: ["single_up_to"]))
-        #expect(whole.uncutPiece(ofSize: nil) == UncutPiece(bytes: 64 * Self.mib, keys: ["single_up_to"]))
-        #expect(try Self.bucket(5, single: 5).uncutPiece(ofSize: nil) == UncutPiece(bytes: 5 * Self.mib))
+        #expect(
+            whole.uncutPiece(ofSize: 60 * Self.mib) == IndivisibleRequest(bytes: 60 * Self.mib, keys: ["single_up_to"]))
+        #expect(whole.uncutPiece(ofSize: nil) == IndivisibleRequest(bytes: 64 * Self.mib, keys: ["single_up_to"]))
+        #expect(try Self.bucket(5, single: 5).uncutPiece(ofSize: nil) == IndivisibleRequest(bytes: 5 * Self.mib))
     }
 
     @Test("for a form: a block, or the last one, if that includes the rest")
@@ -53,10 +54,11 @@ struct UncutPieceTests {
         ]
         let merged = try Self.make("chunked-form", values)
         #expect(
-            merged.uncutPiece(ofSize: 11 * Self.mib) == UncutPiece(bytes: 7 * Self.mib, keys: ["block.size"]))
-        #expect(merged.uncutPiece(ofSize: nil) == UncutPiece(bytes: 8 * Self.mib - 1, keys: ["block.size"]))
+            merged.uncutPiece(ofSize: 11 * Self.mib) == IndivisibleRequest(bytes: 7 * Self.mib, keys: ["block.size"]))
+        #expect(merged.uncutPiece(ofSize: nil) == IndivisibleRequest(bytes: 8 * Self.mib - 1, keys: ["block.size"]))
         let short = try Self.make("chunked-form", values.merging(["block.rule": .text("short")]) { $1 })
-        #expect(short.uncutPiece(ofSize: 11 * Self.mib) == UncutPiece(bytes: 4 * Self.mib, keys: ["block.size"]))
+        #expect(
+            short.uncutPiece(ofSize: 11 * Self.mib) == IndivisibleRequest(bytes: 4 * Self.mib, keys: ["block.size"]))
     }
 
     @Test("a destination whose requests may end anywhere has no indivisible piece")

@@ -14,8 +14,10 @@ struct UnusableCreationTests {
     /// Four files, each of them tried every five minutes for five hours.
     private func fourFiles(
         _ destination: any Destination, _ clocks: ManualClocks, name: FilePath = "front/clip.mp4", size: Int = 3000
-    ) async throws -> [Logbook] {
-        let parcels = try (0..<4).map { (try Parcel(size, id: "0\($0)", name: name, seed: UInt64($0)), Logbook()) }
+    ) async throws -> [RecordingReporter] {
+        let parcels = try (0..<4).map {
+            (try StagedUpload(size, id: "0\($0)", name: name, seed: UInt64($0)), RecordingReporter())
+        }
         for _ in 0..<60 {
             for (parcel, logbook) in parcels {
                 var order = parcel.order
@@ -71,7 +73,7 @@ struct UnusableCreationTests {
         #expect((created - 4...created).contains(Int(orphans)), "\(orphans) of \(created) are counted")
         isUnreadable.withLock { $0 = false }
         behind.clocks.advance(by: .seconds(6 * 3600))
-        let parcel = try Parcel(3000, id: "00", seed: 0)
+        let parcel = try StagedUpload(3000, id: "00", seed: 0)
         let object = try await parcel.send(to: behind, logbooks[0])
         #expect(object.warnings.contains { $0.contains("got no answer") }, "\(object.warnings)")
     }
@@ -150,7 +152,7 @@ struct UnusableCreationTests {
                 "faults",
                 #"[{"do": "error", "status": 403, "code": "InvalidSecurityToken", "times": 0, "match": {"operation": "PutObject"}}]"#
             )
-            let (parcel, logbook) = (try Parcel(3000, name: "a.png"), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3000, name: "a.png"), RecordingReporter())
             var waits: [Duration] = []
             for _ in 0..<30 {
                 let error = try await parcel.failure(to: end, logbook)

@@ -9,7 +9,7 @@ import Transport
 @testable import Destinations
 
 /// A bucket at the OSS emulator, which checks every signature with the vendor's own packages.
-final class OSSEnd: OtherEnd {
+final class OSSEnd: RemoteFixture {
     let server: OSSServer
     let destination: any Destination
     let secret: String? = OSSServer.secretKey

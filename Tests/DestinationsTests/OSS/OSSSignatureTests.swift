@@ -81,7 +81,7 @@ struct OSSSignatureTests {
             fourth: "2e9193da4fd3f6730277bfa9c5971224b8bcb51bcfff16b8dc74bf1f2ef2e882"),
     ]
 
-    private func headers(_ vector: Vector, _ version: BucketWire.Signing) throws -> [String: String] {
+    private func headers(_ vector: Vector, _ version: BucketProtocolNames.Signing) throws -> [String: String] {
         let message = S3Message(
             method: vector.method, host: "outin-test-bucket.oss-cn-shanghai.aliyuncs.com",
             path: "/" + S3Message.path(of: Self.name), query: vector.query, headers: vector.headers,

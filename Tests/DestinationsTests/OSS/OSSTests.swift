@@ -20,9 +20,9 @@ struct OSSTests {
         try await OSSEnd.open(["signature": .text(signature)]) { end in
             for (number, size) in [0, 1, 100 << 10, (100 << 10) + 1, Self.part, 4 * Self.part + 1].enumerated() {
                 let name = FilePath("a b+%é/\(number).mp4")
-                let parcel = try Parcel(size, id: "\(number)", name: name, seed: UInt64(number))
+                let parcel = try StagedUpload(size, id: "\(number)", name: name, seed: UInt64(number))
                 #expect(try await end.destination.find(parcel.order) == .absent)
-                let logbook = Logbook()
+                let logbook = RecordingReporter()
                 let object = try await parcel.send(to: end, logbook)
                 #expect(object.verifiedBy == "crc64")
                 #expect(object.warnings.isEmpty)
@@ -33,7 +33,7 @@ struct OSSTests {
                     Issue.record("the file is not found again")
                     continue
                 }
-                #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "held")
+                #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "held")
             }
             #expect(try await end.server.unfinished() == [])
             #expect(try await end.objects.count == 6)
@@ -45,9 +45,9 @@ struct OSSTests {
     func stops() async throws {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             for note in 1... {
-                let parcel = try Parcel(
+                let parcel = try StagedUpload(
                     2 * Self.part + 1, id: "\(note)", name: FilePath("\(note).mp4"), seed: UInt64(note))
-                let logbook = Logbook()
+                let logbook = RecordingReporter()
                 let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
                 let accepted = logbook.accepted
                 var order = parcel.order
@@ -82,8 +82,8 @@ struct OSSTests {
             ])
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
-            let parcel = try Parcel(3 * Self.part)
-            let object = try await destination.upload(parcel.order, reporter: Logbook())
+            let parcel = try StagedUpload(3 * Self.part)
+            let object = try await destination.upload(parcel.order, reporter: RecordingReporter())
             #expect(object.verifiedBy == "crc64")
             let operations = try await end.server.operations()
             #expect(operations.filter { $0 == "InitiateMultipartUpload" }.count == 1)
@@ -101,12 +101,12 @@ struct OSSTests {
             let destination = try end.destination([
                 "access_key": nil, "secret_key": nil, "credentials": .secret(.file(file)),
             ])
-            let first = try Parcel(1000)
-            _ = try await destination.upload(first.order, reporter: Logbook())
+            let first = try StagedUpload(1000)
+            _ = try await destination.upload(first.order, reporter: RecordingReporter())
             try await end.server.control("expire", "{}")
             try Files.replace(file, with: Array(try await end.server.control("keys", "{}").utf8))
-            let other = try Parcel(1000, id: "2", name: "other.mp4")
-            #expect(try await destination.upload(other.order, reporter: Logbook()).verifiedBy == "crc64")
+            let other = try StagedUpload(1000, id: "2", name: "other.mp4")
+            #expect(try await destination.upload(other.order, reporter: RecordingReporter()).verifiedBy == "crc64")
         }
     }
 
@@ -117,7 +117,7 @@ struct OSSTests {
                 "faults",
                 #"[{"do": "error", "status": 403, "code": "InvalidAccessKeyId", "times": 0, "match": {"operation": "UploadPart", "part": 2}}]"#
             )
-            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter())
             let error = await #expect(throws: UploadError.self) { _ = try await parcel.send(to: end, logbook) }
             #expect(error?.remedy == .authenticate, "\(String(describing: error))")
             try await end.server.control("faults", "[]")
@@ -148,8 +148,8 @@ struct OSSTests {
     func answers(_ faults: String, _ code: String?) async throws {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             try await end.server.control("faults", faults)
-            let parcel = try Parcel(2 * Self.part + 1)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(2 * Self.part + 1)
+            let logbook = RecordingReporter()
             var failures: [String?] = []
             var object: RemoteObject?
             for _ in 0..<6 where object == nil {
@@ -182,7 +182,7 @@ struct OSSTests {
         try await OSSEnd.open([:]) { end in
             try await end.server.control(
                 "faults", #"[{"do": "error", "status": \#(status), "code": "\#(code)", "times": 0}]"#)
-            let error = try await Parcel(1000).failure(to: end)
+            let error = try await StagedUpload(1000).failure(to: end)
             let told: String
             switch error.remedy {
             case .authenticate: told = "auth"
@@ -205,24 +205,24 @@ struct OSSTests {
             if isInWords {
                 try await end.server.control("faults", #"[{"do": "skew_in_words", "times": 0}]"#)
             }
-            #expect(try await Parcel(1000).send(to: end, Logbook()).verifiedBy == "crc64")
+            #expect(try await StagedUpload(1000).send(to: end, RecordingReporter()).verifiedBy == "crc64")
         }
     }
 
     @Test("an existing key gets a number, and one created meanwhile is not overwritten")
     func taken() async throws {
         try await OSSEnd.open([:]) { end in
-            let first = try Parcel(1000, seed: 1)
-            _ = try await first.send(to: end, Logbook())
-            let object = try await Parcel(1000, id: "2", seed: 2).send(to: end, Logbook())
+            let first = try StagedUpload(1000, seed: 1)
+            _ = try await first.send(to: end, RecordingReporter())
+            let object = try await StagedUpload(1000, id: "2", seed: 2).send(to: end, RecordingReporter())
             #expect(object.id == "front/clip (2).mp4")
-            let large = try Parcel(2 * Self.part, id: "3", name: "large.mp4", seed: 3)
-            let logbook = Logbook()
+            let large = try StagedUpload(2 * Self.part, id: "3", name: "large.mp4", seed: 3)
+            let logbook = RecordingReporter()
             let wasStopped = try await large.sendStopped(to: end, logbook) { $0.accepted >= Self.part }
             try #require(wasStopped)
             // Another writer creates the object meanwhile.
-            let other = try Parcel(50_000, id: "4", name: "large.mp4", seed: 4)
-            _ = try await end.destination().upload(other.order, reporter: Logbook())
+            let other = try StagedUpload(50_000, id: "4", name: "large.mp4", seed: 4)
+            _ = try await end.destination().upload(other.order, reporter: RecordingReporter())
             #expect(try await large.send(to: end, logbook).id == "large (2).mp4")
             let kept = try await end.objects["large.mp4"] == other.content
             #expect(kept)
@@ -238,9 +238,9 @@ struct OSSTests {
         try await OSSEnd.open([:]) { end in
             for (number, size) in [1000, Self.part + 1].enumerated() {
                 let folder = "\(name.bytes.first == 0x5C ? "" : "\(number)/")"
-                let parcel = try Parcel(
+                let parcel = try StagedUpload(
                     size, id: "\(number)", name: FilePath(bytes: Array(folder.utf8) + name.bytes), seed: UInt64(number))
-                let object = try await parcel.send(to: end, Logbook())
+                let object = try await parcel.send(to: end, RecordingReporter())
                 #expect(object.verifiedBy == "crc64")
             }
             let keys = try await Set(end.objects.keys.map(\.display))
@@ -254,15 +254,17 @@ struct OSSTests {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             try await end.server.control("settings", #"{"page_size": 2}"#)
             for number in 1...3 {
-                _ = try await Parcel(100, id: "\(number)", name: FilePath("\(number) é.mp4"), seed: UInt64(number))
-                    .send(to: end, Logbook())
+                _ = try await StagedUpload(
+                    100, id: "\(number)", name: FilePath("\(number) é.mp4"), seed: UInt64(number)
+                )
+                .send(to: end, RecordingReporter())
             }
             let page = try #require(try await end.destination.list(after: nil))
             #expect(page.items.contains { $0.id == "1 é.mp4" && $0.size == 100 })
-            var logbooks: [Logbook] = []
+            var logbooks: [RecordingReporter] = []
             for number in 1...3 {
-                let logbook = Logbook()
-                let parcel = try Parcel(
+                let logbook = RecordingReporter()
+                let parcel = try StagedUpload(
                     4 * Self.part, id: "u\(number)", name: FilePath("u\(number).mp4"), seed: UInt64(number))
                 let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.accepted >= 3 * Self.part }
                 try #require(wasStopped)

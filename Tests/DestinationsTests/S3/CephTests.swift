@@ -124,7 +124,8 @@ struct CephTests {
     }
 
     private func attempt(
-        _ parcel: Parcel, _ destination: any Destination, _ logbook: Logbook, _ reporter: (any UploadReporter)? = nil
+        _ parcel: StagedUpload, _ destination: any Destination, _ logbook: RecordingReporter,
+        _ reporter: (any UploadReporter)? = nil
     ) async throws -> RemoteObject {
         var order = parcel.order
         order.checkpoint = logbook.last
@@ -133,8 +134,8 @@ struct CephTests {
     }
 
     /// The first part of three is there.
-    private func begun(_ parcel: Parcel, _ destination: any Destination) async throws -> Logbook {
-        let logbook = Logbook()
+    private func begun(_ parcel: StagedUpload, _ destination: any Destination) async throws -> RecordingReporter {
+        let logbook = RecordingReporter()
         logbook.stop { $0.accepted >= Self.part }
         do {
             _ = try await Task { try await attempt(parcel, destination, logbook) }.value
@@ -159,18 +160,18 @@ struct CephTests {
                 bad.append(wrong)
             }
             for size in [1000, 2 * Self.part + 1] {
-                let parcel = try Parcel(size, name: FilePath("\(size).mp4"))
+                let parcel = try StagedUpload(size, name: FilePath("\(size).mp4"))
                 for wrong in bad {
                     let destination = try scene.destination(wrong)
                     let error = await #expect(throws: UploadError.self) {
-                        _ = try await attempt(parcel, destination, Logbook())
+                        _ = try await attempt(parcel, destination, RecordingReporter())
                     }
                     #expect(error?.remedy == .authenticate, "\(String(describing: error))")
                     #expect(error?.failure.message.contains(key.secret) == false)
                     if wrong.token.utf8.count > 1 { #expect(error?.failure.message.contains(wrong.token) == false) }
                     #expect(await destination.check().verdict == .failed)
                 }
-                _ = try await attempt(parcel, try scene.destination(key), Logbook())
+                _ = try await attempt(parcel, try scene.destination(key), RecordingReporter())
                 let isWhole = try await scene.end.content(FilePath("\(size).mp4")) == parcel.content
                 #expect(isWhole)
             }
@@ -184,7 +185,7 @@ struct CephTests {
             let first = try await scene.lend()
             try scene.keep(first, telling: false)
             let destination = try scene.destination()
-            let parcel = try Parcel(2 * Self.part + 1)
+            let parcel = try StagedUpload(2 * Self.part + 1)
             let logbook = try await begun(parcel, destination)
             try scene.gateway.setClock(ahead: 2)
             for _ in 0..<2 {
@@ -212,8 +213,8 @@ struct CephTests {
             try scene.gateway.setClock(ahead: 2)
             try scene.keep(try await scene.lend(ahead: 2), telling: false)
             // The upload begins with the query whether the name is free.
-            let parcel = try Parcel(Self.part + 1)
-            _ = try await attempt(parcel, destination, Logbook())
+            let parcel = try StagedUpload(Self.part + 1)
+            _ = try await attempt(parcel, destination, RecordingReporter())
             let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)
         }
@@ -224,9 +225,9 @@ struct CephTests {
         try await open { scene in
             try scene.keep(try await scene.lend(), telling: true)
             let destination = try scene.destination(.command(["/bin/cat", scene.keyFile.display]))
-            let parcel = try Parcel(2 * Self.part + 1)
-            let logbook = Logbook()
-            let reporter = Intrusion(logbook) {
+            let parcel = try StagedUpload(2 * Self.part + 1)
+            let logbook = RecordingReporter()
+            let reporter = ActingReporter(logbook) {
                 try scene.gateway.setClock(ahead: 2)
                 try scene.keep(try await scene.lend(ahead: 2), telling: true)
             }
@@ -267,7 +268,7 @@ struct CephTests {
         arguments: [true, false])
     func cleared(_ isMeanwhile: Bool) async throws {
         try await S3End.open(.ceph, ["parallel": .whole(1)]) { end in
-            let parcel = try Parcel(2 * Self.part + 1)
+            let parcel = try StagedUpload(2 * Self.part + 1)
             let clean: @Sendable () async throws -> Void = {
                 try #require(try await end.ask("PUT", nil, [("lifecycle", "")], Self.cleaning).status == 200)
                 try await eventually(
@@ -278,9 +279,9 @@ struct CephTests {
                 // Otherwise the rule would remove the next upload too.
                 try #require(try await end.ask("DELETE", nil, [("lifecycle", "")]).status == 204)
             }
-            let logbook = isMeanwhile ? Logbook() : try await begun(parcel, end.destination)
+            let logbook = isMeanwhile ? RecordingReporter() : try await begun(parcel, end.destination)
             if !isMeanwhile { try await clean() }
-            let reporter = isMeanwhile ? Intrusion(logbook, clean) : nil
+            let reporter = isMeanwhile ? ActingReporter(logbook, clean) : nil
             do { _ = try await attempt(parcel, end.destination, logbook, reporter) } catch let error as UploadError {
                 guard case .retry = error.remedy else { throw error }
                 _ = try await attempt(parcel, end.destination, logbook)

@@ -21,16 +21,16 @@ struct CorrectedKeyTests {
     private func prove(
         _ destination: any Destination, _ secret: String, size: Int, _ codes: [String]
     ) async throws {
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         for _ in 0..<2 {
             let error = await #expect(throws: UploadError.self) {
-                _ = try await destination.upload(parcel.order, reporter: Logbook())
+                _ = try await destination.upload(parcel.order, reporter: RecordingReporter())
             }
             #expect(error?.remedy == .authenticate, "\(String(describing: error))")
             #expect(codes.contains(error?.failure.code.rawValue ?? ""), "\(String(describing: error))")
         }
         _ = try put(secret)
-        let object = try await destination.upload(parcel.order, reporter: Logbook())
+        let object = try await destination.upload(parcel.order, reporter: RecordingReporter())
         #expect(object.id == "front/clip.mp4")
     }
 
@@ -62,10 +62,10 @@ struct CorrectedKeyTests {
     func vod() async throws {
         let file = try put(Self.mistyped(OSSServer.secretKey))
         try await ApsaraEnd.open(.key, ["secret_key": .secret(.file(file))]) { end in
-            let parcel = try Parcel(1000)
+            let parcel = try StagedUpload(1000)
             #expect(try await parcel.failure(to: end).remedy == .authenticate)
             _ = try put(OSSServer.secretKey)
-            _ = try await parcel.send(to: end, Logbook())
+            _ = try await parcel.send(to: end, RecordingReporter())
         }
     }
 
@@ -82,16 +82,16 @@ struct CorrectedKeyTests {
         let scene = try S3Scene(
             ["access_key": .secret(.file(file)), "secret_key": .secret(.literal("no-matter")), "preset": .text("aws")],
             at: emulator, without: ["credentials"])
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         #expect(try await parcel.failure(to: scene).failure.code == .service("AccessDenied"))
         #expect(emulator.requests.count { $0 == "put" } == 1, "no other key exists, so no second try")
         _ = try put("AKRIGHT")
         emulator.change { $0.requests = [] }
-        #expect(try await parcel.send(to: scene, Logbook()).verifiedBy != "held")
+        #expect(try await parcel.send(to: scene, RecordingReporter()).verifiedBy != "held")
         #expect(emulator.requests.filter { $0 == "put" }.count == 1)
         // While the key is used, the secret is not read.
         _ = try put("AKWRONG")
-        _ = try await Parcel(900, id: "2", name: "other.mp4", seed: 2).send(to: scene, Logbook())
+        _ = try await StagedUpload(900, id: "2", name: "other.mp4", seed: 2).send(to: scene, RecordingReporter())
     }
 
     @Test("a key corrected during its request counts for the same attempt")
@@ -111,7 +111,7 @@ struct CorrectedKeyTests {
         let scene = try S3Scene(
             ["access_key": .secret(.file(file)), "secret_key": .secret(.literal("no-matter"))], at: emulator,
             without: ["credentials"])
-        let parcel = try Parcel(S3Scene.size)
+        let parcel = try StagedUpload(S3Scene.size)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
     }

@@ -166,7 +166,7 @@ struct S3ComponentTests {
         let plan = try #require(PartPlan(size: order.file.size, partSize: order.file.size))
         var checkpoint = PartsCheckpoint()
         checkpoint.s3.key = "a"
-        let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
+        let piece = PartsContext(order: order, plan: plan, checkpoint: checkpoint)
         #expect(S3VerifiedObject.make(piece, at: api, verifiedBy: "parts").warnings.isEmpty)
         #expect(api.isThere("a", with: order.file.sha256) && api.isTaken("a", from: []))
         for how in [S3VerifiedObject.byName, S3VerifiedObject.byAnswer] {

@@ -20,7 +20,7 @@ struct S3CutTests {
         let scene = try S3Scene(Self.settings)
         defer { scene.emulator.stop() }
         scene.emulator.script(.part, Self.cut, Self.cut, Self.cut, Self.cut)
-        let (parcel, logbook) = (try Parcel(Self.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
         _ = try await parcel.failure(to: scene, logbook)
         #expect(parts(scene) == 3)
         _ = try await parcel.failure(to: scene, logbook)
@@ -31,7 +31,7 @@ struct S3CutTests {
         #expect(size.most == 4 << 20 && size.failed == 8 << 20)
         let next = try S3Scene(Self.settings, at: scene.emulator)
         next.destination.recall(size)
-        try await next.bring(try Parcel(Self.size, id: "2", name: "front/2.mp4", seed: 2), attempts: 1)
+        try await next.bring(try StagedUpload(Self.size, id: "2", name: "front/2.mp4", seed: 2), attempts: 1)
         #expect(parts(scene) == 4 + 5 + 5)
     }
 
@@ -40,7 +40,7 @@ struct S3CutTests {
         let scene = try S3Scene(["single_up_to": .bytes(16 << 20)])
         defer { scene.emulator.stop() }
         scene.emulator.script(.put, Self.cut, Self.cut)
-        let (parcel, logbook) = (try Parcel(12 << 20), Logbook())
+        let (parcel, logbook) = (try StagedUpload(12 << 20), RecordingReporter())
         for _ in 0..<2 { _ = try await parcel.failure(to: scene, logbook) }
         let object = try await scene.bring(parcel, logbook, attempts: 1)
         #expect(scene.holds(parcel) && parts(scene) == 3 && object.warnings == [])
@@ -51,7 +51,7 @@ struct S3CutTests {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.part, Self.cut, Self.cut, Self.cut)
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         var message = ""
         for _ in 0..<3 { message = try await parcel.failure(to: scene, logbook).failure.message }
         #expect(message.contains("requests of \(5 << 20) bytes were cut 3 times in a row"), "\(message)")
@@ -66,7 +66,7 @@ struct S3CutTests {
     func rotten() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         var content = parcel.content
         content[3_000_000] ^= 1
         try parcel.restage(content)
@@ -80,7 +80,7 @@ struct S3CutTests {
         let scene = try S3Scene(Self.settings)
         defer { scene.emulator.stop() }
         scene.emulator.script(.part, .answer(499), .answer(499), .answer(499))
-        let (parcel, logbook) = (try Parcel(Self.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
         _ = try await parcel.failure(to: scene, logbook)
         #expect(logbook.sent.last == Int64(Self.size) && logbook.accepted == 0)
         scene.emulator.script(.part, .error(400, "BadDigest"))

@@ -27,7 +27,7 @@ struct S3EndTests {
         let server = try portal("")
         defer { server.stop() }
         let scene = try S3Scene(["endpoint": .text(server.url)])
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         for _ in 0..<3 {
             let error = try await parcel.failure(to: scene, logbook)
             #expect(error.remedy == .misconfigured && error.failure.code == .webPage, "\(error)")
@@ -40,7 +40,7 @@ struct S3EndTests {
         let server = try portal("ETag: \"5f3a\"\r\n")
         defer { server.stop() }
         let scene = try S3Scene(["endpoint": .text(server.url)])
-        let error = try await Parcel(S3Scene.size).failure(to: scene)
+        let error = try await StagedUpload(S3Scene.size).failure(to: scene)
         #expect(error.remedy == .misconfigured && error.failure.code == .allNamesTaken, "\(error)")
         #expect(error.failure.message.contains("reports an object for every name"))
         #expect(server.seen.count < 15, "\(server.seen.count) requests")
@@ -56,7 +56,7 @@ struct S3EndTests {
                 state.objects["front/\(name.display)"] = S3Emulator.Object(bytes: [1], headers: [:], etag: "\"x\"")
             }
         }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         for _ in 0..<2 {
             let before = scene.emulator.requests.count
             let error = try await parcel.failure(to: scene, logbook)
@@ -71,7 +71,7 @@ struct S3EndTests {
     func cancelled(_ size: Int) async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
         scene.emulator.script(size == 500 ? .put : .complete, .loseReply)
         _ = try await parcel.failure(to: scene, logbook)
         let checkpoint = try #require(logbook.last)
@@ -84,7 +84,7 @@ struct S3EndTests {
         // Another file has the name, or nothing is there.
         scene.emulator.change { ($0.objects, $0.judge) = ([:], nil) }
         #expect(try await scene.destination.discard(checkpoint) == true)
-        try await Parcel(size, seed: 7).bring(to: scene)
+        try await StagedUpload(size, seed: 7).bring(to: scene)
         #expect(try await scene.destination.discard(checkpoint) == true)
     }
 
@@ -94,7 +94,7 @@ struct S3EndTests {
     func abortedBefore(_ status: Int) async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         let checkpoint = try #require(logbook.last)
         scene.emulator.script(.abort, .error(status, "NoSuchUpload"))
@@ -107,7 +107,7 @@ struct S3EndTests {
     func unknownUpload() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         scene.emulator.change {
             $0.faults[.complete] = Array(repeating: .error(404, "NoSuchUpload"), count: 5)
         }
@@ -127,7 +127,7 @@ struct S3EndTests {
     func lostBefore() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         scene.emulator.script(.complete, .loseReply)
         _ = try await parcel.failure(to: scene, logbook)
         // Another program removes it at once.
@@ -137,6 +137,6 @@ struct S3EndTests {
     }
 }
 
-extension Parcel {
-    fileprivate func bring(to end: any OtherEnd) async throws { _ = try await send(to: end, Logbook()) }
+extension StagedUpload {
+    fileprivate func bring(to end: any RemoteFixture) async throws { _ = try await send(to: end, RecordingReporter()) }
 }

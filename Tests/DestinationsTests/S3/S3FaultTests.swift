@@ -45,7 +45,7 @@ struct S3FaultTests {
     func recovers(_ trouble: Trouble) async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         scene.emulator.change { $0.faults[trouble.kind] = trouble.faults }
         try await scene.bring(parcel)
         #expect(scene.holds(parcel), "\(scene.emulator.requests)")
@@ -57,9 +57,9 @@ struct S3FaultTests {
     func single(_ isGuarded: Bool) async throws {
         let scene = try Scene(isGuarded ? ["preset": .text("minio")] : [:])
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         scene.emulator.script(.put, .loseReply)
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         try await scene.bring(parcel, logbook)
         #expect(scene.holds(parcel), "\(scene.emulator.requests)")
         #expect(scene.emulator.requests.filter { $0 == "put" }.count <= 2)
@@ -69,9 +69,9 @@ struct S3FaultTests {
     func lostCompletion() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         scene.emulator.script(.complete, .loseReply)
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let object = try await scene.bring(parcel, logbook)
         #expect(object.verifiedBy == "held")
         #expect(scene.emulator.requests.filter { $0.hasPrefix("part ") }.count == 3)
@@ -83,8 +83,8 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.create, .loseReply)
-        let parcel = try Parcel(Self.size)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(Self.size)
+        let logbook = RecordingReporter()
         let object = try await scene.bring(parcel, logbook)
         #expect(scene.holds(parcel))
         #expect(
@@ -100,8 +100,8 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.page = 1 }
-        let parcel = try Parcel(4 * (5 << 20))
-        let logbook = Logbook()
+        let parcel = try StagedUpload(4 * (5 << 20))
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 15 << 20)
         scene.emulator.change { $0.requests = [] }
         try await scene.bring(parcel, logbook)
@@ -114,8 +114,8 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.token = "token-1" }
-        let parcel = try Parcel(Self.size)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(Self.size)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         scene.emulator.change { $0.token = "token-2" }
         let error = try await parcel.failure(to: scene, logbook)
@@ -135,7 +135,7 @@ struct S3FaultTests {
         scene.emulator.change { $0.token = "token-1" }
         #expect(await scene.destination.check().verdict == .ok, "the key has been read")
         scene.emulator.change { $0.token = "token-2" }
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         // The upload begins with HEAD.
         #expect(try await parcel.failure(to: scene).remedy == .authenticate)
         try Files.replace(scene.keyFile, with: Array(Scene.document("token-2").utf8))
@@ -148,7 +148,7 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         try Files.replace(scene.keyFile, with: Array("{\"AccessKeyId\":\"AK".utf8))
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         for _ in 0..<2 { #expect(try await parcel.failure(to: scene).remedy == .authenticate) }
         try Files.replace(scene.keyFile, with: Array(Scene.document("token-1").utf8))
         try await scene.bring(parcel, attempts: 1)
@@ -159,8 +159,8 @@ struct S3FaultTests {
     func changedSettings(_ size: Int) async throws {
         let scene = try Scene(["checksum": .text("crc64nvme")])
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(size)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(size)
+        let logbook = RecordingReporter()
         scene.emulator.script(size == 900 ? .put : .complete, .error(500, "InternalError"))
         _ = try await parcel.failure(to: scene, logbook)
         var order = parcel.order
@@ -184,7 +184,7 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.region = "eu-north-7" }
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         #expect(scene.emulator.requests.prefix(3) == ["head", "head", "create"])
@@ -195,7 +195,7 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.ahead = seconds }
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         #expect(scene.emulator.requests.prefix(3) == ["head", "head", "create"])
@@ -216,7 +216,7 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.create, .error(status, code), .error(status, code))
-        let error = try await Parcel(Self.size).failure(to: scene)
+        let error = try await StagedUpload(Self.size).failure(to: scene)
         #expect(error.remedy == remedy)
         #expect(error.failure.code == .service(code))
         #expect(error.failure.message.contains("\(code): no"))
@@ -228,11 +228,11 @@ struct S3FaultTests {
     func rotten(_ size: Int, _ way: (preset: String, isCounted: Bool)) async throws {
         let scene = try Scene(["preset": .text(way.preset)])
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(size, isCounted: way.isCounted)
+        let parcel = try StagedUpload(size, isCounted: way.isCounted)
         var other = parcel.content
         other[size / 2] ^= 1
         try parcel.restage(other)
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.remedy == .restage(.changed))
         logbook.giveUp(by: scene.destination)
@@ -251,8 +251,8 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.hasConditions = false }
-        let first = try Parcel(size, id: "first", seed: 1), second = try Parcel(size, id: "second", seed: 2)
-        let logbook = Logbook()
+        let first = try StagedUpload(size, id: "first", seed: 1), second = try StagedUpload(size, id: "second", seed: 2)
+        let logbook = RecordingReporter()
         // The upload is recorded as begun, and no byte was sent.
         #expect(try await first.sendStopped(to: scene, logbook) { $0.checkpoints.last?["begun"] != nil })
         try await scene.bring(second)
@@ -270,7 +270,7 @@ struct S3FaultTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.wholeTags = .md5 }
         scene.emulator.script(.put, .damage)
-        let (parcel, logbook) = (try Parcel(900, isCounted: isCounted), Logbook())
+        let (parcel, logbook) = (try StagedUpload(900, isCounted: isCounted), RecordingReporter())
         for _ in 0..<3 {
             let error = try await parcel.failure(to: scene, logbook)
             #expect(error.failure.code == .objectDamaged && error.remedy == .refused(after: nil), "\(error)")
@@ -289,10 +289,10 @@ struct S3FaultTests {
         let scene = try Scene(["single_up_to": .bytes(10_000)])
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.wholeTags = tagsAreMD5 ? .md5 : .words }
-        let first = try await scene.bring(Parcel(900, id: "1", name: "first.mp4"))
+        let first = try await scene.bring(StagedUpload(900, id: "1", name: "first.mp4"))
         #expect(first.verifiedBy == (tagsAreMD5 ? "etag" : "size"))
         scene.emulator.script(.put, tagsAreMD5 ? .damage : .halve)
-        let second = try Parcel(901, id: "2", name: "second.mp4", seed: 2)
+        let second = try StagedUpload(901, id: "2", name: "second.mp4", seed: 2)
         let object = try await scene.bring(second)
         #expect(scene.emulator.objects[object.id ?? ""]?.bytes == second.content)
     }
@@ -304,7 +304,7 @@ struct S3FaultTests {
         let scene = try Scene(["preset": .text("minio")])
         defer { scene.emulator.stop() }
         func bring(_ seed: UInt64) async throws -> String? {
-            try await scene.bring(Parcel(900, id: "\(seed)", seed: seed), attempts: 1).id
+            try await scene.bring(StagedUpload(900, id: "\(seed)", seed: seed), attempts: 1).id
         }
         #expect(try await bring(1) == "front/clip.mp4")
         #expect(try await bring(2) == "front/clip (2).mp4")
@@ -319,11 +319,11 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.hasConditions = false }
-        let parcels = try (0..<4).map { try Parcel(size, id: "\($0)", seed: UInt64($0)) }
+        let parcels = try (0..<4).map { try StagedUpload(size, id: "\($0)", seed: UInt64($0)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for parcel in parcels {
                 group.addTask {
-                    let logbook = Logbook()
+                    let logbook = RecordingReporter()
                     while true {
                         do {
                             _ = try await parcel.send(to: scene, logbook)
@@ -352,7 +352,7 @@ struct S3FaultTests {
         ])
         defer { scene.emulator.stop() }
         for size in [900, Self.size] {
-            let parcel = try Parcel(size, name: FilePath("\(size).mp4"))
+            let parcel = try StagedUpload(size, name: FilePath("\(size).mp4"))
             let object = try await scene.bring(parcel)
             #expect(object.verifiedBy == "crc64nvme")
             let headers = try #require(scene.emulator.objects["\(size).mp4"]).headers

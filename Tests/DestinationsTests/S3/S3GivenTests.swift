@@ -7,7 +7,7 @@ import Transport
 
 /// A signer's address is compared with the request, before anything is sent to it.
 @Suite("s3: addresses signed for something else", .timeLimit(.minutes(Patience.minutes(2))))
-struct S3GivenTests {
+struct S3SignedAddressTests {
     private typealias Scene = S3PresignTests.Scene
 
     struct Lie: Sendable, CustomTestStringConvertible {
@@ -79,7 +79,7 @@ struct S3GivenTests {
         let scene = try Scene()
         for _ in 0..<moment.question { scene.signer.script(.address { $0 }) }
         scene.signer.script(.address(lie.change))
-        let (parcel, logbook) = (try Parcel(moment.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(moment.size), RecordingReporter())
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.remedy == .misconfigured && error.failure.code == .signerUnusable, "\(error)")
         #expect(error.failure.message.hasPrefix("archive: the signer at 127.0.0.1:"), "\(error)")
@@ -97,7 +97,7 @@ struct S3GivenTests {
     func parts(_ name: String) async throws {
         let scene = try Scene()
         scene.signer.script(.address { $0 }, .address { $0 }, .address { $0.replacing("\(name)=", with: "\(name)=9") })
-        let (parcel, logbook) = (try Parcel(S3PresignTests.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3PresignTests.size), RecordingReporter())
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.remedy == .misconfigured && error.failure.message.contains("without `\(name)`, or with another"))
         #expect(scene.emulator.requests == ["head", "create"])
@@ -114,10 +114,10 @@ struct S3GivenTests {
                 "presign.url": .text(scene.signer.url), "presign.token": .secret(.file(scene.tokenFile)),
             ], Scene.tools)
         scene.signer.script(.address { $0.replacing("https:", with: "http:") })
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: Logbook())
+                try await destination.upload(parcel.order, reporter: RecordingReporter())
             })
         #expect(error.remedy == .misconfigured)
         #expect(error.failure.message.contains("gives an http address at 127.0.0.1:"), "\(error)")

@@ -17,8 +17,8 @@ struct S3InvalidPartTests {
         for isOther in [false, true] {
             let scene = try Scene()
             defer { scene.emulator.stop() }
-            let (parcel, logbook) = (try Parcel(Self.size), Logbook())
-            let reporter = Intrusion(logbook) {
+            let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
+            let reporter = ActingReporter(logbook) {
                 scene.emulator.change { state in
                     for id in state.uploads.keys {
                         if isOther {
@@ -43,7 +43,7 @@ struct S3InvalidPartTests {
     func neverGood(_ list: String) async throws {
         let scene = try Scene(["taken": .text("replace")])
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(Self.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
         let forever = Array(repeating: S3Emulator.Fault.error(400, "InvalidPart"), count: 20)
         scene.emulator.change { state in
             state.faults[.complete] = forever
@@ -52,7 +52,7 @@ struct S3InvalidPartTests {
             }
         }
         // The list lacks the second part each time.
-        let reporter = Intrusion(logbook, isOnce: false) {
+        let reporter = ActingReporter(logbook, isOnce: false) {
             guard list == "listed" else { return }
             scene.emulator.change { state in for id in state.uploads.keys { state.uploads[id]?.parts[1] = nil } }
         }
@@ -71,7 +71,7 @@ struct S3InvalidPartTests {
             errors.append(error)
         }
         #expect(errors.last?.remedy == .failUpload && errors.last?.failure.message.contains("InvalidPart") == true)
-        #expect(errors.dropLast().map(\.remedy) == [.pending(after: CompletionPatience.wait)], "\(errors)")
+        #expect(errors.dropLast().map(\.remedy) == [.pending(after: CompletionRetryLimit.wait)], "\(errors)")
         let requests = scene.emulator.requests
         let parts = requests.filter { $0.hasPrefix("part ") }.count
         #expect(requests.filter { $0.hasPrefix("complete") }.count == 3, "\(requests)")
@@ -90,10 +90,10 @@ struct S3InvalidPartTests {
     func lateList() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(Self.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
         scene.emulator.change { $0.faults[.complete] = [.error(400, "InvalidPart")] }
         let error = try await parcel.failure(to: scene, logbook)
-        #expect(error.remedy == .pending(after: CompletionPatience.wait))
+        #expect(error.remedy == .pending(after: CompletionRetryLimit.wait))
         _ = try await parcel.send(to: scene, logbook)
         #expect(scene.holds(parcel))
         #expect(scene.emulator.requests.filter { $0.hasPrefix("part ") }.count == 3, "\(scene.emulator.requests)")

@@ -64,8 +64,8 @@ struct S3ListTests {
     func parts(_ maker: S3Maker) async throws {
         let end = try await S3End(maker, chunk: 10)
         do {
-            let parcel = try Parcel(10 * 1003)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(10 * 1003)
+            let logbook = RecordingReporter()
             try await parcel.sendStopped(to: end, logbook, accepting: 10 * 1002)
             _ = try await parcel.send(to: end, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= 10 * 1002 }, "\(logbook.sent)")

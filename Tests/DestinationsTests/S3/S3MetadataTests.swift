@@ -12,7 +12,7 @@ import Transport
 /// The key that a cloud service gives to a machine or a container.
 @Suite("s3 with a key from the instance metadata", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct S3MetadataTests {
-    private final class Scene: OtherEnd {
+    private final class Scene: RemoteFixture {
         let emulator: S3Emulator
         let metadata: MetadataServer
         let clocks: ManualClocks
@@ -43,7 +43,7 @@ struct S3MetadataTests {
                 name: "archive", log: { _ in })
             let settings = try #require(S3.settings(values))
             guard case .metadata(var access)? = S3Access(settings.access) else {
-                throw Parcel.Unexpected(what: "no instance metadata")
+                throw StagedUpload.Unexpected(what: "no instance metadata")
             }
             access.patience = patience
             destination = S3(settings, .metadata(access), tools)
@@ -59,11 +59,11 @@ struct S3MetadataTests {
         /// One small file.
         @discardableResult
         func bring(_ number: Int) async throws -> RemoteObject {
-            try await Parcel(100, id: "\(number)", name: FilePath("\(number).mp4"), seed: UInt64(number)).send(
-                to: self, Logbook())
+            try await StagedUpload(100, id: "\(number)", name: FilePath("\(number).mp4"), seed: UInt64(number)).send(
+                to: self, RecordingReporter())
         }
 
-        func failure() async throws -> UploadError { try await Parcel(100).failure(to: self) }
+        func failure() async throws -> UploadError { try await StagedUpload(100).failure(to: self) }
 
         /// The key that is given from now on, with this lifetime.
         func give(_ token: String, for length: Duration) {
@@ -277,7 +277,7 @@ struct S3MetadataTests {
             ("http://[fd00:ec2::254]", true), ("http://[::1]:80/x", true), ("https://keys.example/x", true),
             ("http://10.0.0.1", false), ("http://[fd00:ec3::254]", false), ("http://keys.example", false),
         ])
-    func near(_ url: String, _ isNear: Bool) { #expect(S3Metadata.isNear(url) == isNear) }
+    func near(_ url: String, _ isNear: Bool) { #expect(InstanceMetadataKeys.isNear(url) == isNear) }
 
     @Test("moto's metadata provides a key that moto accepts")
     func moto() async throws {
@@ -299,8 +299,8 @@ struct S3MetadataTests {
         #expect(made.status == 200)
         let check = await destination.check()
         #expect(check.verdict == .ok, "\(check.detail)")
-        let parcel = try Parcel(100)
-        _ = try await destination.upload(parcel.order, reporter: Logbook())
+        let parcel = try StagedUpload(100)
+        _ = try await destination.upload(parcel.order, reporter: RecordingReporter())
         #expect(try await destination.list(after: nil)?.items.map(\.id) == ["front/clip.mp4"])
     }
 }

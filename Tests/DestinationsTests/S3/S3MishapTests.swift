@@ -10,12 +10,12 @@ import Transport
 
 /// Possible losses of an upload in progress at a server.
 @Suite("s3: uploads lost by their servers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
-struct S3MishapTests {
+struct S3LostUploadTests {
     private static let part = Int(S3End.part)
 
     /// Attempts until it is there, each as a new process; remains are removed, like by the daemon.
     private func bring(
-        _ parcel: Parcel, to end: S3End, _ logbook: Logbook, reporter: (any UploadReporter)? = nil
+        _ parcel: StagedUpload, to end: S3End, _ logbook: RecordingReporter, reporter: (any UploadReporter)? = nil
     ) async throws {
         for attempt in 1... {
             var order = parcel.order
@@ -29,7 +29,7 @@ struct S3MishapTests {
         for checkpoint in logbook.left { #expect(try await end.destination.discard(checkpoint)) }
     }
 
-    private func holds(_ parcel: Parcel, _ end: S3End) async throws {
+    private func holds(_ parcel: StagedUpload, _ end: S3End) async throws {
         let isWhole = try await end.content("front/clip.mp4") == parcel.content
         #expect(isWhole)
         #expect(try await end.keys() == ["front/clip.mp4"])
@@ -37,9 +37,9 @@ struct S3MishapTests {
     }
 
     /// An upload of two parts and some bytes. Its first part is accepted.
-    private func begun(at end: S3End) async throws -> (Parcel, Logbook) {
-        let parcel = try Parcel(2 * Self.part + 1)
-        let logbook = Logbook()
+    private func begun(at end: S3End) async throws -> (StagedUpload, RecordingReporter) {
+        let parcel = try StagedUpload(2 * Self.part + 1)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
         return (parcel, logbook)
     }
@@ -86,9 +86,9 @@ struct S3MishapTests {
         arguments: Tier.sample(S3Maker.here))
     func endedMeanwhile(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
-            let parcel = try Parcel(2 * Self.part + 1)
-            let logbook = Logbook()
-            let reporter = Intrusion(logbook) { try await end.abort(logbook) }
+            let parcel = try StagedUpload(2 * Self.part + 1)
+            let logbook = RecordingReporter()
+            let reporter = ActingReporter(logbook) { try await end.abort(logbook) }
             try await bring(parcel, to: end, logbook, reporter: reporter)
             #expect(reporter.hasHappened)
             try await holds(parcel, end)
@@ -126,16 +126,16 @@ struct S3MishapTests {
     }
 }
 
-/// Takes notes like a ``Logbook``, and runs an action when the first part is recorded.
-final class Intrusion: UploadReporter {
-    private let logbook: Logbook
+/// Takes notes like a ``RecordingReporter``, and runs an action when the first part is recorded.
+final class ActingReporter: UploadReporter {
+    private let logbook: RecordingReporter
     private let happening: @Sendable () async throws -> Void
     private let state = Mutex(false)
     var hasHappened: Bool { state.withLock { $0 } }
 
     private let isOnce: Bool
 
-    init(_ logbook: Logbook, isOnce: Bool = true, _ happening: @escaping @Sendable () async throws -> Void) {
+    init(_ logbook: RecordingReporter, isOnce: Bool = true, _ happening: @escaping @Sendable () async throws -> Void) {
         self.logbook = logbook
         self.isOnce = isOnce
         self.happening = happening

@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// A bucket that behaves as a test requires, and a destination for it.
-final class S3Scene: OtherEnd {
+final class S3Scene: RemoteFixture {
     /// Size of a file of three parts.
     static let size = (10 << 20) + 1
 
@@ -63,16 +63,18 @@ final class S3Scene: OtherEnd {
     func close() async throws { emulator.stop() }
 
     /// Whether it has exactly this file, complete, and nothing unfinished.
-    func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
+    func holds(_ parcel: StagedUpload, as key: String = "front/clip.mp4") -> Bool {
         emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
             && emulator.uploads.isEmpty
     }
 }
 
-extension OtherEnd {
+extension RemoteFixture {
     /// Attempts until it is complete or refused; remains are removed as by the daemon.
     @discardableResult
-    func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 6) async throws -> RemoteObject {
+    func bring(_ parcel: StagedUpload, _ logbook: RecordingReporter = RecordingReporter(), attempts: Int = 6)
+        async throws -> RemoteObject
+    {
         var last: (any Error)?
         for _ in 0..<attempts {
             do {
@@ -84,6 +86,6 @@ extension OtherEnd {
                 last = error
             }
         }
-        throw last ?? Parcel.Unexpected(what: "no attempt")
+        throw last ?? StagedUpload.Unexpected(what: "no attempt")
     }
 }

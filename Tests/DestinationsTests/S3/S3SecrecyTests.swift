@@ -59,10 +59,10 @@ struct S3SecrecyTests {
                 "endpoint": .text(emulator.url), "bucket": .text("bucket"), "access_key": .secret(.literal("AK")),
                 "secret_key": .secret(.literal(Self.canary)),
             ], Scene.tools)
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: Logbook())
+                try await destination.upload(parcel.order, reporter: RecordingReporter())
             })
         #expect(!"\(error)".contains(Self.canary) && error.failure.code.rawValue.contains("***"), "\(error)")
     }
@@ -71,7 +71,7 @@ struct S3SecrecyTests {
     func odd(_ oddity: Oddity) async throws {
         let scene = try Scene()
         scene.signer.script(oddity.fault)
-        let error = try await Parcel(900).failure(to: scene)
+        let error = try await StagedUpload(900).failure(to: scene)
         #expect(error.failure.message.contains(oddity.words), "\(error)")
         #expect(!"\(error)".contains(Self.canary), "\(error)")
         #expect(scene.emulator.requests.isEmpty)
@@ -97,10 +97,10 @@ struct S3SecrecyTests {
                 "endpoint": .text(emulator.url), "bucket": .text("bucket"),
                 "presign.command": .texts([script.display]),
             ], Scene.tools)
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: Logbook())
+                try await destination.upload(parcel.order, reporter: RecordingReporter())
             })
         #expect(error.failure.message.contains("the signer \(script.display) "), "\(error)")
         #expect(!"\(error)".contains(Self.canary), "\(error)")
@@ -139,7 +139,7 @@ struct S3SecrecyTests {
         }
         defer { for server in [elsewhere, bucket] { server.stop() } }
         let scene = try Scene(["endpoint": .text(bucket.url)])
-        let error = try await Parcel(method == "POST" ? S3PresignTests.size : 900).failure(to: scene)
+        let error = try await StagedUpload(method == "POST" ? S3PresignTests.size : 900).failure(to: scene)
         #expect(!"\(error)".contains(Self.canary), "\(error)")
         #expect(error.failure.message.hasPrefix("archive: "), "\(error)")
         if case .redirect = answer { #expect(error.failure.message.contains("it redirects"), "\(error)") }
@@ -157,7 +157,7 @@ struct S3SecrecyTests {
         let scene = try Scene(["endpoint": .text(bucket.url)])
         // Like signatures in Base64.
         scene.signer.script(.address { $0 }, .address { $0.replacing("signature-that", with: "signature%2Bthat%2F") })
-        let error = try await Parcel(900).failure(to: scene)
+        let error = try await StagedUpload(900).failure(to: scene)
         #expect(error.failure.message.contains("answered 400 to the file: what is /bucket/front/clip.mp4?"), "\(error)")
         #expect(!error.failure.message.contains("nobody-may-see"), "\(error)")
     }
@@ -176,10 +176,10 @@ struct S3SecrecyTests {
             bucket.stop()
         }
         let scene = try Scene(["endpoint": .text(bucket.url)])
-        let first = Task { try await Parcel(900, id: "first", name: "first.mp4").failure(to: scene) }
+        let first = Task { try await StagedUpload(900, id: "first", name: "first.mp4").failure(to: scene) }
         try await eventually("the first request is in flight") { bucket.seen.contains { $0.hasPrefix("PUT") } }
         for number in 0..<50 {
-            _ = try await Parcel(900, id: "\(number)", name: FilePath("\(number).mp4")).failure(to: scene)
+            _ = try await StagedUpload(900, id: "\(number)", name: FilePath("\(number).mp4")).failure(to: scene)
         }
         gate.signal()
         let error = try await first.value

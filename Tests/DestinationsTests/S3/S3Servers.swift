@@ -10,7 +10,7 @@ import Transport
 @testable import Destinations
 
 /// A bucket at one of the servers, and a destination for it.
-final class S3End: OtherEnd {
+final class S3End: RemoteFixture {
     static let part: Int64 = 5 << 20
 
     let maker: S3Maker
@@ -101,7 +101,7 @@ final class S3End: OtherEnd {
 
     /// One attempt as a new process.
     func sendAnew(
-        _ parcel: Parcel, _ logbook: Logbook, _ more: [String: SettingValue?] = [:]
+        _ parcel: StagedUpload, _ logbook: RecordingReporter, _ more: [String: SettingValue?] = [:]
     ) async throws -> RemoteObject {
         var order = parcel.order
         order.checkpoint = logbook.last
@@ -134,7 +134,7 @@ final class S3End: OtherEnd {
     }
 
     /// Ends an upload without the destination's knowledge.
-    func abort(_ logbook: Logbook, _ key: FilePath = "front/clip.mp4") async throws {
+    func abort(_ logbook: RecordingReporter, _ key: FilePath = "front/clip.mp4") async throws {
         let upload = try #require(logbook.last?["upload"])
         let status = try await ask("DELETE", key, [("uploadId", upload)]).status
         try #require(status == 204 || status == 200)

@@ -17,9 +17,9 @@ struct S3ServersTests {
         arguments: Tier.sample(S3Maker.here), [0, 1, 1 << 20, (1 << 20) + 1, 5 << 20, (10 << 20) + 1])
     func sizes(_ maker: S3Maker, _ size: Int) async throws {
         try await S3End.open(maker) { end in
-            let parcel = try Parcel(size)
+            let parcel = try StagedUpload(size)
             #expect(try await end.destination.find(parcel.order) == .absent)
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             let object = try await parcel.send(to: end, logbook)
             #expect(object.id == "front/clip.mp4")
             #expect(object.warnings.isEmpty)
@@ -32,7 +32,7 @@ struct S3ServersTests {
                 return
             }
             // The same file once more needs no upload.
-            #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "held")
+            #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "held")
             #expect(try await end.keys() == ["front/clip.mp4"])
         }
     }
@@ -40,11 +40,11 @@ struct S3ServersTests {
     @Test("stopped after any note, an upload resumes with the server's state", arguments: Tier.sample(S3Maker.here))
     func stops(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
-            let parcel = try Parcel(2 * Self.part + 1)
+            let parcel = try StagedUpload(2 * Self.part + 1)
             for note in 1... {
                 let name = FilePath("\(note).mp4")
-                let parcel = try Parcel(2 * Self.part + 1, id: "\(note)", name: name, seed: UInt64(note))
-                let logbook = Logbook()
+                let parcel = try StagedUpload(2 * Self.part + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let logbook = RecordingReporter()
                 let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
                 let accepted = logbook.accepted
                 _ = try await end.sendAnew(parcel, logbook, ["parallel": .whole(1)])
@@ -73,8 +73,8 @@ struct S3ServersTests {
                 var kept: Set<String> = []
                 for (number, name) in names.filter(maker.keeps).enumerated() {
                     let name = FilePath("\(name.display)-\(size)")
-                    let parcel = try Parcel(size, id: "\(number)", name: name, seed: UInt64(number))
-                    _ = try await parcel.send(to: end, Logbook())
+                    let parcel = try StagedUpload(size, id: "\(number)", name: name, seed: UInt64(number))
+                    _ = try await parcel.send(to: end, RecordingReporter())
                     let isWhole = try await end.content(name) == parcel.content
                     #expect(isWhole, "\(name.display)")
                     guard case .found = try await end.destination.find(parcel.order) else {
@@ -94,8 +94,8 @@ struct S3ServersTests {
         try await S3End.open(maker, isVirtual: true) { end in
             for (number, size) in [1000, Self.part + 1].enumerated() {
                 let name = FilePath("a b/\(number).mp4")
-                let parcel = try Parcel(size, id: "\(number)", name: name)
-                let object = try await parcel.send(to: end, Logbook())
+                let parcel = try StagedUpload(size, id: "\(number)", name: name)
+                let object = try await parcel.send(to: end, RecordingReporter())
                 #expect(object.url?.contains("/\(end.bucket).") == true, "\(object)")
                 let isWhole = try await end.content(name) == parcel.content
                 #expect(isWhole)
@@ -108,21 +108,21 @@ struct S3ServersTests {
     @Test("other content under the same name gets a number, replaces it, or fails", arguments: S3Maker.here)
     func taken(_ maker: S3Maker) async throws {
         try await S3End.open(maker) { end in
-            let first = try Parcel(1000, seed: 1)
-            let second = try Parcel(1000, id: "2", seed: 2)
-            _ = try await first.send(to: end, Logbook())
-            let object = try await second.send(to: end, Logbook())
+            let first = try StagedUpload(1000, seed: 1)
+            let second = try StagedUpload(1000, id: "2", seed: 2)
+            _ = try await first.send(to: end, RecordingReporter())
+            let object = try await second.send(to: end, RecordingReporter())
             #expect(object.id == "front/clip (2).mp4")
             let isThere = try await end.content("front/clip (2).mp4") == second.content
             #expect(isThere)
-            let third = try Parcel(1000, id: "3", seed: 3)
+            let third = try StagedUpload(1000, id: "3", seed: 3)
             let failing = try end.destination(["taken": .text("fail")])
             let error = await #expect(throws: UploadError.self) {
-                _ = try await failing.upload(third.order, reporter: Logbook())
+                _ = try await failing.upload(third.order, reporter: RecordingReporter())
             }
             #expect(error?.failure.code == .nameTaken && error?.remedy == .failUpload)
             let replacing = try end.destination(["taken": .text("replace")])
-            _ = try await replacing.upload(third.order, reporter: Logbook())
+            _ = try await replacing.upload(third.order, reporter: RecordingReporter())
             let isReplaced = try await end.content("front/clip.mp4") == third.content
             #expect(isReplaced)
             #expect(try await end.keys() == ["front/clip.mp4", "front/clip (2).mp4"])
@@ -134,11 +134,11 @@ struct S3ServersTests {
         arguments: S3Maker.here.filter(\.hasConditions))
     func conditions(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["preset": .text(maker == .ceph ? "ceph" : "minio")]) { end in
-            let first = try Parcel(1000, seed: 1)
-            _ = try await first.send(to: end, Logbook())
+            let first = try StagedUpload(1000, seed: 1)
+            _ = try await first.send(to: end, RecordingReporter())
             // For this upload the first answer was lost: it is the same file.
-            #expect(try await first.send(to: end, Logbook()).verifiedBy == "held")
-            let object = try await Parcel(1000, id: "2", seed: 2).send(to: end, Logbook())
+            #expect(try await first.send(to: end, RecordingReporter()).verifiedBy == "held")
+            let object = try await StagedUpload(1000, id: "2", seed: 2).send(to: end, RecordingReporter())
             #expect(object.id == "front/clip (2).mp4")
             let isFirst = try await end.content("front/clip.mp4") == first.content
             #expect(isFirst)
@@ -150,11 +150,11 @@ struct S3ServersTests {
         arguments: Tier.sample(S3Maker.here.filter(\.guardsEnds)))
     func faster(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["preset": .text("minio"), "parallel": .whole(1)]) { end in
-            let slow = try Parcel(2 * Self.part, id: "2", seed: 2)
-            let logbook = Logbook()
+            let slow = try StagedUpload(2 * Self.part, id: "2", seed: 2)
+            let logbook = RecordingReporter()
             try await slow.sendStopped(to: end, logbook, accepting: Self.part)
-            let fast = try Parcel(1000, seed: 1)
-            _ = try await fast.send(to: end, Logbook())
+            let fast = try StagedUpload(1000, seed: 1)
+            _ = try await fast.send(to: end, RecordingReporter())
             let object = try await end.sendAnew(slow, logbook, ["preset": .text("minio")])
             for checkpoint in logbook.left { #expect(try await end.destination.discard(checkpoint)) }
             #expect(object.id == "front/clip (2).mp4")
@@ -168,12 +168,14 @@ struct S3ServersTests {
     @Test("a wrong key is reported, and holds the destination", arguments: S3Maker.here.filter(\.checksKeys))
     func wrongKey(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
-            let parcel = try Parcel(2 * Self.part)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(2 * Self.part)
+            let logbook = RecordingReporter()
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
             for (key, value) in [("secret_key", "not-the-secret-at-all"), ("access_key", "AKNOBODY0000000000001")] {
                 let wrong = try end.destination([key: .secret(.literal(value))])
-                for (parcel, reporter) in [(parcel, logbook), (try Parcel(10, name: "small.mp4"), Logbook())] {
+                for (parcel, reporter) in [
+                    (parcel, logbook), (try StagedUpload(10, name: "small.mp4"), RecordingReporter()),
+                ] {
                     var order = parcel.order
                     order.checkpoint = reporter.last
                     let error = await #expect(throws: UploadError.self) {
@@ -201,8 +203,8 @@ struct S3ServersTests {
                 let now = SystemClocks().wall().advanced(by: .seconds(hours * 3600))
                 let clocks = ManualClocks(wall: now)
                 let name = FilePath("\(hours).mp4")
-                let parcel = try Parcel(1000, id: "\(hours)", name: name)
-                _ = try await end.destination([:], clocks: clocks).upload(parcel.order, reporter: Logbook())
+                let parcel = try StagedUpload(1000, id: "\(hours)", name: name)
+                _ = try await end.destination([:], clocks: clocks).upload(parcel.order, reporter: RecordingReporter())
                 let isWhole = try await end.content(name) == parcel.content
                 #expect(isWhole, "\(hours) h")
             }
@@ -214,8 +216,8 @@ struct S3ServersTests {
         arguments: Tier.sample(S3Maker.here.filter(\.hasUploadList)))
     func aborts(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
-            let parcel = try Parcel(2 * Self.part)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(2 * Self.part)
+            let logbook = RecordingReporter()
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
             #expect(try await end.unfinished() == 1)
             let last = try #require(logbook.last)

@@ -29,7 +29,7 @@ struct S3TagTests {
         var contents: [String: [UInt8]] = [:]
         for number in 0..<4 {
             // The meaningful kind is received first.
-            let parcel = try Parcel(
+            let parcel = try StagedUpload(
                 kind.sizes[number % 2], id: "\(number)", name: FilePath("\(number).mp4"), seed: UInt64(number))
             try await scene.bring(parcel, attempts: 1)
             contents["\(number).mp4"] = parcel.content
@@ -47,10 +47,10 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { kind.set(&$0) }
         let size = kind.sizes[0]
-        try await scene.bring(Parcel(size, id: "1", name: "first.mp4"))
+        try await scene.bring(StagedUpload(size, id: "1", name: "first.mp4"))
         scene.emulator.change { $0.requests = [] }
         scene.emulator.script(kind == .wholes ? .put : .part, kind == .wholes ? .damage : .rot)
-        let parcel = try Parcel(size, id: "2", name: "second.mp4", seed: 2)
+        let parcel = try StagedUpload(size, id: "2", name: "second.mp4", seed: 2)
         try await scene.bring(parcel, attempts: 1)
         let isWhole = scene.emulator.objects["second.mp4"]?.bytes == parcel.content
         #expect(isWhole && scene.emulator.objects.count == 2)
@@ -65,7 +65,7 @@ struct S3TagTests {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.wholeTags, $0.partTags) = (.digits, .digits) }
-        let (parcel, logbook) = (try Parcel(size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
         let bodies = size == Self.small ? 1 : 2
         for _ in 0..<2 {
             let error = try await parcel.failure(to: scene, logbook)
@@ -85,7 +85,7 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.partTags = .md5 }
         scene.emulator.script(.part, .rot, .rot, .rot, .rot)
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.failure.message.contains("of bytes with MD5"), "\(error)")
         try await scene.bring(parcel, logbook)
@@ -100,9 +100,9 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.partTags, $0.joinsTags) = (.md5, true) }
         // If it is not known how tags are joined, the first matching one shows it.
-        if !isKnown { try await scene.bring(Parcel(S3Scene.size, id: "1", name: "first.mp4", seed: 2)) }
+        if !isKnown { try await scene.bring(StagedUpload(S3Scene.size, id: "1", name: "first.mp4", seed: 2)) }
         scene.emulator.script(.complete, .rot)
-        let (parcel, logbook) = (try Parcel(S3Scene.size, id: "2"), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size, id: "2"), RecordingReporter())
         for _ in 0..<2 {
             let error = try await parcel.failure(to: scene, logbook)
             #expect(error.failure.code == .objectDamaged, "\(error)")
@@ -119,7 +119,7 @@ struct S3TagTests {
         let scene = try S3Scene(["checksum": .text(kind)])
         defer { scene.emulator.stop() }
         scene.emulator.script(.put, .claim("x-amz-checksum-\(kind)", "AAAAAA=="))
-        let (parcel, logbook) = (try Parcel(Self.small), Logbook())
+        let (parcel, logbook) = (try StagedUpload(Self.small), RecordingReporter())
         try await scene.bring(parcel, logbook)
         #expect(scene.emulator.requests.count { $0 == "put" } == 2, "\(scene.emulator.requests)")
     }
@@ -132,12 +132,12 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.ignoresChecksums, $0.wholeTags, $0.partTags) = (true, .md5, .md5) }
         scene.emulator.script(.part, .rot)
-        let (first, logbook) = (try Parcel(size, id: "1", name: "first.mp4"), Logbook())
+        let (first, logbook) = (try StagedUpload(size, id: "1", name: "first.mp4"), RecordingReporter())
         let object = try await scene.bring(first, logbook)
         #expect(object.verifiedBy == (size == Self.small ? "etag" : "parts"), "\(object)")
         scene.emulator.script(.put, .damage)
         if size == Self.small {
-            let error = try await Parcel(size, id: "2", name: "second.mp4", seed: 2).failure(to: scene)
+            let error = try await StagedUpload(size, id: "2", name: "second.mp4", seed: 2).failure(to: scene)
             #expect(error.failure.code == .objectDamaged, "\(error)")
         } else {
             #expect(scene.emulator.requests.count { $0 == "part 1" } == 2, "\(scene.emulator.requests)")
@@ -152,7 +152,7 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.partTags, $0.joinsTags) = (.md5, true) }
         scene.emulator.script(.head, .pass, .error(404, "NoSuchKey"))
-        let object = try await scene.bring(Parcel(S3Scene.size), attempts: 1)
+        let object = try await scene.bring(StagedUpload(S3Scene.size), attempts: 1)
         #expect(object.verifiedBy == "parts")
         #expect(scene.emulator.requests.count { $0 == "part 1" } == 1)
     }
@@ -163,7 +163,7 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.partTags, $0.joinsTags) = (.md5, true) }
         scene.emulator.script(.complete, .forget)
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         let error = await #expect(throws: UploadError.self) { try await parcel.send(to: scene, logbook) }
         #expect(error?.failure.message.contains("and does not exist") == true, "\(String(describing: error))")
         #expect(try await scene.bring(parcel, logbook).verifiedBy == "parts")
@@ -184,10 +184,10 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         let tags: S3Emulator.Tags = encryption == "AES256" ? .md5 : .digits
         scene.emulator.change { ($0.encryption, $0.wholeTags, $0.partTags) = (encryption, tags, tags) }
-        try await scene.bring(Parcel(size, id: "1", name: "first.mp4", seed: 2), attempts: 1)
+        try await scene.bring(StagedUpload(size, id: "1", name: "first.mp4", seed: 2), attempts: 1)
         scene.emulator.script(.put, .loseReply)
         scene.emulator.script(.complete, .loseReply)
-        let parcel = try Parcel(size, id: "2")
+        let parcel = try StagedUpload(size, id: "2")
         let object = try await scene.bring(parcel)
         #expect(object.id == "front/clip.mp4" && object.verifiedBy == "held", "\(object)")
         let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content
@@ -201,8 +201,8 @@ struct S3TagTests {
         let scene = try S3Scene(["etag": .text("opaque")])
         defer { scene.emulator.stop() }
         scene.emulator.change { Kind.wholes.set(&$0) }
-        try await scene.bring(Parcel(Self.small, id: "1", name: "first.mp4"))
-        let parcel = try Parcel(S3Scene.size, id: "2")
+        try await scene.bring(StagedUpload(Self.small, id: "1", name: "first.mp4"))
+        let parcel = try StagedUpload(S3Scene.size, id: "2")
         try await scene.bring(parcel)
         let again = try await scene.bring(parcel)
         #expect(again.verifiedBy == "held" && again.id == "front/clip.mp4")
@@ -217,7 +217,7 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         // Once because of the answer's own doubt, and once for the check after an error at the end.
         scene.emulator.script(.head, .pass, .error(500, "InternalError"), .error(500, "InternalError"))
-        let (parcel, logbook) = (try Parcel(Self.small), Logbook())
+        let (parcel, logbook) = (try StagedUpload(Self.small), RecordingReporter())
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.remedy == .holdDestination(after: nil), "\(error)")
         #expect(logbook.last?["final_sent"] == "1", "the checkpoint does not say that the file may exist")
@@ -233,11 +233,11 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         if status == 412 { scene.emulator.script(.put, .error(412, "PreconditionFailed")) }
         scene.emulator.script(.head, .error(500, "InternalError"))
-        let (parcel, api) = (try Parcel(Self.small), try #require(scene.destination as? S3).api)
+        let (parcel, api) = (try StagedUpload(Self.small), try #require(scene.destination as? S3).api)
         let dialect = S3Dialect(api: api, isSingle: true)
         let plan = try dialect.plan(parcel.order)
         let checkpoint = PartsCheckpoint(Checkpoint(["key": "front/clip.mp4", "checksum": "md5"]))
-        let piece = PartsPiece(order: parcel.order, plan: plan, checkpoint: checkpoint)
+        let piece = PartsContext(order: parcel.order, plan: plan, checkpoint: checkpoint)
         let sending = await dialect.send(plan[0], piece) { _ in }
         guard case .failed = sending.answer else {
             Issue.record("the sending did not fail: \(sending)")
@@ -252,8 +252,8 @@ struct S3TagTests {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.put, .silence)
-        let (first, second) = (try Parcel(Self.small, id: "1"), try Parcel(Self.small, id: "2", seed: 2))
-        let other = Task { try await first.send(to: scene, Logbook()) }
+        let (first, second) = (try StagedUpload(Self.small, id: "1"), try StagedUpload(Self.small, id: "2", seed: 2))
+        let other = Task { try await first.send(to: scene, RecordingReporter()) }
         try await eventually("the other upload is in flight") { scene.emulator.requests == ["head", "put"] }
         let error = try await second.failure(to: scene)
         #expect(error.remedy == .pending(after: .seconds(30)))

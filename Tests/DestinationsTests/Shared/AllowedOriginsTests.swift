@@ -54,7 +54,7 @@ struct AllowedOriginsTests {
         let target = "http://nas.test/u"
         #expect(
             AllowedOrigins(homes: ["https://nas.test:8443/files"]).place(of: target)
-                == AllowedOrigins.Place(url: "https://nas.test:8443/u", isMended: true))
+                == AllowedOrigins.Place(url: "https://nas.test:8443/u", isSchemeUpgraded: true))
         #expect(
             AllowedOrigins(homes: ["https://nas.test/files"], named: ["http://nas.test"]).place(of: target)
                 == AllowedOrigins.Place(url: target))

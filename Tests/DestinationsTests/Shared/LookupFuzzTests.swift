@@ -38,7 +38,7 @@ struct LookupFuzzTests {
             exchange.cut()
         }
         let transport = Transport()
-        let journey = try Journey(
+        let journey = try UploadScenario(
             server.url + "/files", size: 10,
             values: ["stall_timeout": .duration(.seconds(5)), "reply_timeout": .duration(.seconds(5))],
             transport: transport)

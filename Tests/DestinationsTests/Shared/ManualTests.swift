@@ -8,7 +8,7 @@ import Testing
 @Suite("Manual pages of destinations")
 struct ManualTests {
     @Test("each kind has a page with exactly its keys", arguments: DestinationTable.builtIn.map(\.type))
-    func keys(_ type: DestinationType) throws {
+    func keys(_ type: DestinationSchema) throws {
         let page = Repository.root.appending(FilePath("docs/destinations/\(type.name).md"))
         let lines = String(decoding: try Files.read(page), as: UTF8.self).split(separator: "\n")
         let section = lines.drop { $0 != "## Keys" }.dropFirst().prefix { !$0.hasPrefix("## ") }

@@ -45,7 +45,7 @@ extension Destination {
         try await discard(checkpoint, context: .open)
     }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding { try await find(order, context: .open) }
+    func find(_ order: UploadOrder) async throws(UploadError) -> RemoteLookup { try await find(order, context: .open) }
     func check() async -> CheckResult { await check(context: .open) }
     func space() async throws(UploadError) -> RemoteSpace? { try await space(context: .open) }
     func list(after mark: String?) async throws(UploadError) -> RemotePage? {

@@ -25,7 +25,7 @@ struct ProxyAnswerTests {
     private static let basic = ("WWW-Authenticate", "Basic realm=\"Tinyproxy\"")
     private static let page = "<!DOCTYPE html><html><body>401 Unauthorized</body></html>"
 
-    private static let kinds: [(DestinationKind, [String: SettingValue])] = [
+    private static let kinds: [(DestinationDefinition, [String: SettingValue])] = [
         (Tus.kind, ["url": .text("http://nas.lan/files/")]),
         (ChunkedForm.kind, ["url": .text("http://nas.lan/up"), "preset": .text("dropzone")]),
         (
@@ -41,17 +41,17 @@ struct ProxyAnswerTests {
     ]
 
     private func error(
-        _ kind: DestinationKind, _ values: [String: SettingValue], _ headers: [(String, String)], _ body: String
+        _ kind: DestinationDefinition, _ values: [String: SettingValue], _ headers: [(String, String)], _ body: String
     ) async throws -> UploadError {
         let destination = try kind.make(
             values,
             DestinationTools(
                 transport: Unauthorized(headers: Headers(headers), body: body), secrets: SecretReader(),
                 clocks: SystemClocks(), name: "nas", log: { _ in }))
-        let parcel = try Parcel(800)
+        let parcel = try StagedUpload(800)
         return try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: Logbook())
+                try await destination.upload(parcel.order, reporter: RecordingReporter())
             })
     }
 
@@ -85,7 +85,7 @@ struct ProxyAnswerTests {
         try Files.replace(file, with: Array("OLDKEYOFTHEBOX\n".utf8))
         let secret = SettingValue.secret(.file(file))
         let key: [String: SettingValue] = ["access_key": secret, "secret_key": .secret(.literal("secret-of-the-key"))]
-        let (kind, values): (DestinationKind, [String: SettingValue]) =
+        let (kind, values): (DestinationDefinition, [String: SettingValue]) =
             switch name {
             case "s3": (S3.kind, Self.kinds[2].1.merging(key) { $1 })
             case "apsara-vod": (Apsara.kind, key.merging(["endpoint": .text("http://nas.lan")]) { $1 })
@@ -96,11 +96,15 @@ struct ProxyAnswerTests {
             values,
             DestinationTools(
                 transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "nas", log: { _ in }))
-        let parcel = try Parcel(800)
-        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: Logbook()) }
+        let parcel = try StagedUpload(800)
+        await #expect(throws: UploadError.self) {
+            try await destination.upload(parcel.order, reporter: RecordingReporter())
+        }
         #expect(transport.last.contains("OLDKEYOFTHEBOX"))
         try Files.replace(file, with: Array("NEWKEYOFTHEBOX\n".utf8))
-        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: Logbook()) }
+        await #expect(throws: UploadError.self) {
+            try await destination.upload(parcel.order, reporter: RecordingReporter())
+        }
         #expect(transport.last.contains("NEWKEYOFTHEBOX"))
     }
 }

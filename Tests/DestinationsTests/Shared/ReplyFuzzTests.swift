@@ -64,15 +64,15 @@ struct ReplyFuzzTests {
 
     @Test("an upload ends, and completes only when the server said so; no request goes elsewhere, no token is shown")
     func uploads() async throws {
-        let away = try Liar()
-        let home = try Liar(away: away.port)
+        let away = try DamagingTusServer()
+        let home = try DamagingTusServer(away: away.port)
         let mutator = home.mutator(Self.replies, Self.words)
         let transport = Transport()
         let fuzz = Fuzz("tus replies", rounds: 100, share: 20)
         var (completed, failed) = (0, 0)
         try await fuzz.each(mutator) { round in
             home.begin(round, mutator)
-            let journey = try Journey(
+            let journey = try UploadScenario(
                 home.url + "/files", size: Self.size, chunk: 400, values: Self.values(&round.dice), transport: transport
             )
             // As often as the daemon might try within the minute, but without its waits.
@@ -142,7 +142,7 @@ struct ReplyFuzzTests {
 }
 
 /// A tus server that answers correctly half of the time, and with a damaged reply otherwise.
-private final class Liar: Sendable {
+private final class DamagingTusServer: Sendable {
     private struct State {
         var dice = Dice(seed: 0)
         /// `nil` for a server that must not be asked: it closes.
@@ -157,7 +157,7 @@ private final class Liar: Sendable {
 
     private final class Shared: Sendable {
         let state = Mutex(State())
-        let script = Script()
+        let script = ScriptedTusServer()
         /// The only `Host` that requests may have.
         let home = Mutex("")
     }
@@ -187,7 +187,7 @@ private final class Liar: Sendable {
     }
 
     func begin(_ round: Fuzz.Round, _ mutator: Mutator) {
-        shared.script.state.withLock { $0 = Script.State() }
+        shared.script.state.withLock { $0 = ScriptedTusServer.State() }
         shared.state.withLock { $0 = State(dice: round.dice, mutator: mutator, next: round.input, leaked: $0.leaked) }
     }
 

@@ -12,7 +12,7 @@ struct SchemeTests {
     @Test("https to a server without TLS is reported")
     func plain() async throws {
         let server = try FakeServer { $0.reply(204, [("Tus-Version", "1.0.0")]) }
-        let journey = try Journey(server.url.replacing("http://", with: "https://"))
+        let journey = try UploadScenario(server.url.replacing("http://", with: "https://"))
         // The error stays the same if the server only closes.
         let first = await journey.destination.check()
         let found = await journey.destination.check()
@@ -39,7 +39,7 @@ struct SchemeTests {
             output: output, errors: errors)
         defer { server.end(with: SIGKILL) }
         let port = try await server.line(after: "ACCEPT 127.0.0.1:")
-        let found = await (try Journey("http://127.0.0.1:\(port)/files")).destination.check()
+        let found = await (try UploadScenario("http://127.0.0.1:\(port)/files")).destination.check()
         #expect(found.verdict == .failed)
         #expect(found.detail.contains("speaks TLS there") && found.detail.contains("`https://`"), "\(found.detail)")
     }
@@ -53,7 +53,7 @@ struct SchemeTests {
         ])
     func told(_ words: String) async throws {
         let server = try FakeServer { $0.reply(400, [], words) }
-        let found = await (try Journey(server.url)).destination.check()
+        let found = await (try UploadScenario(server.url)).destination.check()
         #expect(found.detail.contains("speaks TLS there"), "\(found.detail)")
     }
 
@@ -68,7 +68,7 @@ struct SchemeTests {
         }
         let scene = try S3Scene(["endpoint": .text(server.url)])
         for _ in 0..<2 {
-            let error = try await Parcel(size).failure(to: scene)
+            let error = try await StagedUpload(size).failure(to: scene)
             #expect(error.failure.code == .onlyTLS && error.remedy == .misconfigured, "\(error)")
             #expect(error.contact == .unusable)
         }
@@ -80,7 +80,7 @@ struct SchemeTests {
         let server = try FakeServer { $0.reply(503) }
         let port = try #require(server.url.split(separator: ":").last)
         func contact(_ url: String) async throws -> RemoteContact {
-            try await Parcel(900).failure(to: try S3Scene(["endpoint": .text(url)])).contact
+            try await StagedUpload(900).failure(to: try S3Scene(["endpoint": .text(url)])).contact
         }
         #expect(try await contact(server.url) == .made)
         #expect(try await contact("https://127.0.0.1:\(port)") == .unusable)
@@ -98,7 +98,7 @@ struct SchemeTests {
         try await withThrowingTaskGroup(of: Failure.Code.self) { group in
             for number in 0..<6 {
                 group.addTask {
-                    try await Parcel(6 << 20, id: "\(number)", name: FilePath("\(number).mp4")).failure(to: scene)
+                    try await StagedUpload(6 << 20, id: "\(number)", name: FilePath("\(number).mp4")).failure(to: scene)
                         .failure.code
                 }
             }
@@ -109,7 +109,7 @@ struct SchemeTests {
     @Test("a plain server that hangs up is probed once, and blamed for that alone")
     func broken() async throws {
         let server = try FakeServer { $0.cut(reset: true) }
-        let journey = try Journey(server.url)
+        let journey = try UploadScenario(server.url)
         for _ in 0..<2 {
             let found = await journey.destination.check()
             #expect(!found.detail.contains("TLS"), "\(found.detail)")

@@ -28,7 +28,7 @@ struct ServiceOriginTests {
     func vimeo(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow, ["allow_origins": .texts([])])
         defer { end.server.stop() }
-        let (parcel, logbook) = (try Parcel(2500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(2500), RecordingReporter())
         for _ in 0..<2 {
             let error = try await parcel.failure(to: end, logbook)
             check(error, "`allow_origins: [\(end.server.bytesURL)]`")
@@ -48,7 +48,7 @@ struct ServiceOriginTests {
         let end = try VimeoEnd()
         defer { end.server.stop() }
         end.server.redirectLinks(to: silent.url)
-        let (parcel, logbook) = (try Parcel(2500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(2500), RecordingReporter())
         check(try await parcel.failure(to: end, logbook), "[\(end.server.bytesURL), \(silent.url)]`")
         #expect(end.server.videos.count == 1)
         #expect(try await end.destination.discard(try #require(logbook.last)))
@@ -61,7 +61,7 @@ struct ServiceOriginTests {
         let silent = try SilentPort()
         let end = try VimeoEnd()
         defer { end.server.stop() }
-        let (parcel, logbook) = (try Parcel(2500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(2500), RecordingReporter())
         try await logbook.record(
             Checkpoint([
                 "url": silent.url + "/upload/1?signature=s", "video": "/videos/1", "flow": "tus", "offset": "1000",
@@ -75,11 +75,11 @@ struct ServiceOriginTests {
     func picture() async throws {
         let end = try VimeoEnd()
         defer { end.server.stop() }
-        let video = try await end.bring(try Parcel(2000))
+        let video = try await end.bring(try StagedUpload(2000))
         let on: [String: SettingValue] = ["video.thumbnail": .flag(true)]
         let strict = try VimeoEnd(.tus, on.merging(["allow_origins": .texts([])]) { $1 }, server: end.server)
-        let image = try Parcel(3000, id: "01JP", name: "front/clip.jpg", mediaType: "image/jpeg", seed: 2)
-        let logbook = Logbook()
+        let image = try StagedUpload(3000, id: "01JP", name: "front/clip.jpg", mediaType: "image/jpeg", seed: 2)
+        let logbook = RecordingReporter()
         logbook.accompany([Companion(mediaType: "video/mp4", state: .completed, remote: video)])
         for _ in 0..<2 {
             check(try await image.failure(to: strict, logbook), "`allow_origins: [\(end.server.bytesURL)]`")
@@ -98,7 +98,7 @@ struct ServiceOriginTests {
         let silent = try SilentPort()
         try await ApsaraEnd.open(way) { end in
             try await end.server.control("settings", "{\"vod_endpoint\": \"\(silent.url)\"}")
-            let (parcel, logbook) = (try Parcel(1000), Logbook())
+            let (parcel, logbook) = (try StagedUpload(1000), RecordingReporter())
             for _ in 0..<2 {
                 let error = try await parcel.failure(to: end, logbook)
                 check(error, "set `upload_endpoint`")
@@ -123,7 +123,7 @@ struct ServiceOriginTests {
     func vodResumed() async throws {
         let silent = try SilentPort()
         try await ApsaraEnd.open { end in
-            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part), Logbook())
+            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
             try await end.server.control("settings", "{\"vod_endpoint\": \"\(silent.url)\"}")
             _ = try await parcel.failure(to: end, logbook)
             var checkpoint = try #require(logbook.last)
@@ -155,8 +155,8 @@ struct ServiceOriginTests {
                 DestinationTools(
                     transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive",
                     log: { _ in }))
-            let parcel = try Parcel(3000)
-            _ = try? await destination.upload(parcel.order, reporter: Logbook())
+            let parcel = try StagedUpload(3000)
+            _ = try? await destination.upload(parcel.order, reporter: RecordingReporter())
             #expect(server.seen.contains { $0.hasPrefix("GET ") && !$0.contains("moved") }, "\(server.seen)")
             #expect(server.seen.contains { $0.contains("moved") } == isHome, "\(server.seen)")
         }
@@ -192,9 +192,9 @@ struct ServiceOriginTests {
                 DestinationTools(
                     transport: transport, secrets: SecretReader(), clocks: ManualClocks(wall: SystemClocks().wall()),
                     name: "archive", log: { _ in }))
-            let parcel = try Parcel(900)
+            let parcel = try StagedUpload(900)
             let error = await #expect(throws: UploadError.self) {
-                _ = try await destination.upload(parcel.order, reporter: Logbook())
+                _ = try await destination.upload(parcel.order, reporter: RecordingReporter())
             }
             #expect(error?.remedy == .misconfigured, "\(kind): \(String(describing: error))")
             await transport.stop()

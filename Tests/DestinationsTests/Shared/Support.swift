@@ -73,7 +73,7 @@ private func fixture(_ name: String) -> FilePath {
 }
 
 /// The records of the daemon, and its counts.
-final class Ledger: UploadReporter {
+final class CountingReporter: UploadReporter {
     struct Book {
         var checkpoints: [Checkpoint] = []
         var accepted: [Int64] = []
@@ -145,12 +145,12 @@ final class Ledger: UploadReporter {
 }
 
 /// A destination, a file for it, and the events of its upload.
-struct Journey: Sendable {
+struct UploadScenario: Sendable {
     let folder = TemporaryFolder()
     let content: [UInt8]
     var order: UploadOrder
     let destination: any Destination
-    let ledger: Ledger
+    let ledger: CountingReporter
     let said = LogLines()
 
     final class LogLines: Sendable {
@@ -160,7 +160,8 @@ struct Journey: Sendable {
     init(
         _ url: String, size: Int = 1000, chunk: Int64? = nil, values: [String: SettingValue] = [:],
         name: FilePath = "front/clip.mp4", metadata: [String: String] = [:], transport: any Transporting = Transport(),
-        ledger: Ledger = Ledger(), checkpoint: Checkpoint? = nil, clocks: any Clocks = SystemClocks()
+        ledger: CountingReporter = CountingReporter(), checkpoint: Checkpoint? = nil,
+        clocks: any Clocks = SystemClocks()
     ) throws {
         content = noise(size)
         let path = try folder.write("staged", content)

@@ -37,7 +37,7 @@ struct WebPageTests {
     func bucket() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         scene.emulator.change { $0.faults[.part] = [.answer(200, [("ETag", "\"0123\"")], Self.page)] }
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.failure.code == .webPage && logbook.accepted == 0, "\(error)")

@@ -96,7 +96,7 @@ struct WordFuzzTests {
 
     @Test("an upload with a damaged checkpoint is sent completely or refused, and never completes without sending")
     func checkpoints() async throws {
-        let script = Script()
+        let script = ScriptedTusServer()
         let server = try FakeServer { script.serve($0) }
         let fields = [
             "url": "\(server.url)/u", "offset": "400", "creating": "1", "orphans": "2", "final_bytes_sent": "1",
@@ -109,7 +109,7 @@ struct WordFuzzTests {
             limit: 4000)
         let transport = Transport()
         try await Fuzz("checkpoints", rounds: 60, share: 20).each(mutator) { round in
-            script.state.withLock { $0 = Script.State() }
+            script.state.withLock { $0 = ScriptedTusServer.State() }
             var checkpoint = Checkpoint()
             for line in String(decoding: round.input, as: UTF8.self).split(separator: "\n") {
                 let parts = line.split(separator: ":", maxSplits: 1)
@@ -118,11 +118,11 @@ struct WordFuzzTests {
             }
             // Half of them belong to an existing upload.
             let isThere = Bool.random(using: &round.dice)
-            let journey = try Journey(
+            let journey = try UploadScenario(
                 server.url + "/files", size: 1000, chunk: 400, transport: transport, checkpoint: checkpoint)
             if isThere {
                 script.state.withLock {
-                    $0 = Script.State(held: Array(journey.content.prefix(300)), length: 1000, exists: true)
+                    $0 = ScriptedTusServer.State(held: Array(journey.content.prefix(300)), length: 1000, exists: true)
                 }
             }
             do {

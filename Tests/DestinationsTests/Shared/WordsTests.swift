@@ -56,7 +56,7 @@ struct AddressTests {
     func mended(_ location: String) throws {
         let allowed = AllowedOrigins(homes: ["https://h:8443/files"])
         let resolved = try TusLocation(location, base: "https://h:8443/files", allowed: allowed)
-        #expect(resolved == TusLocation(url: "https://h:8443/x", isMended: true, isAllowed: true))
+        #expect(resolved == TusLocation(url: "https://h:8443/x", isSchemeUpgraded: true, isAllowed: true))
     }
 
     @Test(
@@ -227,7 +227,7 @@ struct ChunkSizeTests {
         "the size is reduced if no bytes are kept, and raised after eight clean requests to sizes that have not failed")
     func steps() {
         let chunks = ChunkSize(.max)
-        chunks.keptNothing(64 << 20)
+        chunks.recordNothingKept(64 << 20)
         #expect(chunks.cap == 16 << 20)
         for _ in 0..<7 { chunks.accepted(16 << 20) }
         #expect(chunks.cap == 16 << 20)
@@ -236,7 +236,7 @@ struct ChunkSizeTests {
         chunks.accepted(5)
         #expect(chunks.cap == 32 << 20)
         for cap: Int64 in [16 << 20, 4 << 20, 1 << 20, 256 << 10, 64 << 10, 64 << 10] {
-            chunks.keptNothing(chunks.cap)
+            chunks.recordNothingKept(chunks.cap)
             #expect(chunks.cap == cap)
         }
     }
@@ -246,23 +246,23 @@ struct ChunkSizeTests {
     )
     func keptNothing() {
         let chunks = ChunkSize(32 << 20)
-        chunks.keptNothing(32 << 20)
+        chunks.recordNothingKept(32 << 20)
         for patience in [64, 128, 256, 512, 1024, 2048, 4096, 4096] {
             #expect(chunks.learned == RequestSize(most: 16 << 20, failed: 32 << 20, patience: patience))
             for _ in 1..<patience { chunks.accepted(16 << 20) }
             #expect(chunks.cap == 16 << 20)
             chunks.accepted(16 << 20)
             #expect(chunks.cap == 32 << 20 && chunks.learned == nil)
-            chunks.keptNothing(32 << 20)
+            chunks.recordNothingKept(32 << 20)
         }
     }
 
     @Test("an interruption of a file shorter than the size makes requests shorter than that file")
     func shortFile() {
         let chunks = ChunkSize(64 << 20)
-        chunks.keptNothing(30 << 20)
+        chunks.recordNothingKept(30 << 20)
         #expect(chunks.learned == RequestSize(most: 16 << 20, failed: 30 << 20, patience: 64))
-        chunks.keptNothing(10 << 20)
+        chunks.recordNothingKept(10 << 20)
         #expect(chunks.learned == RequestSize(most: 4 << 20, failed: 10 << 20, patience: 64))
     }
 

@@ -2,7 +2,7 @@ import Synchronization
 import TestKit
 
 /// A tus server with one upload at `/u`, whose answers a test replaces.
-final class Script: Sendable {
+final class ScriptedTusServer: Sendable {
     struct State {
         var held: [UInt8] = []
         var length: Int64 = 0

@@ -7,12 +7,12 @@ import Transport
 /// An upload with an address of its own at its destination's server.
 @Suite("tus at an upload's own address", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusAddressTests {
-    let script = Script()
+    let script = ScriptedTusServer()
 
     @Test("the upload is created there, the destination's own address gets no request, and credentials are sent")
     func created() async throws {
         let server = try FakeServer { [script] exchange in script.serve(exchange) }
-        var journey = try Journey(server.url + "/files", values: ["token": .secret(.literal("word"))])
+        var journey = try UploadScenario(server.url + "/files", values: ["token": .secret(.literal("word"))])
         journey.order.url = server.url + "/other/place?a=b"
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
@@ -27,7 +27,7 @@ struct TusAddressTests {
             guard exchange.method == "POST", script.time("POST") == 0 else { return script.serve(exchange) }
             exchange.cut()
         }
-        var journey = try Journey(server.url + "/files")
+        var journey = try UploadScenario(server.url + "/files")
         journey.order.url = server.url + "/other"
         _ = try await journey.failedAttempt()
         let remote = try await journey.attempt()
@@ -48,7 +48,7 @@ struct TusAddressTests {
             ("http://127.0.0.1:4000/ü", "an http or https address"), ("http:///x", "an http or https address"),
         ] as [(String, String?)])
     func origin(_ url: String, _ words: String?) throws {
-        let journey = try Journey("http://127.0.0.1:4000/files")
+        let journey = try UploadScenario("http://127.0.0.1:4000/files")
         let objection = journey.destination.objection(toURL: url)
         #expect((objection == nil) == (words == nil), "\(objection ?? "taken")")
         if let words { #expect(objection?.contains(words) == true, "\(objection ?? "")") }
@@ -57,7 +57,7 @@ struct TusAddressTests {
     @Test("an address from before the destination's server changed sends nothing, and is reported")
     func stale() async throws {
         let server = try FakeServer { [script] exchange in script.serve(exchange) }
-        var journey = try Journey(server.url + "/files")
+        var journey = try UploadScenario(server.url + "/files")
         journey.order.url = "http://127.0.0.1:1/other"
         let error = try await journey.failedAttempt()
         #expect(error.failure.code == .urlRefused)

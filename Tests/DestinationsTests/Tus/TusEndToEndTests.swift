@@ -15,7 +15,7 @@ struct TusEndToEndTests {
         arguments: [0, 1, 999, 1000, 1001, 3000, 3001])
     func sizes(_ size: Int) async throws {
         let server = try await TusProcess.faulty()
-        let journey = try Journey(server.url, size: size, chunk: 1000)
+        let journey = try UploadScenario(server.url, size: size, chunk: 1000)
         let object = try await journey.attempt()
         #expect(object.verifiedBy == "offset")
         #expect(object.warnings.isEmpty)
@@ -28,7 +28,7 @@ struct TusEndToEndTests {
     @Test("a larger file is sent in one request by default, with progress")
     func large() async throws {
         let server = try await TusProcess.faulty()
-        let journey = try Journey(server.url, size: 20 << 20)
+        let journey = try UploadScenario(server.url, size: 20 << 20)
         _ = try await journey.attempt()
         #expect(try server.held == [journey.content])
         #expect(try server.requests == ["POST", "PATCH 0", "HEAD"])
@@ -40,7 +40,7 @@ struct TusEndToEndTests {
     func cuts() async throws {
         let size = 100_000
         let server = try await TusProcess.faulty(["PATCH=cut:7000,cut:1,drop,cut:20000,cut:30000"])
-        let journey = try Journey(server.url, size: size)
+        let journey = try UploadScenario(server.url, size: size)
         let (object, errors) = try await journey.arrive()
         #expect(object.verifiedBy == "offset")
         #expect(try server.held == [journey.content])
@@ -56,7 +56,7 @@ struct TusEndToEndTests {
     @Test("a lost acknowledgement in the middle or at the end sends no byte twice")
     func lostAcknowledgements() async throws {
         let server = try await TusProcess.faulty(["PATCH=silent,pass,silent"])
-        let journey = try Journey(server.url, size: 3000, chunk: 1000)
+        let journey = try UploadScenario(server.url, size: 3000, chunk: 1000)
         let (object, errors) = try await journey.arrive()
         #expect(object.verifiedBy == "offset_unanswered")
         #expect(errors.count == 2)
@@ -68,7 +68,7 @@ struct TusEndToEndTests {
     @Test("a creation with a lost answer is repeated, and the possible orphan is reported")
     func lostCreation() async throws {
         let server = try await TusProcess.faulty(["POST=silent"])
-        let journey = try Journey(server.url)
+        let journey = try UploadScenario(server.url)
         let (object, errors) = try await journey.arrive()
         #expect(errors.count == 1)
         #expect(object.warnings.count == 1)
@@ -80,7 +80,7 @@ struct TusEndToEndTests {
     @Test("a creation that was not received leaves no orphan")
     func unheardCreation() async throws {
         let gone = try FakeServer { $0.reply(200) }
-        let journey = try Journey(gone.url)
+        let journey = try UploadScenario(gone.url)
         gone.stop()
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .holdDestination(after: nil))
@@ -114,7 +114,7 @@ struct TusEndToEndTests {
     func trouble(_ refusal: Refusal) async throws {
         let three = [refusal.step, refusal.step, refusal.step].joined(separator: ",")
         let server = try await TusProcess.faulty(["\(refusal.verb)=\(three)"])
-        let journey = try Journey(server.url, size: 2000, chunk: 1000)
+        let journey = try UploadScenario(server.url, size: 2000, chunk: 1000)
         let (_, errors) = try await journey.arrive()
         #expect(errors.count == 3)
         for error in errors {
@@ -131,11 +131,11 @@ struct TusEndToEndTests {
     @Test("too large a request is halved until it fits, and the next file starts with that size")
     func shrinks() async throws {
         let server = try await TusProcess.faulty(["--max-chunk=600000"])
-        let journey = try Journey(server.url, size: 4 << 20)
+        let journey = try UploadScenario(server.url, size: 4 << 20)
         _ = try await journey.attempt()
         #expect(try server.held == [journey.content])
         let requests = try server.requests
-        let again = try await journey.destination.upload(journey.order, reporter: Ledger())
+        let again = try await journey.destination.upload(journey.order, reporter: CountingReporter())
         #expect(again.verifiedBy == "offset")
         let second = try server.requests.dropFirst(requests.count)
         #expect(second.filter { $0.hasPrefix("PATCH") }.count < requests.filter { $0.hasPrefix("PATCH") }.count)
@@ -145,7 +145,7 @@ struct TusEndToEndTests {
     @Test("a file above the server's announced limit is refused before any creation")
     func tooLarge() async throws {
         let server = try await TusProcess.faulty(["--max-size=5000"])
-        let journey = try Journey(server.url, size: 5001)
+        let journey = try UploadScenario(server.url, size: 5001)
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .failUpload)
         #expect(error.failure.code == .maxSizeExceeded)
@@ -156,7 +156,7 @@ struct TusEndToEndTests {
     @Test("checksums are sent if the server checks them, and match", arguments: ["sha1", "sha256"])
     func checksums(_ algorithm: String) async throws {
         let server = try await TusProcess.faulty()
-        let journey = try Journey(server.url, size: 2500, chunk: 1000, values: ["checksum": .text(algorithm)])
+        let journey = try UploadScenario(server.url, size: 2500, chunk: 1000, values: ["checksum": .text(algorithm)])
         _ = try await journey.attempt()
         #expect(try server.held == [journey.content])
     }
@@ -176,11 +176,11 @@ struct TusEndToEndTests {
     @Test("a checksum mismatch is sent again, and the third one is an alarm")
     func damage() async throws {
         let once = try await TusProcess.faulty(["PATCH=460"])
-        let first = try Journey(once.url)
+        let first = try UploadScenario(once.url)
         _ = try await first.attempt()
         #expect(try once.held == [first.content])
         let always = try await TusProcess.faulty(["PATCH=460,460,460,460,460"])
-        let error = try await Journey(always.url).failedAttempt()
+        let error = try await UploadScenario(always.url).failedAttempt()
         #expect(error.remedy == .failUpload)
         #expect(try always.requests == ["POST", "PATCH 0", "HEAD", "PATCH 0", "HEAD", "PATCH 0"])
     }
@@ -188,7 +188,7 @@ struct TusEndToEndTests {
     @Test("an upload lost half-way is created again")
     func goneHalfWay() async throws {
         let server = try await TusProcess.faulty(["PATCH=pass,503", "HEAD=404"])
-        let journey = try Journey(server.url, size: 3000, chunk: 1000)
+        let journey = try UploadScenario(server.url, size: 3000, chunk: 1000)
         let (object, errors) = try await journey.arrive()
         #expect(errors.count == 1)
         #expect(object.warnings.isEmpty)
@@ -202,7 +202,7 @@ struct TusEndToEndTests {
         struct Killed: Error {}
         // Dies at each record in turn; the next process knows the earlier records.
         let count = Mutex(0)
-        let journey = try Journey(server.url, size: 5000, chunk: 1000)
+        let journey = try UploadScenario(server.url, size: 5000, chunk: 1000)
         var durable: Checkpoint?
         var isDone = false
         var round = 0
@@ -211,7 +211,7 @@ struct TusEndToEndTests {
             try #require(round < 50)
             let limit = round
             count.withLock { $0 = 0 }
-            let ledger = Ledger(onRecord: { _ in
+            let ledger = CountingReporter(onRecord: { _ in
                 let now = count.withLock { count in
                     count += 1
                     return count
@@ -233,7 +233,7 @@ struct TusEndToEndTests {
     @Test("discarding removes the started upload completely")
     func removes() async throws {
         let server = try await TusProcess.faulty(["PATCH=cut:400"])
-        let journey = try Journey(server.url)
+        let journey = try UploadScenario(server.url)
         _ = try await journey.failedAttempt()
         let checkpoint = try #require(journey.ledger.last)
         #expect(try await journey.destination.discard(checkpoint))
@@ -250,7 +250,7 @@ struct TusEndToEndTests {
         ])
     func metadata(_ name: String) async throws {
         let server = try await TusProcess.faulty()
-        let journey = try Journey(server.url, name: FilePath("cam/" + name), metadata: ["title": "Ä, b\n\"c\""])
+        let journey = try UploadScenario(server.url, name: FilePath("cam/" + name), metadata: ["title": "Ä, b\n\"c\""])
         _ = try await journey.attempt()
         let url = try #require(journey.ledger.last?["url"])
         let head = try await Transport().send(Request("HEAD", url, headers: [("Tus-Resumable", "1.0.0")]))
@@ -266,12 +266,12 @@ struct TusEndToEndTests {
     @Test("check reports whether uploads would work, without remains at the server")
     func check() async throws {
         let server = try await TusProcess.faulty(["--max-size=5000"])
-        let good = await (try Journey(server.url)).destination.check()
+        let good = await (try UploadScenario(server.url)).destination.check()
         #expect(good.verdict == .ok)
         #expect(good.detail.contains("creation") && good.detail.contains("5000"))
         #expect(try server.requests.isEmpty)
         server.kill()
-        let bad = await (try Journey(server.url)).destination.check()
+        let bad = await (try UploadScenario(server.url)).destination.check()
         #expect(bad.verdict == .failed)
     }
 }

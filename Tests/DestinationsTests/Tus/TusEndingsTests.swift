@@ -12,12 +12,12 @@ import Transport
 /// The end or the stop of an upload, at servers that forget, lose, hang or redirect.
 @Suite("tus: ends and detours", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEndingsTests {
-    let script = Script()
+    let script = ScriptedTusServer()
 
     @Test("finished uploads that the server forgets complete by their acknowledgement")
     func forgets() async throws {
         let server = try await TusProcess.tussi()
-        let journey = try Journey(server.url, size: 2500, chunk: 1000)
+        let journey = try UploadScenario(server.url, size: 2500, chunk: 1000)
         let object = try await journey.attempt()
         #expect(object.verifiedBy == "acknowledgement")
         let done = server.folder.path.appending("done")
@@ -30,7 +30,7 @@ struct TusEndingsTests {
 
     @Test("an upload lost after its last byte is sent once more with a report, or as configured")
     func unknownOutcome() async throws {
-        func server(_ script: Script) throws -> FakeServer {
+        func server(_ script: ScriptedTusServer) throws -> FakeServer {
             try FakeServer { exchange in
                 guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
                 _ = exchange.body()
@@ -39,18 +39,18 @@ struct TusEndingsTests {
             }
         }
         let again = try server(script)
-        let (object, errors) = try await Journey(again.url + "/files").arrive()
+        let (object, errors) = try await UploadScenario(again.url + "/files").arrive()
         #expect(errors.count == 1)
         #expect(object.warnings.contains { $0.contains("twice") })
 
-        let assumed = Script()
+        let assumed = ScriptedTusServer()
         let assuming = try server(assumed)
-        let journey = try Journey(assuming.url + "/files", values: ["gone": .text("assume_complete")])
+        let journey = try UploadScenario(assuming.url + "/files", values: ["gone": .text("assume_complete")])
         #expect(try await journey.arrive().object.verifiedBy == "assumption")
 
-        let held = Script()
+        let held = ScriptedTusServer()
         let holding = try server(held)
-        let waiting = try Journey(holding.url + "/files", values: ["gone": .text("hold")])
+        let waiting = try UploadScenario(holding.url + "/files", values: ["gone": .text("hold")])
         _ = try await waiting.failedAttempt()
         let error = try await waiting.failedAttempt()
         #expect(error.failure.code == .outcomeUnknown)
@@ -65,7 +65,7 @@ struct TusEndingsTests {
             _ = exchange.body(8 << 20)
             exchange.cut()
         }
-        let journey = try Journey(server.url + "/files", size: 20 << 20)
+        let journey = try UploadScenario(server.url + "/files", size: 20 << 20)
         let (_, errors) = try await journey.arrive()
         #expect(errors.count == 2)
         #expect(script.held == journey.content)
@@ -79,7 +79,7 @@ struct TusEndingsTests {
             exchange.hang()
         }
         let short = SettingValue.duration(.milliseconds(200))
-        let journey = try Journey(
+        let journey = try UploadScenario(
             server.url + "/files", size: reads ? 1000 : 32 << 20,
             values: reads ? ["reply_timeout": short] : ["stall_timeout": short])
         let error = try await journey.failedAttempt()
@@ -92,7 +92,8 @@ struct TusEndingsTests {
         "a server slow to create an upload, or to report an offset, is awaited as `reply_timeout` says")
     func slowAnswers() async throws {
         let server = try FakeServer { exchange in exchange.hang() }
-        let journey = try Journey(server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(200))])
+        let journey = try UploadScenario(
+            server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(200))])
         #expect(try await journey.failedAttempt().failure.code == .noReply)
         try await journey.ledger.record(Checkpoint(["url": server.url + "/u", "offset": "0"]))
         #expect(try await journey.failedAttempt().failure.code == .noReply)
@@ -106,8 +107,8 @@ struct TusEndingsTests {
             exchange.reply(exchange.method == "POST" ? 201 : 204)
         }
         let clocks = ManualClocks()
-        let journeys = try (0..<4).map { _ in try Journey(server.url + "/files") }
-        let destination = try Journey(server.url + "/files", clocks: clocks).destination
+        let journeys = try (0..<4).map { _ in try UploadScenario(server.url + "/files") }
+        let destination = try UploadScenario(server.url + "/files", clocks: clocks).destination
         // A day in which each of four files is tried every five minutes.
         for _ in 0..<288 {
             for journey in journeys {
@@ -131,7 +132,7 @@ struct TusEndingsTests {
             script.state.withLock { $0.held += body }
             exchange.hang()
         }
-        let journey = try Journey(server.url + "/files", size: 32 << 20)
+        let journey = try UploadScenario(server.url + "/files", size: 32 << 20)
         let task = Task { try await journey.attempt() }
         try await eventually("the body is in flight") { script.held.count >= 1 << 20 ? true : nil }
         task.cancel()
@@ -144,7 +145,7 @@ struct TusEndingsTests {
     @Test("a changed staged copy is staged again, and never mixed", arguments: [999, 1001, 0])
     func changed(_ size: Int) async throws {
         let server = try FakeServer { [script] in script.serve($0) }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         try journey.folder.write("staged", noise(size))
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .restage(.changed))
@@ -155,7 +156,7 @@ struct TusEndingsTests {
     @Test("the server never gets the last bytes of a corrupted staged copy", arguments: [2500, 400_000])
     func rotten(_ size: Int) async throws {
         let server = try FakeServer { [script] in script.serve($0) }
-        let journey = try Journey(server.url + "/files", size: size, chunk: size == 2500 ? 1000 : nil)
+        let journey = try UploadScenario(server.url + "/files", size: size, chunk: size == 2500 ? 1000 : nil)
         var rotten = journey.content
         rotten[500] ^= 1
         try journey.folder.write("staged", rotten)
@@ -186,7 +187,7 @@ struct TusEndingsTests {
             _ = exchange.body()
             exchange.reply(503)
         }
-        let journey = try Journey(server.url + "/files", size: 2500, chunk: 1000)
+        let journey = try UploadScenario(server.url + "/files", size: 2500, chunk: 1000)
         _ = try await journey.failedAttempt()
         var rotten = journey.content
         rotten[place] ^= 1
@@ -209,11 +210,11 @@ struct TusEndingsTests {
             _ = exchange.body()
         }
         let path = try folder.write("staged", noise(100_000))
-        let ledger = Ledger(onRecord: { checkpoint in
+        let ledger = CountingReporter(onRecord: { checkpoint in
             // After the check of the copy, and before its bytes are read.
             if checkpoint["url"] != nil { try folder.write("staged", noise(50_000)) }
         })
-        var order = try Journey(server.url + "/files", size: 100_000, ledger: ledger)
+        var order = try UploadScenario(server.url + "/files", size: 100_000, ledger: ledger)
         let staged = StagedFile(path: path, size: 100_000, sha256: [1])
         let moved = UploadOrder(
             id: "x", generation: 1, file: staged, name: "a", mediaType: "a/b", modified: 0, metadata: [:],
@@ -221,7 +222,7 @@ struct TusEndingsTests {
         let error = await #expect(throws: UploadError.self) {
             try await order.destination.upload(moved, reporter: ledger)
         }
-        order = try Journey(server.url + "/files")
+        order = try UploadScenario(server.url + "/files")
         #expect(error?.remedy.restages == true)
         #expect(ledger.last?["may_be_whole"] == nil)
     }
@@ -239,7 +240,7 @@ struct TusEndingsTests {
             state.exists = true
             state.length = 1000
         }
-        let journey = try Journey(
+        let journey = try UploadScenario(
             server.url + "/files", checkpoint: Checkpoint(["url": server.url + "/old", "offset": "0"]))
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
@@ -263,7 +264,7 @@ struct TusEndingsTests {
             }
             exchange.cut()
         }
-        let error = try await Journey(server.url + "/files").failedAttempt()
+        let error = try await UploadScenario(server.url + "/files").failedAttempt()
         #expect(error.remedy == .holdDestination(after: nil) || error.remedy == .misconfigured)
         #expect(error.failure.retryable)
     }
@@ -275,14 +276,14 @@ struct TusEndingsTests {
                 exchange.target == "/files/" ? 204 : 404, exchange.target == "/files/" ? [("Tus-Version", "1.0.0")] : []
             )
         }
-        let hint = await (try Journey(slash.url + "/files")).destination.check()
+        let hint = await (try UploadScenario(slash.url + "/files")).destination.check()
         #expect(hint.verdict == .failed)
         #expect(hint.detail.contains("/files/"))
         let old = try FakeServer { $0.reply(204, [("Tus-Version", "0.2.2")]) }
-        #expect(await (try Journey(old.url)).destination.check().detail.contains("0.2.2"))
+        #expect(await (try UploadScenario(old.url)).destination.check().detail.contains("0.2.2"))
         let silent = try FakeServer { $0.reply(200) }
-        #expect(await (try Journey(silent.url)).destination.check().verdict == .warning)
-        let secretless = try Journey(silent.url, values: ["token": .secret(.environment("SLUICE_NO_SUCH"))])
+        #expect(await (try UploadScenario(silent.url)).destination.check().verdict == .warning)
+        let secretless = try UploadScenario(silent.url, values: ["token": .secret(.environment("SLUICE_NO_SUCH"))])
         let result = await secretless.destination.check()
         #expect(result.verdict == .failed)
         #expect(result.detail.contains("SLUICE_NO_SUCH"))
@@ -290,17 +291,17 @@ struct TusEndingsTests {
 
     @Test("an upload on another server is not queried: a new one starts at the present address")
     func otherServer() async throws {
-        let (old, new) = (Script(), Script())
+        let (old, new) = (ScriptedTusServer(), ScriptedTusServer())
         let first = try FakeServer { exchange in
             guard exchange.method == "PATCH" else { return old.serve(exchange) }
             _ = exchange.body(100)
             exchange.cut()
         }
         let second = try FakeServer { new.serve($0) }
-        let before = try Journey(first.url + "/files")
+        let before = try UploadScenario(first.url + "/files")
         _ = try await before.failedAttempt()
         let asked = first.seen.count
-        let journey = try Journey(
+        let journey = try UploadScenario(
             second.url + "/files", values: ["token": .secret(.literal("for-the-new-one"))],
             checkpoint: before.ledger.last)
         _ = try await journey.attempt()
@@ -311,7 +312,7 @@ struct TusEndingsTests {
         #expect(try await journey.destination.discard(left) == false)
         #expect(first.seen.count == asked)
         // Another path of the same server is the same server.
-        let moved = try Journey(first.url + "/uploads/", checkpoint: before.ledger.last)
+        let moved = try UploadScenario(first.url + "/uploads/", checkpoint: before.ledger.last)
         _ = try await moved.failedAttempt()
         #expect(verbs(first).filter { $0 == "POST" }.count == 1)
     }

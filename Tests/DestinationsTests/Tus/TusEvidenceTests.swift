@@ -9,7 +9,7 @@ import Transport
 /// The bytes that may have been sent decide about an upload that is gone, and about an offset that is too high.
 @Suite("tus: bytes that may have been sent", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEvidenceTests {
-    let script = Script()
+    let script = ScriptedTusServer()
 
     /// Accepts `share` of each PATCH body in per cent, then disconnects and forgets the upload.
     private func forgetful(_ share: Int, times: Int) throws -> FakeServer {
@@ -28,7 +28,7 @@ struct TusEvidenceTests {
     func partly(_ policy: String) async throws {
         let times = 15
         let server = try forgetful(15, times: times)
-        let journey = try Journey(server.url + "/files", size: 24 << 20, values: ["gone": .text(policy)])
+        let journey = try UploadScenario(server.url + "/files", size: 24 << 20, values: ["gone": .text(policy)])
         let (object, errors) = try await journey.arrive(within: times + 2)
         #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
         #expect(errors.allSatisfy { $0.remedy == .holdDestination(after: nil) })
@@ -44,7 +44,7 @@ struct TusEvidenceTests {
             script.state.withLock { $0.exists = false }
             exchange.hang()
         }
-        let journey = try Journey(server.url + "/files", size: 24 << 20, values: ["gone": .text(policy)])
+        let journey = try UploadScenario(server.url + "/files", size: 24 << 20, values: ["gone": .text(policy)])
         let task = Task { try await journey.attempt() }
         try await eventually("the body is in flight") {
             script.state.withLock { $0.exists } ? nil : server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil
@@ -64,7 +64,7 @@ struct TusEvidenceTests {
         let checkpoint = Checkpoint([
             "url": server.url + "/old", "offset": "0", "reach": "1000", "may_be_whole": "1",
         ])
-        let journey = try Journey(
+        let journey = try UploadScenario(
             server.url + "/files", values: ["gone": .text("assume_complete")], checkpoint: checkpoint)
         let object = try await journey.attempt()
         #expect(object.verifiedBy == "offset" && object.warnings.contains { $0.contains("twice") })
@@ -76,15 +76,15 @@ struct TusEvidenceTests {
     func killed(_ chunk: Int64?) async throws {
         let died = Mutex<Checkpoint?>(nil)
         let server = try FakeServer { [script] in script.serve($0) }
-        let ledger = Ledger(onRecord: { checkpoint in
+        let ledger = CountingReporter(onRecord: { checkpoint in
             if checkpoint["reach"] == "\(chunk ?? 1000)" { died.withLock { $0 = $0 ?? checkpoint } }
         })
-        _ = try await Journey(server.url + "/files", chunk: chunk, ledger: ledger).attempt()
+        _ = try await UploadScenario(server.url + "/files", chunk: chunk, ledger: ledger).attempt()
         let checkpoint = try #require(died.withLock { $0 })
         for offset in [0, 399, 400, 401, 1000] {
-            let after = Script()
+            let after = ScriptedTusServer()
             let mayBe = offset <= chunk ?? 1000
-            let journey = try Journey("http://x/files", chunk: chunk)
+            let journey = try UploadScenario("http://x/files", chunk: chunk)
             after.state.withLock { state in
                 (state.exists, state.length) = (true, 1000)
                 state.held = Array(journey.content.prefix(offset))
@@ -93,7 +93,7 @@ struct TusEvidenceTests {
             var stored = checkpoint
             stored["url"] = restarted.url + "/u"
             stored["server"] = restarted.url
-            _ = try await Journey(restarted.url + "/files", chunk: chunk, checkpoint: stored).attempt()
+            _ = try await UploadScenario(restarted.url + "/files", chunk: chunk, checkpoint: stored).attempt()
             #expect(verbs(restarted).contains("POST") == !mayBe, "at \(offset)")
             #expect(after.held == journey.content)
         }
@@ -113,7 +113,7 @@ struct TusEvidenceTests {
             isHeld.withLock { $0 = true }
             if isStopped { exchange.hang() } else { exchange.cut(reset: true) }
         }
-        let journey = try Journey(server.url + "/files", size: size)
+        let journey = try UploadScenario(server.url + "/files", size: size)
         let task = Task { try await journey.attempt() }
         if isStopped {
             try await eventually("the body is in flight") { isHeld.withLock { $0 ? true : nil } }
@@ -140,7 +140,7 @@ struct TusEvidenceTests {
                     ("Upload-Length", lie == "beyond" ? "2000" : "999"),
                 ])
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let (object, errors) = try await journey.arrive()
         #expect(errors.map(\.remedy) == [.pending(after: .seconds(15))] && object.warnings.isEmpty)
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
@@ -152,7 +152,7 @@ struct TusEvidenceTests {
             guard exchange.method == "HEAD" else { return script.serve(exchange) }
             exchange.reply(200, [("Upload-Offset", "2000"), ("Upload-Length", "2000")])
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
         #expect(error.failure.code == .outcomeUnknown && error.failure.message.contains("sent twice"))
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 2)
@@ -171,7 +171,7 @@ struct TusEvidenceTests {
         let checkpoint = Checkpoint([
             "url": server.url + "/files/old", "offset": "300", "reach": "300", "server": server.url,
         ])
-        let journey = try Journey(server.url + "/files", checkpoint: checkpoint)
+        let journey = try UploadScenario(server.url + "/files", checkpoint: checkpoint)
         let object = try await journey.arrive().object
         #expect(object.warnings.contains { $0.contains("another writer") }, "\(object.warnings)")
         let marks = journey.ledger.book.withLock { $0.checkpoints.map { $0[Checkpoint.isOfAnother] } }
@@ -189,7 +189,7 @@ struct TusEvidenceTests {
             script.state.withLock { $0.exists = false }
             exchange.reply(404, [("Tus-Resumable", "1.0.0")])
         }
-        let journey = try Journey(server.url + "/files", values: ["gone": .text(gone)])
+        let journey = try UploadScenario(server.url + "/files", values: ["gone": .text(gone)])
         if gone == "hold" {
             let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
             #expect(error.failure.code == .outcomeUnknown)
@@ -210,7 +210,7 @@ struct TusEvidenceTests {
             "url": server.url + "/old", "offset": "1000", "reach": "1000", "may_be_whole": "1", "delivered_whole": "1",
             "assumed": "1", "server": server.url,
         ])
-        let journey = try Journey(
+        let journey = try UploadScenario(
             server.url + "/files", values: ["gone": .text("assume_complete")], checkpoint: checkpoint)
         let object = try await journey.attempt()
         #expect(object.verifiedBy == "assumption" && object.warnings.contains { $0.contains("regarded as complete") })
@@ -222,7 +222,7 @@ struct TusEvidenceTests {
             if exchange.method == "HEAD" { return exchange.reply(404, [("Tus-Resumable", "1.0.0")]) }
             script.serve(exchange)
         }
-        let object = try await Journey(server.url + "/files", size: 0).attempt()
+        let object = try await UploadScenario(server.url + "/files", size: 0).attempt()
         #expect(object.verifiedBy == "acknowledgement")
     }
 }

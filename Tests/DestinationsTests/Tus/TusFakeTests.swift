@@ -11,7 +11,7 @@ import Transport
 /// Faults that no available server has: each test is one server with its own fault.
 @Suite("tus with incorrect servers", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusFakeTests {
-    let script = Script()
+    let script = ScriptedTusServer()
 
     @Test("a success without the new offset is queried, never assumed")
     func unnamedOffset() async throws {
@@ -22,7 +22,7 @@ struct TusFakeTests {
             script.state.withLock { $0.held += body.prefix(body.count / 2 + 1) }
             exchange.reply(204)
         }
-        let journey = try Journey(server.url + "/files", size: 1000, chunk: 400)
+        let journey = try UploadScenario(server.url + "/files", size: 1000, chunk: 400)
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
         let verbs = verbs(server)
@@ -40,7 +40,7 @@ struct TusFakeTests {
             _ = exchange.body()
             exchange.reply(204, [("Upload-Offset", named)])
         }
-        let error = try await Journey(server.url + "/files").failedAttempt()
+        let error = try await UploadScenario(server.url + "/files").failedAttempt()
         #expect(error.remedy == .retry(after: nil))
         #expect(error.failure.code == .noProgress)
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 3)
@@ -58,7 +58,7 @@ struct TusFakeTests {
                 exchange.method == "OPTIONS" ? 404 : 403, [],
                 "Bearer \(token) \(filling)\(token)".suffix(205) + token + after)
         }
-        let journey = try Journey(server.url + "/files", values: ["token": .secret(.literal(token))])
+        let journey = try UploadScenario(server.url + "/files", values: ["token": .secret(.literal(token))])
         let error = try await journey.failedAttempt()
         #expect(error.failure.message.contains("***"))
         #expect(!error.failure.message.contains("Zq7"))
@@ -75,7 +75,7 @@ struct TusFakeTests {
             }
             exchange.reply(200, [("Upload-Offset", "\(now)")])
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
         #expect(verbs(server) == ["POST", "PATCH", "PATCH", "PATCH", "PATCH", "HEAD"])
@@ -83,14 +83,14 @@ struct TusFakeTests {
 
     @Test("409 at another offset continues there at once; at ours it is a lock, and waits")
     func conflicts() async throws {
-        let other = Script()
+        let other = ScriptedTusServer()
         let elsewhere = try FakeServer { exchange in
             guard exchange.method == "PATCH", other.time("PATCH") == 0 else { return other.serve(exchange) }
             let body = exchange.body()
             other.state.withLock { $0.held += body.prefix(100) }
             exchange.reply(409)
         }
-        let first = try Journey(elsewhere.url + "/files")
+        let first = try UploadScenario(elsewhere.url + "/files")
         _ = try await first.attempt()
         #expect(other.held == first.content)
 
@@ -99,7 +99,7 @@ struct TusFakeTests {
             _ = exchange.body()
             exchange.reply(409)
         }
-        let error = try await Journey(locked.url + "/files").failedAttempt()
+        let error = try await UploadScenario(locked.url + "/files").failedAttempt()
         #expect(error.remedy == .retry(after: .seconds(2)))
         #expect(verbs(locked) == ["POST", "PATCH", "HEAD"])
     }
@@ -112,7 +112,7 @@ struct TusFakeTests {
             exchange.reply(409, [("Connection", "close")])
             exchange.cut(reset: true)
         }
-        let journey = try Journey(server.url + "/files", size: 4 << 20)
+        let journey = try UploadScenario(server.url + "/files", size: 4 << 20)
         _ = try await journey.arrive()
         #expect(script.held == journey.content)
         let verbs = verbs(server)
@@ -130,7 +130,7 @@ struct TusFakeTests {
             _ = exchange.body()
             exchange.reply(400)
         }
-        let error = try await Journey(server.url + "/files").failedAttempt()
+        let error = try await UploadScenario(server.url + "/files").failedAttempt()
         #expect(error.remedy == .failUpload)
         #expect(verbs(server) == ["POST", "PATCH", "HEAD", "PATCH", "HEAD", "PATCH", "HEAD"])
         let interrupted = try FakeServer { [script] exchange in
@@ -138,7 +138,8 @@ struct TusFakeTests {
             _ = exchange.body()
             exchange.reply(400, [], "ERR_UPLOAD_INTERRUPTED: upload has been interrupted by another request")
         }
-        #expect(try await Journey(interrupted.url + "/files").failedAttempt().remedy == .retry(after: .seconds(1)))
+        #expect(
+            try await UploadScenario(interrupted.url + "/files").failedAttempt().remedy == .retry(after: .seconds(1)))
     }
 
     @Test("a server's own message is shown without the line end, and a page only as a page")
@@ -148,9 +149,9 @@ struct TusFakeTests {
                 ? exchange.reply(413, [("Content-Type", "text/html")], "<html>too large</html>")
                 : exchange.reply(413, [], "too large: 5 MB at most\r\n")
         }
-        let plain = try await Journey(server.url + "/files").failedAttempt().failure.message
+        let plain = try await UploadScenario(server.url + "/files").failedAttempt().failure.message
         #expect(plain.hasSuffix("answered 413 to creation: too large: 5 MB at most"), "\(plain)")
-        let page = try await Journey(server.url + "/page").failedAttempt().failure.message
+        let page = try await UploadScenario(server.url + "/page").failedAttempt().failure.message
         #expect(page.hasSuffix("answered 413 to creation with a web page"), "\(page)")
     }
 
@@ -167,7 +168,7 @@ struct TusFakeTests {
             script.serve(exchange)
             if exchange.method == "PATCH" { valid.withLock { $0 = "new" } }
         }
-        let journey = try Journey(server.url + "/files", chunk: 400, values: ["token": .secret(.file(path))])
+        let journey = try UploadScenario(server.url + "/files", chunk: 400, values: ["token": .secret(.file(path))])
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .authenticate)
         #expect(error.failure.kind == .auth)
@@ -186,11 +187,11 @@ struct TusFakeTests {
             if exchange.method == "POST", pairs > 2 { return exchange.reply(status) }
             script.serve(exchange)
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
         let strict = try FakeServer { $0.reply($0.method == "OPTIONS" ? 204 : status) }
-        let second = try Journey(strict.url + "/files")
+        let second = try UploadScenario(strict.url + "/files")
         #expect(try await second.failedAttempt().remedy == .failUpload)
         #expect(verbs(strict) == ["POST", "POST"])
         #expect(second.ledger.last?["creating"] == nil)
@@ -209,7 +210,7 @@ struct TusFakeTests {
             exchange.raw("HTTP/1.1 \(status) X\r\n\(header)Content-Length: 6\r\n\r\n<html>")
             exchange.closeAfterwards()
         }
-        let error = try await Journey(server.url + "/files").failedAttempt()
+        let error = try await UploadScenario(server.url + "/files").failedAttempt()
         #expect(error.remedy == .misconfigured)
         #expect(error.failure.message.contains(words))
         #expect(error.failure.retryable)
@@ -221,7 +222,7 @@ struct TusFakeTests {
             if exchange.method == "HEAD" { return exchange.reply(200, [("Content-Type", "text/html")]) }
             script.serve(exchange)
         }
-        let journey = try Journey(
+        let journey = try UploadScenario(
             server.url + "/files", checkpoint: Checkpoint(["url": server.url + "/u", "offset": "10"]))
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .misconfigured)
@@ -231,7 +232,7 @@ struct TusFakeTests {
     func proxy() async throws {
         let server = try FakeServer { exchange in exchange.reply(404, [("Content-Type", "text/html")]) }
         let checkpoint = Checkpoint(["url": server.url + "/u", "offset": "500"])
-        let error = try await Journey(server.url + "/files", checkpoint: checkpoint).failedAttempt()
+        let error = try await UploadScenario(server.url + "/files", checkpoint: checkpoint).failedAttempt()
         #expect(error.remedy == .holdDestination(after: nil))
         #expect(verbs(server) == ["HEAD"])
     }
@@ -240,7 +241,7 @@ struct TusFakeTests {
     func muchProgress() async throws {
         let server = try FakeServer { [script] in script.serve($0) }
         let checkpoint = Checkpoint(["url": server.url + "/old", "offset": "\(64 << 20)"])
-        let journey = try Journey(server.url + "/files", checkpoint: checkpoint)
+        let journey = try UploadScenario(server.url + "/files", checkpoint: checkpoint)
         for _ in 0..<2 { #expect(try await journey.failedAttempt().remedy == .pending(after: .seconds(15))) }
         #expect(verbs(server) == ["HEAD", "HEAD"])
         _ = try await journey.attempt()
@@ -258,7 +259,7 @@ struct TusFakeTests {
             if length == "x" { lines[1] = ("Upload-Metadata", "filename eA==, sha256 MDkwOTA5") }
             exchange.reply(200, lines)
         }
-        let journey = try Journey(
+        let journey = try UploadScenario(
             server.url + "/files", checkpoint: Checkpoint(["url": server.url + "/other", "offset": "5"]))
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
@@ -268,7 +269,7 @@ struct TusFakeTests {
     @Test("a server that lost the end of an upload gets it again; one that always does gets a new upload")
     func regressions() async throws {
         let server = try FakeServer { [script] in script.serve($0) }
-        let journey = try Journey(
+        let journey = try UploadScenario(
             server.url + "/files",
             checkpoint: Checkpoint(["url": server.url + "/u", "offset": "800"]))
         script.state.withLock { state in
@@ -292,7 +293,7 @@ struct TusFakeTests {
             if exchange.method == "PATCH" { script.state.withLock { $0.held = [] } }
             script.serve(exchange)
         }
-        let error = try await Journey(server.url + "/files").failedAttempt()
+        let error = try await UploadScenario(server.url + "/files").failedAttempt()
         #expect(error.remedy == .pending(after: .seconds(60)))
         #expect(server.seen.count < 40)
     }

@@ -9,7 +9,7 @@ import Transport
 /// The effect of the answer to the last bytes, at servers that keep the bytes regardless of their answer.
 @Suite("tus: the last answer", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusLastAnswerTests {
-    let script = Script()
+    let script = ScriptedTusServer()
 
     /// Stores the bytes, and answers the last request with `status` this many times.
     private func server(_ status: Int, _ words: String = "virus found", times: Int = .max) throws -> FakeServer {
@@ -34,7 +34,7 @@ struct TusLastAnswerTests {
             511, 599,
         ], [nil, 400] as [Int64?])
     func refused(_ status: Int, _ chunk: Int64?) async throws {
-        let ledger = Ledger()
+        let ledger = CountingReporter()
         let wasDurable = Mutex<Bool?>(nil)
         let relay = try FakeServer { [script] exchange in
             if exchange.method == "HEAD", script.state.withLock({ $0.times["refused"] ?? 0 > 0 }) {
@@ -54,7 +54,7 @@ struct TusLastAnswerTests {
             let count = script.held.count
             exchange.reply(204, [("Upload-Offset", "\(count)")])
         }
-        let journey = try Journey(relay.url + "/files", chunk: chunk, ledger: ledger)
+        let journey = try UploadScenario(relay.url + "/files", chunk: chunk, ledger: ledger)
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
         #expect(error.remedy == .failUpload)
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
@@ -69,14 +69,14 @@ struct TusLastAnswerTests {
     @Test("without the refusal the same file completes")
     func control() async throws {
         let server = try server(400, times: 0)
-        let object = try await Journey(server.url + "/files").attempt()
+        let object = try await UploadScenario(server.url + "/files").attempt()
         #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
     }
 
     @Test("`final_error: accept` completes the file, and reports the answer", arguments: [403, 500])
     func accepted(_ status: Int) async throws {
         let server = try server(status)
-        let journey = try Journey(server.url + "/files", values: ["final_error": .text("accept")])
+        let journey = try UploadScenario(server.url + "/files", values: ["final_error": .text("accept")])
         let object = try await journey.arrive().object
         #expect(object.warnings.contains { $0.contains("\(status)") && $0.contains("virus found") })
     }
@@ -86,7 +86,7 @@ struct TusLastAnswerTests {
         arguments: [408, 425, 429, 502, 503, 504])
     func unclear(_ status: Int) async throws {
         let server = try server(status, "later")
-        let (object, errors) = try await Journey(server.url + "/files").arrive()
+        let (object, errors) = try await UploadScenario(server.url + "/files").arrive()
         #expect(errors.count == 1)
         #expect(object.warnings.contains { $0.contains("\(status)") && $0.contains("later") })
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
@@ -100,8 +100,8 @@ struct TusLastAnswerTests {
     func answerOfPath(_ answer: (Int, String), _ chunk: Int64?) async throws {
         let (status, words) = answer
         let server = try server(status, words)
-        let ledger = Ledger()
-        let (object, errors) = try await Journey(server.url + "/files", chunk: chunk, ledger: ledger).arrive()
+        let ledger = CountingReporter()
+        let (object, errors) = try await UploadScenario(server.url + "/files", chunk: chunk, ledger: ledger).arrive()
         #expect(errors.count == (status < 500 ? 0 : 1))
         #expect(errors.allSatisfy { $0.remedy == (status == 501 ? .misconfigured : .holdDestination(after: nil)) })
         #expect(object.warnings.count == 1 && object.warnings[0].contains("\(status)"), "\(object.warnings)")
@@ -120,7 +120,7 @@ struct TusLastAnswerTests {
                 500, isPage ? [("Tus-Resumable", "1.0.0")] : [], isPage ? "<html><body>virus</body></html>" : "virus")
         }
         let error = try #require(
-            await #expect(throws: UploadError.self) { try await Journey(server.url + "/files").arrive() })
+            await #expect(throws: UploadError.self) { try await UploadScenario(server.url + "/files").arrive() })
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == 500)
     }
 
@@ -132,7 +132,7 @@ struct TusLastAnswerTests {
             script.state.withLock { $0.held += body }
             exchange.reply(409, [("Upload-Offset", "500")])
         }
-        let object = try await Journey(server.url + "/files").attempt()
+        let object = try await UploadScenario(server.url + "/files").attempt()
         #expect(object.warnings.contains { $0.contains("409") })
     }
 
@@ -144,7 +144,7 @@ struct TusLastAnswerTests {
             script.state.withLock { $0.held += body }
             exchange.reply(409, [("Upload-Offset", "\(script.held.count)")], "duplicate")
         }
-        let error = try await Journey(server.url + "/files").failedAttempt()
+        let error = try await UploadScenario(server.url + "/files").failedAttempt()
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == 409)
     }
 
@@ -170,7 +170,8 @@ struct TusLastAnswerTests {
                 if fault == "stall" { exchange.hang() } else { exchange.closeAfterwards() }
             }
         }
-        let journey = try Journey(server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(300))])
+        let journey = try UploadScenario(
+            server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(300))])
         let error = try await journey.failedAttempt()
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == 422)
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
@@ -197,7 +198,7 @@ struct TusLastAnswerTests {
             isRefused.withLock { $0 = true }
             exchange.reply(500, [], "virus found")
         }
-        let journey = try Journey(server.url + "/files", chunk: 400)
+        let journey = try UploadScenario(server.url + "/files", chunk: 400)
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == 500)
     }
@@ -205,7 +206,7 @@ struct TusLastAnswerTests {
     @Test("a key refused with the last bytes is queried first, and then the file is refused")
     func refusedKey() async throws {
         let server = try server(401)
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let first = try await journey.failedAttempt()
         #expect(first.remedy == .authenticate && verbs(server) == ["POST", "PATCH"])
         #expect(try await journey.failedAttempt().failure.code == .refusedAtEnd)
@@ -222,7 +223,7 @@ struct TusLastAnswerTests {
             script.state.withLock { $0.held += body }
             exchange.reply(422, [], "virus found")
         }
-        var journey = try Journey(server.url + "/files")
+        var journey = try UploadScenario(server.url + "/files")
         _ = await #expect(throws: UploadError.self) { try await journey.arrive() }
         journey.order.generation = 2
         #expect(try await journey.failedAttempt().failure.code == .sameUpload)
@@ -237,7 +238,7 @@ struct TusLastAnswerTests {
             script.state.withLock { $0.held += body }
             exchange.cut()
         }
-        let (object, errors) = try await Journey(server.url + "/files").arrive()
+        let (object, errors) = try await UploadScenario(server.url + "/files").arrive()
         #expect(object.verifiedBy == "offset_unanswered")
         #expect(object.warnings.count == 1 && object.warnings[0].contains("asked again, the server has every byte"))
         #expect(errors.count == 1 && verbs(server) == ["POST", "PATCH", "HEAD"])
@@ -252,7 +253,7 @@ struct TusLastAnswerTests {
             }
             script.serve(exchange)
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let (object, errors) = try await journey.arrive()
         #expect(errors.count == 1 && errors[0].failure.http == 500)
         #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
@@ -267,7 +268,7 @@ struct TusLastAnswerTests {
             script.state.withLock { $0.exists = false }
             exchange.reply(status, [], "virus found")
         }
-        let journey = try Journey(server.url + "/files", values: ["gone": .text("assume_complete")])
+        let journey = try UploadScenario(server.url + "/files", values: ["gone": .text("assume_complete")])
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
@@ -276,7 +277,7 @@ struct TusLastAnswerTests {
     @Test("a retry gets a new upload, and the old one is not queried")
     func retried() async throws {
         let server = try server(422, times: 1)
-        var journey = try Journey(server.url + "/files")
+        var journey = try UploadScenario(server.url + "/files")
         _ = await #expect(throws: UploadError.self) { try await journey.arrive() }
         let before = verbs(server).count
         journey.order.generation = 2
@@ -295,7 +296,7 @@ struct TusLastAnswerTests {
             _ = exchange.body()
             exchange.reply(200, [("Upload-Offset", "1000")], "<html>log in</html>")
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         _ = try await journey.arrive()
         #expect(script.held == journey.content)
     }

@@ -10,7 +10,7 @@ import Transport
 /// A server that gives an upload an address at another origin, by mistake or on purpose.
 @Suite("tus at other origins", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusOriginTests {
-    private let script = Script()
+    private let script = ScriptedTusServer()
     private static let token = "Zq7canaryX9k2"
 
     /// Answers each creation with this address, and everything else correctly.
@@ -26,9 +26,10 @@ struct TusOriginTests {
     }
 
     private func journey(
-        _ url: String, named: [String] = [], size: Int = 1000, ledger: Ledger = Ledger(), checkpoint: Checkpoint? = nil
-    ) throws -> Journey {
-        try Journey(
+        _ url: String, named: [String] = [], size: Int = 1000, ledger: CountingReporter = CountingReporter(),
+        checkpoint: Checkpoint? = nil
+    ) throws -> UploadScenario {
+        try UploadScenario(
             url, size: size,
             values: [
                 "token": .secret(.literal(Self.token)), "headers": .map(["X-Key": .literal("key-" + Self.token)]),

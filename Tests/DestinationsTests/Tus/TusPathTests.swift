@@ -7,7 +7,7 @@ import Testing
 /// Intermediaries between a tus server and its client that answer in its place.
 @Suite("tus behind an intermediary that answers instead", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusPathTests {
-    let script = Script()
+    let script = ScriptedTusServer()
 
     /// Lengths of the bodies of all `PATCH` so far.
     private final class Bodies: Sendable {
@@ -35,7 +35,7 @@ struct TusPathTests {
     func method(_ status: Int) async throws {
         let bodies = Bodies()
         let server = try server({ $0 < 3 ? status : nil }, bodies)
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         for _ in 0..<3 {
             let error = try await journey.failedAttempt()
             #expect(error.remedy == .misconfigured && error.failure.http == status, "\(error)")
@@ -44,7 +44,7 @@ struct TusPathTests {
         _ = try await journey.attempt()
         #expect(bodies.all == [1000, 0, 0, 0, 1000] && script.held == journey.content)
         // It is forgotten then, for the next file as well.
-        let next = try Journey(server.url + "/files", checkpoint: nil)
+        let next = try UploadScenario(server.url + "/files", checkpoint: nil)
         _ = try await next.attempt()
         #expect(bodies.all.suffix(1) == [1000])
     }
@@ -53,9 +53,9 @@ struct TusPathTests {
     func restart() async throws {
         let bodies = Bodies()
         let server = try server({ [405, 400][safe: $0] }, bodies)
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         _ = try await journey.failedAttempt()
-        let later = try Journey(server.url + "/files", checkpoint: journey.ledger.last)
+        let later = try UploadScenario(server.url + "/files", checkpoint: journey.ledger.last)
         _ = try await later.attempt()
         #expect(bodies.all == [1000, 0, 1000])
     }
@@ -64,7 +64,7 @@ struct TusPathTests {
     func emptyOnly() async throws {
         let bodies = Bodies()
         let server = try server({ [0, 2, 4].contains($0) ? 405 : nil }, bodies)
-        let journey = try Journey(server.url + "/files", size: 300_000)
+        let journey = try UploadScenario(server.url + "/files", size: 300_000)
         for _ in 0..<3 { #expect(try await journey.failedAttempt().remedy == .misconfigured) }
         #expect(bodies.all == [300_000, 0, 65_536, 0, 65_536])
         _ = try await journey.attempt()
@@ -83,7 +83,7 @@ struct TusPathTests {
             _ = exchange.body()
             exchange.cut(reset: true)
         }
-        let journey = try Journey(server.url + "/files", size: 900_000)
+        let journey = try UploadScenario(server.url + "/files", size: 900_000)
         for _ in 0..<6 { _ = try await journey.failedAttempt() }
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
@@ -99,7 +99,7 @@ struct TusPathTests {
     func path(_ status: Int) async throws {
         let bodies = Bodies()
         let server = try server({ $0 == 0 ? status : nil }, bodies)
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let error = try await journey.failedAttempt()
         #expect(error.remedy == .holdDestination(after: nil) && error.failure.http == status, "\(error)")
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
@@ -107,7 +107,7 @@ struct TusPathTests {
         #expect(script.held == journey.content && bodies.all == [1000, 1000])
         // The same for a creation.
         let closed = try FakeServer { exchange in exchange.reply(exchange.method == "POST" ? status : 404) }
-        #expect(try await Journey(closed.url + "/files").failedAttempt().remedy == .holdDestination(after: nil))
+        #expect(try await UploadScenario(closed.url + "/files").failedAttempt().remedy == .holdDestination(after: nil))
     }
 
     @Test("a server that refuses `Expect` and closes gets the same bytes at once without it")
@@ -121,7 +121,7 @@ struct TusPathTests {
             exchange.closeAfterwards()
             exchange.reply(417, [("Connection", "close")])
         }
-        let journey = try Journey(server.url + "/files", size: 3 << 20)
+        let journey = try UploadScenario(server.url + "/files", size: 3 << 20)
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
         #expect(expects.withLock { $0 } == [true, false])
@@ -135,7 +135,7 @@ struct TusPathTests {
             script.state.withLock { $0.held += body }
             exchange.reply(499)
         }
-        let journey = try Journey(server.url + "/files", chunk: 400)
+        let journey = try UploadScenario(server.url + "/files", chunk: 400)
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
     }

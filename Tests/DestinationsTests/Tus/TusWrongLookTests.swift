@@ -9,8 +9,8 @@ import Transport
 /// Offsets that are out of date, wrong or unreadable: a single one resolves itself, and many cost little and are
 /// reported.
 @Suite("tus: wrong offset queries", .timeLimit(.minutes(Patience.minutes(3))))
-struct TusWrongLookTests {
-    let script = Script()
+struct TusWrongOffsetTests {
+    let script = ScriptedTusServer()
 
     /// Answers to bytes that the server has already.
     static let answers: [(status: Int, isNamed: Bool, words: String)] = [
@@ -54,7 +54,7 @@ struct TusWrongLookTests {
     func staleOnce(_ answer: (status: Int, isNamed: Bool, words: String), _ times: Int) async throws {
         let server = try server(
             stale: 600, times: times, answer.status, isNamed: answer.isNamed, words: answer.words)
-        let object = try await Journey(server.url + "/files").arrive().object
+        let object = try await UploadScenario(server.url + "/files").arrive().object
         #expect(object.verifiedBy == "offset")
         #expect(object.warnings.count == 1 && object.warnings[0].contains("\(answer.status)"), "\(object.warnings)")
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
@@ -66,7 +66,7 @@ struct TusWrongLookTests {
     func lateDelivery(_ answer: (status: Int, isNamed: Bool, words: String)) async throws {
         let server = try server(
             stale: 600, times: 1, answer.status, isNamed: answer.isNamed, words: answer.words, tells: false)
-        let object = try await Journey(server.url + "/files").arrive().object
+        let object = try await UploadScenario(server.url + "/files").arrive().object
         #expect(object.warnings.contains { $0.contains("\(answer.status)") }, "\(object.warnings)")
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
     }
@@ -83,7 +83,7 @@ struct TusWrongLookTests {
             if isFirst { return exchange.cut() }
             exchange.reply(status, [("Tus-Resumable", "1.0.0")], "virus found")
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
     }
@@ -91,7 +91,7 @@ struct TusWrongLookTests {
     @Test("content refused after a success is refused", arguments: [422, 500])
     func refusedBehindSuccess(_ status: Int) async throws {
         let server = try server(stale: 600, times: 1, status, words: "virus found")
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == status)
     }
@@ -104,17 +104,17 @@ struct TusWrongLookTests {
                 "HTTP/1.1 200 OK\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: 1000\r\nUpload-Offset: 5\r\nContent-Length: 0\r\n\r\n"
             )
         }
-        let (object, errors) = try await Journey(server.url + "/files").arrive()
+        let (object, errors) = try await UploadScenario(server.url + "/files").arrive()
         #expect(errors.map(\.failure.code) == [.noOffset] && object.verifiedBy == "offset")
         for named in ["0", "5000", "-1"] {
-            let other = Script()
+            let other = ScriptedTusServer()
             let low = try FakeServer { exchange in
                 guard exchange.method == "PATCH" else { return other.serve(exchange) }
                 let body = exchange.body()
                 other.state.withLock { $0.held += body }
                 exchange.reply(204, [("Upload-Offset", named)])
             }
-            let object = try await Journey(low.url + "/files").arrive().object
+            let object = try await UploadScenario(low.url + "/files").arrive().object
             #expect(!object.warnings.contains { $0.contains("no answer") }, "\(named): \(object.warnings)")
             low.stop()
         }
@@ -123,7 +123,7 @@ struct TusWrongLookTests {
     // MARK: For ever
 
     /// Attempts like the daemon's, without its waits.
-    private func attempts(_ journey: Journey, _ count: Int) async throws -> [UploadError] {
+    private func attempts(_ journey: UploadScenario, _ count: Int) async throws -> [UploadError] {
         var errors: [UploadError] = []
         for _ in 0..<count { errors.append(try await journey.failedAttempt()) }
         return errors
@@ -143,7 +143,7 @@ struct TusWrongLookTests {
     func staleForever(_ status: Int) async throws {
         let size = 1 << 20
         let server = try server(stale: size / 4, times: .max, status, words: "no")
-        let journey = try Journey(server.url + "/files", size: size)
+        let journey = try UploadScenario(server.url + "/files", size: size)
         let errors = try await attempts(journey, 40)
         #expect(bytesAgain <= 3 * size + 40 * (64 << 10), "\(bytesAgain) bytes were sent again")
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
@@ -161,7 +161,7 @@ struct TusWrongLookTests {
         var checkpoint = try #require(journey.ledger.last)
         checkpoint["url"] = healed.url + "/u"
         checkpoint["server"] = healed.url
-        let object = try await Journey(healed.url + "/files", size: size, checkpoint: checkpoint).attempt()
+        let object = try await UploadScenario(healed.url + "/files", size: size, checkpoint: checkpoint).attempt()
         #expect(object.verifiedBy == "offset" && object.warnings.contains { $0.contains("\(status)") })
     }
 
@@ -171,7 +171,7 @@ struct TusWrongLookTests {
             guard exchange.method == "HEAD" else { return script.serve(exchange) }
             exchange.reply(200, [("Tus-Resumable", "1.0.0")])
         }
-        let errors = try await attempts(try Journey(server.url + "/files"), 20)
+        let errors = try await attempts(try UploadScenario(server.url + "/files"), 20)
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 1)
         #expect(wait(of: errors[19]) == .seconds(3600) && errors[19].failure.code == .offsetUnknown)
         #expect(errors[19].failure.message.contains("without a usable Upload-Offset"))
@@ -187,7 +187,7 @@ struct TusWrongLookTests {
             script.state.withLock { $0.times["bytes", default: 0] += body.count }
             exchange.reply(204, [("Upload-Offset", "0")])
         }
-        let errors = try await attempts(try Journey(server.url + "/files", size: size), 20)
+        let errors = try await attempts(try UploadScenario(server.url + "/files", size: size), 20)
         #expect(bytesAgain <= 3 * size + 60 * (64 << 10), "\(bytesAgain) bytes were sent")
         #expect(errors[19].failure.code == .serverContradicts && wait(of: errors[19]) == .seconds(3600))
     }
@@ -201,7 +201,7 @@ struct TusWrongLookTests {
             script.state.withLock { $0.times["bytes", default: 0] += body.count }
             exchange.reply(423, [], "ERR_UPLOAD_LOCKED")
         }
-        let errors = try await attempts(try Journey(server.url + "/files", size: size, chunk: 1 << 19), 20)
+        let errors = try await attempts(try UploadScenario(server.url + "/files", size: size, chunk: 1 << 19), 20)
         #expect(bytesAgain <= 3 * size + 20 * (64 << 10), "\(bytesAgain) bytes were sent")
         #expect(errors[0].remedy == .retry(after: .seconds(2)) && wait(of: errors[19]) == .seconds(3600))
         #expect(errors[19].failure.message.contains("423") && errors[19].failure.message.contains("20 times in a row"))
@@ -215,7 +215,7 @@ struct TusWrongLookTests {
             _ = exchange.body()
             exchange.reply(409)
         }
-        let journey = try Journey(server.url + "/files", size: size)
+        let journey = try UploadScenario(server.url + "/files", size: size)
         let object = try await journey.arrive().object
         #expect(object.warnings.isEmpty && script.held == journey.content)
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 10)
@@ -230,7 +230,7 @@ struct TusWrongLookTests {
             guard exchange.method == "PATCH", script.held.count == 1000, script.time("lost") < 3 else { return }
             script.state.withLock { $0.held.removeLast(500) }
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let object = try await journey.arrive().object
         #expect(verbs(server).filter { $0 == "POST" }.count == 2)
         #expect(object.warnings.contains { $0.contains("started again") }, "\(object.warnings)")
@@ -242,7 +242,7 @@ struct TusWrongLookTests {
             script.serve(exchange)
             if exchange.method == "PATCH" { script.state.withLock { $0.held = [] } }
         }
-        let journey = try Journey(server.url + "/files")
+        let journey = try UploadScenario(server.url + "/files")
         let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive(within: 40) })
         #expect(error.failure.code == .uploadLost && error.remedy == .failUpload)
         #expect(verbs(server).filter { $0 == "PATCH" }.count < 40)
@@ -259,7 +259,7 @@ struct TusWrongLookTests {
             script.state.withLock { $0.exists = false }
             exchange.reply(404, [("Tus-Resumable", "1.0.0")])
         }
-        let object = try await Journey(server.url + "/files").arrive().object
+        let object = try await UploadScenario(server.url + "/files").arrive().object
         #expect(object.warnings.contains { $0.contains("sent twice") }, "\(object.warnings)")
     }
 
@@ -272,7 +272,7 @@ struct TusWrongLookTests {
             if script.time("PATCH") == 0 { return exchange.reply(422, [], "virus found") }
             exchange.reply(204, [("Upload-Offset", "\(script.held.count)")])
         }
-        var journey = try Journey(server.url + "/files")
+        var journey = try UploadScenario(server.url + "/files")
         _ = await #expect(throws: UploadError.self) { try await journey.arrive() }
         journey.order.generation = 2
         let object = try await journey.arrive().object

@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 /// The emulator, and a destination for it.
-final class VimeoEnd: OtherEnd {
+final class VimeoEnd: RemoteFixture {
     let server: VimeoServer
     let destination: any Destination
     let clocks: ManualClocks
@@ -43,7 +43,9 @@ final class VimeoEnd: OtherEnd {
 
     /// Attempts until it is complete or refused; remains are removed like by the daemon.
     @discardableResult
-    func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 10) async throws -> RemoteObject {
+    func bring(_ parcel: StagedUpload, _ logbook: RecordingReporter = RecordingReporter(), attempts: Int = 10)
+        async throws -> RemoteObject
+    {
         var last: (any Error)?
         for _ in 0..<attempts {
             do {
@@ -57,7 +59,7 @@ final class VimeoEnd: OtherEnd {
                 pass(.seconds(1000))
             }
         }
-        throw last ?? Parcel.Unexpected(what: "no attempt")
+        throw last ?? StagedUpload.Unexpected(what: "no attempt")
     }
 
     /// Advances the time here and at the service.
@@ -66,7 +68,7 @@ final class VimeoEnd: OtherEnd {
         server.change { $0.behaviour.ahead += Int64(time.inSeconds * 1000) }
     }
 
-    func sweep(_ logbook: Logbook) async throws {
+    func sweep(_ logbook: RecordingReporter) async throws {
         for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
     }
 

@@ -17,8 +17,8 @@ struct VimeoEndingsTests {
         end.server.change {
             $0.behaviour.states = ["transcode_starting", "transcoding", "a word of next year", "available"]
         }
-        let parcel = try Parcel(1500)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500)
+        let logbook = RecordingReporter()
         var waits: [Duration] = []
         for _ in 0..<3 {
             let error = try await parcel.failure(to: end, logbook)
@@ -36,8 +36,8 @@ struct VimeoEndingsTests {
     func staleOffset() async throws {
         let end = try VimeoEnd(.tus, ["chunk_size": .bytes(0)])
         end.server.script(.patch, .cut(after: 1000))
-        let parcel = try Parcel(1500)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500)
+        let logbook = RecordingReporter()
         _ = try await parcel.failure(to: end, logbook)
         end.server.script(.head, .answer(200, [("Upload-Offset", "1500"), ("Upload-Length", "1500")]))
         let object = try await parcel.send(to: end, logbook)
@@ -51,7 +51,7 @@ struct VimeoEndingsTests {
     func transfer() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding"] }
-        let object = try await Parcel(1500).send(to: end, Logbook())
+        let object = try await StagedUpload(1500).send(to: end, RecordingReporter())
         #expect(object.verifiedBy == "offset")
     }
 
@@ -66,8 +66,8 @@ struct VimeoEndingsTests {
             $0.behaviour.states = [status]
             $0.account.reset = "1970-01-08T00:00:00+00:00"
         }
-        let parcel = try Parcel(1500)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500)
+        let logbook = RecordingReporter()
         let error = try await parcel.failure(to: end, logbook)
         guard case .noRoom(let wait?) = error.remedy else { throw error }
         #expect(wait > .seconds(5 * 86_400) && wait <= .seconds(7 * 86_400))
@@ -86,7 +86,7 @@ struct VimeoEndingsTests {
             $0.behaviour.states = ["total_cap_exceeded"]
             $0.account.quota = nil
         }
-        #expect(try await Parcel(1500).failure(to: end).remedy == .noRoom(after: .seconds(86_400)))
+        #expect(try await StagedUpload(1500).failure(to: end).remedy == .noRoom(after: .seconds(86_400)))
     }
 
     @Test(
@@ -99,8 +99,8 @@ struct VimeoEndingsTests {
     func noWord(_ text: String) async throws {
         let end = try VimeoEnd()
         end.server.script(.video, .answer(200, [], text))
-        let parcel = try Parcel(1500)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500)
+        let logbook = RecordingReporter()
         let error = try await parcel.failure(to: end, logbook)
         guard case .pending = error.remedy else { throw error }
         _ = try await parcel.send(to: end, logbook)
@@ -137,12 +137,12 @@ struct VimeoEndingsTests {
                 "video.privacy.view": .template(try Template("password")),
             ])
         end.server.script(.create, .answer(400, [], "{\"error\": \"open-sesame is too weak\", \"error_code\": 2273}"))
-        var order = try Parcel(10).order
-        let parcel = try Parcel(10)
+        var order = try StagedUpload(10).order
+        let parcel = try StagedUpload(10)
         order = parcel.order
         order.metadata = ["video.privacy.view": "password"]
         let error = await #expect(throws: UploadError.self) {
-            try await end.destination.upload(order, reporter: Logbook())
+            try await end.destination.upload(order, reporter: RecordingReporter())
         }
         #expect(error?.failure.message.contains("*** is too weak") == true, "\(String(describing: error))")
     }
@@ -151,27 +151,27 @@ struct VimeoEndingsTests {
     func rejected() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding_error"] }
-        let logbook = Logbook()
-        let error = try await Parcel(1500).failure(to: end, logbook)
+        let logbook = RecordingReporter()
+        let error = try await StagedUpload(1500).failure(to: end, logbook)
         #expect(error.remedy == .failUpload)
         #expect(error.failure.code == .transcodingFailed)
         try await end.sweep(logbook)
         #expect(end.contents.isEmpty)
         let other = try VimeoEnd()
         other.server.change { $0.always[.video] = .answer(404, [], "{\"error\": \"not found\"}") }
-        let gone = await #expect(throws: UploadError.self) { try await other.bring(try Parcel(1500)) }
+        let gone = await #expect(throws: UploadError.self) { try await other.bring(try StagedUpload(1500)) }
         #expect(gone?.failure.code == .videoDeleted)
         let third = try VimeoEnd()
         third.server.change { $0.behaviour.states = ["uploading_error"] }
-        let parcel = try Parcel(1500)
-        let journal = Logbook()
+        let parcel = try StagedUpload(1500)
+        let journal = RecordingReporter()
         #expect(try await parcel.failure(to: third, journal).remedy == .refused(after: .seconds(60)))
         third.server.change { $0.behaviour.states = ["available"] }
         _ = try await third.bring(parcel, journal)
         // A service that never keeps the bytes does not get them for ever.
         let fourth = try VimeoEnd()
         fourth.server.change { $0.behaviour.states = ["uploading_error"] }
-        let hopeless = Logbook()
+        let hopeless = RecordingReporter()
         let last = await #expect(throws: UploadError.self) { try await fourth.bring(parcel, hopeless) }
         #expect(last?.remedy == .failUpload)
         #expect(fourth.server.state.withLock { $0.received } == 3 * 1500)
@@ -185,7 +185,7 @@ struct VimeoEndingsTests {
             $0.account.quota = (100, 1000, false)
             $0.account.reset = "1970-01-03T00:00:00Z"
         }
-        let error = try await Parcel(1500).failure(to: end)
+        let error = try await StagedUpload(1500).failure(to: end)
         guard case .noRoom(let wait?) = error.remedy else { throw error }
         #expect(wait > .seconds(86_400) && wait <= .seconds(2 * 86_400))
         #expect(error.failure.code == .vimeo(4102))
@@ -194,11 +194,11 @@ struct VimeoEndingsTests {
                 == RemoteSpace(free: 100, used: 900, limit: 1000, resetsAt: WallTime(milliseconds: 172_800_000)))
         end.server.change { $0.account.quota = (0, 2, true) }
         #expect(try await end.destination.space()?.unit == .files)
-        #expect(try await Parcel(1).failure(to: end).failure.code == .vimeo(4104))
+        #expect(try await StagedUpload(1).failure(to: end).failure.code == .vimeo(4104))
         end.server.change { $0.account.quota = nil }
         #expect(try await end.destination.space() == nil, "a missing quota means unknown space")
         end.server.change { $0.account.largest = 1000 }
-        let tooLarge = try await Parcel(1500).failure(to: end)
+        let tooLarge = try await StagedUpload(1500).failure(to: end)
         #expect(tooLarge.remedy == .failUpload)
         #expect(tooLarge.failure.code == .vimeo(3428))
     }
@@ -212,7 +212,7 @@ struct VimeoEndingsTests {
         let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
         let end = try VimeoEnd(clocks: clocks)
         end.server.script(.create, .answer(429, reset.isEmpty ? [] : [("X-RateLimit-Reset", reset)]))
-        let parcel = try Parcel(1500)
+        let parcel = try StagedUpload(1500)
         let error = try await parcel.failure(to: end)
         #expect(error.remedy == .rateLimit(after: .seconds(seconds)))
         let before = end.server.requests.count
@@ -220,26 +220,26 @@ struct VimeoEndingsTests {
         guard case .rateLimit = again.remedy else { throw again }
         #expect(end.server.requests.count == before, "no request is sent before that time")
         clocks.advance(by: .seconds(seconds + 1))
-        _ = try await parcel.send(to: end, Logbook())
+        _ = try await parcel.send(to: end, RecordingReporter())
         #expect(end.contents == [parcel.content])
     }
 
     @Test("a renewed token is read again within a request; an invalid one holds; no answer shows it")
     func tokens() async throws {
         let end = try VimeoEnd()
-        let logbook = Logbook()
-        _ = try await Parcel(10, id: "1").send(to: end, Logbook())
+        let logbook = RecordingReporter()
+        _ = try await StagedUpload(10, id: "1").send(to: end, RecordingReporter())
         end.server.change { $0.account.token = "vimeo-token-2" }
-        let error = try await Parcel(10, id: "2").failure(to: end, logbook)
+        let error = try await StagedUpload(10, id: "2").failure(to: end, logbook)
         #expect(error.remedy == .authenticate)
         #expect(error.failure.kind == .auth)
         #expect(!"\(error)".contains("vimeo-token"))
         try Files.replace(end.tokenFile, with: Array("vimeo-token-2".utf8))
-        _ = try await Parcel(10, id: "2").send(to: end, logbook)
+        _ = try await StagedUpload(10, id: "2").send(to: end, logbook)
         #expect(end.contents.count == 2)
         end.server.change { $0.account.hasUser = false }
         let count = end.server.requests.count
-        #expect(try await Parcel(10, id: "3").failure(to: end).remedy == .authenticate)
+        #expect(try await StagedUpload(10, id: "3").failure(to: end).remedy == .authenticate)
         #expect(end.server.requests.count == count + 1, "8002 is not caused by an old token")
     }
 
@@ -249,7 +249,7 @@ struct VimeoEndingsTests {
     func streamingIsOff(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.change { $0.account.isLegacy = false }
-        let error = try await Parcel(10).failure(to: end)
+        let error = try await StagedUpload(10).failure(to: end)
         #expect(error.remedy == .misconfigured)
         #expect(error.failure.message.contains("set `flow: tus`"))
     }
@@ -258,7 +258,7 @@ struct VimeoEndingsTests {
     func settingsFail() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.script(.settings, .answer(503), .answer(500))
-        let parcel = try Parcel(1500)
+        let parcel = try StagedUpload(1500)
         var object = try await end.bring(parcel)
         #expect(object.warnings.isEmpty)
         #expect(end.server.videos.first?.fields["name"] == "clip")
@@ -311,7 +311,7 @@ struct VimeoEndingsTests {
             let end = try VimeoEnd()
             end.server.change { $0.account.quota = nil }
             end.server.script(.create, .answer(status, headers, body))
-            let error = try await Parcel(10).failure(to: end)
+            let error = try await StagedUpload(10).failure(to: end)
             #expect(error.remedy == remedy, "\(status) \(number) \(body)")
         }
     }

@@ -29,14 +29,14 @@ struct VimeoFieldsTests {
         for flow in VimeoFlow.allCases {
             let more = try settings(video).filter { $0.key.hasPrefix("video.") }
             let end = try VimeoEnd(flow, more)
-            let parcel = try Parcel(10)
+            let parcel = try StagedUpload(10)
             var order = parcel.order
             // As the daemon fills templates that are the same for all files.
             order.metadata = more.compactMapValues {
                 if case .template(let template) = $0 { template.constant } else { nil }
             }
             .merging(metadata) { own, _ in own }
-            _ = try await end.destination.upload(order, reporter: Logbook())
+            _ = try await end.destination.upload(order, reporter: RecordingReporter())
             all.append(end.server.videos.first?.fields ?? [:])
         }
         #expect(Set(all).count == 1, "\(all)")
@@ -84,17 +84,17 @@ struct VimeoFieldsTests {
     @Test("attributes that a template made invalid fail this file, and too long ones are cut, with a warning")
     func made() async throws {
         let end = try VimeoEnd()
-        var order = try Parcel(10).order
-        let parcel = try Parcel(10)
+        var order = try StagedUpload(10).order
+        let parcel = try StagedUpload(10)
         order = parcel.order
         order.metadata = ["video.privacy.view": "front door"]
         let error = await #expect(throws: UploadError.self) {
-            try await end.destination.upload(order, reporter: Logbook())
+            try await end.destination.upload(order, reporter: RecordingReporter())
         }
         #expect(error?.remedy == .failUpload)
         #expect(error?.failure.message.contains("front door") == true)
         order.metadata = ["video.name": String(repeating: "é", count: 200)]
-        let object = try await end.destination.upload(order, reporter: Logbook())
+        let object = try await end.destination.upload(order, reporter: RecordingReporter())
         #expect(object.warnings.count == 1)
         #expect(end.server.videos.first?.fields["name"]?.count == 128)
     }

@@ -12,7 +12,7 @@ struct VimeoFlowTests {
     @Test("a ticket uses version 3.3, and all others 3.4", arguments: VimeoFlow.allCases)
     func versions(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
-        _ = try await end.bring(try Parcel(1500))
+        _ = try await end.bring(try StagedUpload(1500))
         let versions = end.server.state.withLock { $0.versions }
         let expected =
             flow == .fourStep
@@ -48,13 +48,13 @@ struct VimeoFlowTests {
         arguments: [VimeoFlow.tus, .twoStep])
     func names(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
-        let parcel = try Parcel(1500)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500)
+        let logbook = RecordingReporter()
         #expect(try await parcel.sendStopped(to: end, logbook) { !$0.names.isEmpty })
         #expect(logbook.names == ["/videos/1"] && logbook.addresses == ["https://vimeo.example/1"])
         #expect(logbook.sent.isEmpty)
         // A video from before this was reported is reported with the next attempt.
-        let other = Logbook()
+        let other = RecordingReporter()
         try await other.record(try #require(logbook.last))
         _ = try await end.bring(parcel, other)
         #expect(other.names.contains("/videos/1"))
@@ -64,8 +64,8 @@ struct VimeoFlowTests {
     func nameOfTicket() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.change { $0.behaviour.states = ["transcoding", "available"] }
-        let logbook = Logbook()
-        _ = try await end.bring(try Parcel(10), logbook)
+        let logbook = RecordingReporter()
+        _ = try await end.bring(try StagedUpload(10), logbook)
         #expect(logbook.names.last == "/videos/1" && logbook.addresses.last == "https://vimeo.example/1")
     }
 
@@ -73,21 +73,21 @@ struct VimeoFlowTests {
     func patience(_ kind: VimeoServer.Kind) async throws {
         let end = try VimeoEnd(.tus, ["reply_timeout": .duration(.milliseconds(300))])
         end.server.script(kind, .slow(2000))
-        let error = try await Parcel(10).failure(to: end)
+        let error = try await StagedUpload(10).failure(to: end)
         // The video's state is requested again later, and holds no other upload.
         #expect(error.failure.code == (kind == .video ? .remoteWorks : .noReply), "\(error)")
         #expect(error.failure.message.contains("no answer for"), "\(error)")
         let patient = try VimeoEnd(.tus, ["reply_timeout": .duration(.seconds(30))])
         patient.server.script(kind, .slow(600))
-        _ = try await Parcel(10).send(to: patient, Logbook())
+        _ = try await StagedUpload(10).send(to: patient, RecordingReporter())
     }
 
     // MARK: Cancelled while its end is requested
 
     /// Stops an upload whose end was requested, and whose answer is no longer awaited.
-    private func stoppedInEnd(_ end: VimeoEnd, _ parcel: Parcel, slow: Int = 2500) async throws -> Checkpoint {
+    private func stoppedInEnd(_ end: VimeoEnd, _ parcel: StagedUpload, slow: Int = 2500) async throws -> Checkpoint {
         end.server.script(.complete, .slow(slow))
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let task = Task { try await parcel.send(to: end, logbook) }
         try await eventually("the completion has been requested") { end.server.requests.contains("complete") }
         task.cancel()
@@ -100,7 +100,7 @@ struct VimeoFlowTests {
         arguments: [50, 2500])
     func cancelledInEnd(_ slow: Int) async throws {
         let end = try VimeoEnd(.fourStep)
-        let checkpoint = try await stoppedInEnd(end, try Parcel(1500), slow: slow)
+        let checkpoint = try await stoppedInEnd(end, try StagedUpload(1500), slow: slow)
         #expect((checkpoint["video"] == nil) == (slow == 2500))
         try await eventually("the server has a video") { !end.server.videos.isEmpty }
         #expect(try await end.destination.discard(checkpoint))
@@ -111,7 +111,7 @@ struct VimeoFlowTests {
     func showsLate() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.change { $0.behaviour.showsAfter = 60_000 }
-        let checkpoint = try await stoppedInEnd(end, try Parcel(1500))
+        let checkpoint = try await stoppedInEnd(end, try StagedUpload(1500))
         for _ in 0..<2 {
             let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
             #expect(error?.failure.code == .notShownYet)
@@ -122,8 +122,8 @@ struct VimeoFlowTests {
         // If the request for its end never arrived, there is no video; this is known once a video would have appeared.
         let other = try VimeoEnd(.fourStep)
         other.server.script(.complete, .answer(503))
-        let logbook = Logbook()
-        _ = try await Parcel(1500).failure(to: other, logbook)
+        let logbook = RecordingReporter()
+        _ = try await StagedUpload(1500).failure(to: other, logbook)
         let last = try #require(logbook.last)
         await #expect(throws: UploadError.self) { try await other.destination.discard(last) }
         other.server.change { $0.behaviour.ahead = 700_000 }
@@ -133,7 +133,7 @@ struct VimeoFlowTests {
     @Test("videos of others are never removed, and undecidable ones are reported")
     func unknown() async throws {
         let end = try VimeoEnd(.fourStep)
-        let checkpoint = try await stoppedInEnd(end, try Parcel(1500))
+        let checkpoint = try await stoppedInEnd(end, try StagedUpload(1500))
         end.server.change { state in
             // A video of the same size with a name, and another one without.
             for (number, fields) in [(8, ["name": "holiday"]), (9, [:])] {
@@ -166,8 +166,8 @@ struct VimeoFlowTests {
     func unreadable(_ garbling: VimeoServer.Garbling, _ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.script(.create, .garbled(garbling))
-        let parcel = try Parcel(1500)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500)
+        let logbook = RecordingReporter()
         let object = try await end.bring(parcel, logbook)
         #expect(end.contents == [parcel.content])
         #expect(end.server.requests.filter { $0 == "create" }.count == 1)
@@ -177,7 +177,7 @@ struct VimeoFlowTests {
     @Test("a foreign video, or that of another upload, is not confused with it")
     func notOurs() async throws {
         let end = try VimeoEnd()
-        let parcel = try Parcel(1500)
+        let parcel = try StagedUpload(1500)
         end.server.change { state in
             for (name, bytes, size) in [
                 ("clip", 0, 1499), ("another", 0, 1500), ("clip", 700, 1500), ("clip", 1500, 1500),
@@ -190,7 +190,7 @@ struct VimeoFlowTests {
             }
         }
         end.server.script(.create, .answer(200, [], "<html>"))
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let object = try await end.bring(parcel, logbook)
         #expect(object.id == "/videos/5")
         #expect(end.server.videos.count == 5)
@@ -198,7 +198,7 @@ struct VimeoFlowTests {
         // The video belongs to another upload of ours, which an earlier process began.
         let taken = try VimeoEnd()
         taken.server.script(.create, .garbled(.html))
-        let owned = Logbook()
+        let owned = RecordingReporter()
         owned.owned.withLock { $0 = ["/videos/1"] }
         _ = try await taken.bring(parcel, owned)
         #expect(taken.contents == [[], parcel.content])
@@ -209,7 +209,7 @@ struct VimeoFlowTests {
         let clocks = ManualClocks()
         var end = try VimeoEnd(clocks: clocks)
         end.server.change { $0.account.scopes = ["upload", "delete"] }
-        let logbooks = try (0..<4).map { (try Parcel(100, id: "0\($0)", seed: UInt64($0)), Logbook()) }
+        let logbooks = try (0..<4).map { (try StagedUpload(100, id: "0\($0)", seed: UInt64($0)), RecordingReporter()) }
         let server = end.server
         server.change { $0.always[.create] = .garbled(.empty) }
         // A day in which each of four files is tried every five minutes.

@@ -10,7 +10,9 @@ import Testing
 @Suite("vimeo: other writers", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoOtherWriterTests {
     /// Sends while another program writes `count` bytes to the new video, before its creation is answered.
-    private func sent(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook, others count: Int) async throws {
+    private func sent(_ end: VimeoEnd, _ parcel: StagedUpload, _ logbook: RecordingReporter, others count: Int)
+        async throws
+    {
         end.server.script(.create, .slow(1500))
         let task = Task { try await parcel.send(to: end, logbook) }
         try await eventually("the server has the video") { end.server.state.withLock { !$0.uploads.isEmpty } }
@@ -23,7 +25,7 @@ struct VimeoOtherWriterTests {
         arguments: [(900, 900), (2500, 1000), (2500, 2500)])
     func foreign(_ size: Int, _ others: Int) async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try Parcel(size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
         try await sent(end, parcel, logbook, others: others)
         let object = try await end.bring(parcel, logbook)
         #expect(object.id == "/videos/2")
@@ -36,7 +38,7 @@ struct VimeoOtherWriterTests {
     @Test("a video with more bytes than were sent is not removed by a cancel either")
     func cancelled() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try Parcel(2500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(2500), RecordingReporter())
         try await parcel.sendStopped(to: end, logbook, accepting: 1000)
         let checkpoint = try #require(logbook.last)
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2400) }
@@ -56,7 +58,7 @@ struct VimeoOtherWriterTests {
     @Test("an empty video of the same name and size is another machine's when bytes arrive: it is not used")
     func otherBox() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
         // The request was lost before it was carried out.
         end.server.script(.create, .answer(502))
         _ = try await parcel.failure(to: end, logbook)
@@ -66,7 +68,7 @@ struct VimeoOtherWriterTests {
                     number: 1, flow: .tus, size: 1500, isVideo: true, fields: ["name": "clip"], created: state.now))
         }
         guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
-            throw Parcel.Unexpected(what: "no second query")
+            throw StagedUpload.Unexpected(what: "no second query")
         }
         let others = [UInt8](repeating: 7, count: 1000)
         end.server.change { $0.uploads[0].bytes = others }
@@ -80,7 +82,7 @@ struct VimeoOtherWriterTests {
     @Test("a video created long after our request is not used")
     func later() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
         end.server.script(.create, .answer(502))
         _ = try await parcel.failure(to: end, logbook)
         end.pass(.seconds(3600))
@@ -97,8 +99,8 @@ struct VimeoOtherWriterTests {
     func twoDestinations() async throws {
         let end = try VimeoEnd()
         let other = try VimeoEnd(server: end.server)
-        let (one, two) = (try Parcel(1500, id: "01"), try Parcel(1500, id: "02", seed: 2))
-        let (first, second) = (Logbook(), Logbook())
+        let (one, two) = (try StagedUpload(1500, id: "01"), try StagedUpload(1500, id: "02", seed: 2))
+        let (first, second) = (RecordingReporter(), RecordingReporter())
         end.server.script(.create, .answer(502), .slow(1500))
         _ = try await one.failure(to: end, first)
         let task = Task { try await two.send(to: other, second) }
@@ -106,7 +108,7 @@ struct VimeoOtherWriterTests {
             end.server.state.withLock { !$0.uploads.isEmpty }
         }
         guard case .pending = try await one.failure(to: end, first).remedy else {
-            throw Parcel.Unexpected(what: "the upload did not wait")
+            throw StagedUpload.Unexpected(what: "the upload did not wait")
         }
         _ = try await task.value
         _ = try await end.bring(one, first)
@@ -121,8 +123,8 @@ struct VimeoOtherWriterTests {
     func lostCreation() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .garbled(.empty))
-        let logbook = Logbook()
-        _ = try await Parcel(1500).failure(to: end, logbook)
+        let logbook = RecordingReporter()
+        _ = try await StagedUpload(1500).failure(to: end, logbook)
         let checkpoint = try #require(logbook.last)
         let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
         #expect(error?.failure.code == .notShownYet)
@@ -137,8 +139,8 @@ struct VimeoOtherWriterTests {
     func unknownCreation() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .garbled(.empty))
-        let logbook = Logbook()
-        _ = try await Parcel(1500).failure(to: end, logbook)
+        let logbook = RecordingReporter()
+        _ = try await StagedUpload(1500).failure(to: end, logbook)
         let checkpoint = try #require(logbook.last)
         end.server.change { state in
             state.uploads.append(
@@ -159,14 +161,16 @@ struct VimeoOtherWriterTests {
     private static let gone = VimeoServer.Fault.answer(404, [], #"{"error": "not found", "error_code": 5000}"#)
 
     /// A file whose video is not found three times.
-    private func lost(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook) async throws {
+    private func lost(_ end: VimeoEnd, _ parcel: StagedUpload, _ logbook: RecordingReporter) async throws {
         end.server.script(.video, Self.gone, Self.gone, Self.gone)
         for _ in 0..<2 { _ = try await parcel.failure(to: end, logbook) }
         #expect(try await parcel.failure(to: end, logbook).failure.code == .videoDeleted)
         #expect(logbook.last?["video"] == "/videos/1", "the lost video is still recorded")
     }
 
-    private func again(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook) async throws -> RemoteObject {
+    private func again(_ end: VimeoEnd, _ parcel: StagedUpload, _ logbook: RecordingReporter) async throws
+        -> RemoteObject
+    {
         var order = parcel.order
         order.generation = 2
         order.checkpoint = logbook.last
@@ -176,7 +180,7 @@ struct VimeoOtherWriterTests {
     @Test("`retry` after a missing video looks for it first, and sends nothing if it is there")
     func foundAgain() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
         try await lost(end, parcel, logbook)
         #expect(try await end.destination.discard(try #require(logbook.last)) == false)
         let object = try await again(end, parcel, logbook)
@@ -187,7 +191,7 @@ struct VimeoOtherWriterTests {
     @Test("if the video is still missing the file is sent once more, with a warning of a possible duplicate")
     func sentTwice() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
         try await lost(end, parcel, logbook)
         end.server.script(.video, Self.gone)
         let object = try await again(end, parcel, logbook)
@@ -199,11 +203,11 @@ struct VimeoOtherWriterTests {
     @Test("a portal's 404 page does not concern the video, however often it comes")
     func portal() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
         for _ in 0..<6 {
             end.server.script(.video, .answer(404, [("Content-Type", "text/html")], "<html>who are you?</html>"))
             guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
-                throw Parcel.Unexpected(what: "the upload did not wait")
+                throw StagedUpload.Unexpected(what: "the upload did not wait")
             }
         }
         end.server.script(.removal, .answer(404, [], "<html>"))
@@ -218,7 +222,7 @@ struct VimeoOtherWriterTests {
         let end = try VimeoEnd()
         end.server.script(
             .video, .answer(200, [], #"{"uri": "/videos/1", "status": "available", "upload": {"size": 5}}"#))
-        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
         let error = try await parcel.failure(to: end, logbook)
         #expect(error.failure.message.contains("5 bytes"), "\(error)")
         #expect(try await parcel.send(to: end, logbook).id == "/videos/1")

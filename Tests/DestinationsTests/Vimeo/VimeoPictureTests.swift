@@ -14,14 +14,14 @@ struct VimeoPictureTests {
     /// An emulator with a complete video, an image that belongs to it, and the daemon's knowledge of both.
     private struct Scene {
         let end: VimeoEnd
-        let image: Parcel
-        let logbook: Logbook
+        let image: StagedUpload
+        let logbook: RecordingReporter
 
         init(_ more: [String: SettingValue] = on, mediaType: String = "image/jpeg", size: Int = 3000) async throws {
             end = try VimeoEnd(.tus, more)
-            let video = try await end.bring(try Parcel(2000))
-            image = try Parcel(size, id: "01JP", name: "front/clip.jpg", mediaType: mediaType, seed: 2)
-            logbook = Logbook()
+            let video = try await end.bring(try StagedUpload(2000))
+            image = try StagedUpload(size, id: "01JP", name: "front/clip.jpg", mediaType: mediaType, seed: 2)
+            logbook = RecordingReporter()
             logbook.accompany([Companion(mediaType: "video/mp4", state: .completed, remote: video)])
             end.server.change { $0.requests = [] }
         }
@@ -108,7 +108,7 @@ struct VimeoPictureTests {
         let cancelled = Companion(mediaType: "video/mp4", state: .cancelled)
         scene.logbook.accompany(sidecars + [video, cancelled])
         #expect(try await scene.end.bring(scene.image, scene.logbook).id == "/videos/1/pictures/1")
-        let other = Logbook()
+        let other = RecordingReporter()
         other.accompany([cancelled, video])
         #expect(try await scene.image.failure(to: scene.end, other).failure.code == .noVideo)
     }

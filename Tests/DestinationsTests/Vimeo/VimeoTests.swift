@@ -17,8 +17,8 @@ struct VimeoTests {
         [1, chunk - 1, chunk, chunk + 1, 3 * chunk + 1])
     func sizes(_ flow: VimeoFlow, _ size: Int) async throws {
         let end = try VimeoEnd(flow)
-        let parcel = try Parcel(size)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(size)
+        let logbook = RecordingReporter()
         let object = try await end.bring(parcel, logbook)
         #expect(end.contents == [parcel.content])
         #expect(object.id == "/videos/1")
@@ -32,7 +32,7 @@ struct VimeoTests {
     @Test("an empty file is refused without a request", arguments: VimeoFlow.allCases)
     func empty(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
-        let error = try await Parcel(0).failure(to: end)
+        let error = try await StagedUpload(0).failure(to: end)
         #expect(error.remedy == .failUpload)
         #expect(error.failure.code == .emptyFile)
         #expect(end.server.requests.isEmpty)
@@ -42,11 +42,11 @@ struct VimeoTests {
         "a file that is no video is refused without a request", arguments: ["image/jpeg", "text/plain", "audio/mpeg"])
     func strangers(_ type: String) async throws {
         let end = try VimeoEnd()
-        let parcel = try Parcel(10)
+        let parcel = try StagedUpload(10)
         var order = parcel.order
         order.mediaType = type
         let error = await #expect(throws: UploadError.self) {
-            try await end.destination.upload(order, reporter: Logbook())
+            try await end.destination.upload(order, reporter: RecordingReporter())
         }
         #expect(error?.failure.code == .notAVideo)
         #expect(end.server.requests.isEmpty)
@@ -58,8 +58,8 @@ struct VimeoTests {
     func stopped(_ flow: VimeoFlow) async throws {
         for note in 1...40 {
             let end = try VimeoEnd(flow)
-            let parcel = try Parcel(2 * Self.chunk + 1, seed: UInt64(note))
-            let logbook = Logbook()
+            let parcel = try StagedUpload(2 * Self.chunk + 1, seed: UInt64(note))
+            let logbook = RecordingReporter()
             let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
             let accepted = logbook.accepted
             _ = try await end.bring(parcel, logbook)
@@ -99,7 +99,7 @@ struct VimeoTests {
         case .fewer: end.server.script(kind, .claims(fewer: 200))
         case .html: end.server.script(kind, .answer(503, [("Content-Type", "text/html")], "<html>busy</html>"))
         }
-        let parcel = try Parcel(3 * Self.chunk + 7)
+        let parcel = try StagedUpload(3 * Self.chunk + 7)
         let object = try await end.bring(parcel)
         #expect(end.contents == [parcel.content])
         #expect(object.warnings.isEmpty)
@@ -115,13 +115,13 @@ struct VimeoTests {
         end.server.change { $0.behaviour.range = .lastIndex }
         // Its end is requested, since the reply to the last bytes is lost.
         end.server.script(.put, .loseReply)
-        let first = try Parcel(500, seed: 1)
+        let first = try StagedUpload(500, seed: 1)
         _ = try await end.bring(first)
         #expect(end.contents == [first.content])
         let ones = end.server.requests.filter { $0 == "put bytes 499-499/500" }.count
         #expect(ones >= 1)
         end.server.script(.put, .loseReply)
-        let second = try Parcel(500, id: "02", seed: 2)
+        let second = try StagedUpload(500, id: "02", seed: 2)
         _ = try await end.bring(second)
         #expect(end.contents == [first.content, second.content])
         #expect(end.server.requests.filter { $0 == "put bytes 499-499/500" }.count == ones)
@@ -135,7 +135,7 @@ struct VimeoTests {
     func lostCreation(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.script(.create, .loseReply)
-        let parcel = try Parcel(1500)
+        let parcel = try StagedUpload(1500)
         let object = try await end.bring(parcel)
         #expect(end.contents == [parcel.content])
         #expect(object.warnings.isEmpty)
@@ -152,7 +152,7 @@ struct VimeoTests {
     func lostEnd() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.script(.complete, .loseReply)
-        let parcel = try Parcel(1500)
+        let parcel = try StagedUpload(1500)
         let object = try await end.bring(parcel)
         #expect(end.contents == [parcel.content])
         #expect(object.id == "/videos/1")
@@ -162,8 +162,8 @@ struct VimeoTests {
     @Test("an expired link: the video is removed, and another replaces it", arguments: [404, 410, 403])
     func goneLink(_ status: Int) async throws {
         let end = try VimeoEnd()
-        let parcel = try Parcel(3 * Self.chunk)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(3 * Self.chunk)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
         end.server.script(.head, .answer(status))
         _ = try await end.bring(parcel, logbook)
@@ -179,8 +179,8 @@ struct VimeoTests {
         ] {
             let end = try VimeoEnd()
             end.server.change(change)
-            let logbook = Logbook()
-            let error = try await Parcel(100).failure(to: end, logbook)
+            let logbook = RecordingReporter()
+            let error = try await StagedUpload(100).failure(to: end, logbook)
             #expect(error.remedy == .misconfigured)
             try await end.sweep(logbook)
             #expect(end.contents.isEmpty)
@@ -191,8 +191,8 @@ struct VimeoTests {
     func discards(_ flow: VimeoFlow) async throws {
         for note in 1...40 {
             let end = try VimeoEnd(flow)
-            let parcel = try Parcel(2 * Self.chunk)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(2 * Self.chunk)
+            let logbook = RecordingReporter()
             let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
             let checkpoint = try #require(logbook.last)
             // A requested video that is not visible would have appeared by then.
@@ -223,8 +223,8 @@ struct VimeoTests {
     func stoppedInCreation(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.script(.create, .slow(200))
-        let parcel = try Parcel(100)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(100)
+        let logbook = RecordingReporter()
         let task = Task { try await parcel.send(to: end, logbook) }
         try await eventually("the creation has been requested") { end.server.requests.contains("create") }
         task.cancel()
@@ -251,9 +251,9 @@ struct VimeoTests {
                 let status = [200, 201, 400, 401, 403, 404, 429, 500].randomElement(using: &dice) ?? 200
                 end.server.script(kind, .answer(status, [], text))
             }
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             do {
-                let object = try await Parcel(10).send(to: end, logbook)
+                let object = try await StagedUpload(10).send(to: end, logbook)
                 try round.expect(
                     [object.id, object.url].allSatisfy { $0.map { printable($0) == $0 } ?? true }, "\(object)")
             } catch let error as UploadError {

@@ -18,8 +18,8 @@ struct VimeoVerifyTests {
         ] as [(Bool, String?, Bool)] {
             let end = try VimeoEnd(flow, verify.map { ["verify": .text($0)] } ?? [:])
             end.server.change { $0.behaviour.states = ["transcoding", "available"] }
-            let parcel = try Parcel(1500, removesSource: removes)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(1500, removesSource: removes)
+            let logbook = RecordingReporter()
             if waits {
                 let error = try await parcel.failure(to: end, logbook)
                 guard case .pending = error.remedy else { throw error }
@@ -33,8 +33,8 @@ struct VimeoVerifyTests {
     func polls(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.change { $0.behaviour.states = ["transcoding"] }
-        let parcel = try Parcel(1500, removesSource: true)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500, removesSource: true)
+        let logbook = RecordingReporter()
         _ = try await parcel.failure(to: end, logbook)
         end.server.change { $0.requests = [] }
         for _ in 0..<3 { _ = try await parcel.failure(to: end, logbook) }
@@ -45,8 +45,8 @@ struct VimeoVerifyTests {
     func timeout() async throws {
         let end = try VimeoEnd(.tus, ["verify_timeout": .duration(.seconds(7200))])
         end.server.change { $0.behaviour.states = ["transcoding"] }
-        let parcel = try Parcel(1500, removesSource: true)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500, removesSource: true)
+        let logbook = RecordingReporter()
         #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
         end.server.change { $0.behaviour.ahead = 7_100_000 }
         #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
@@ -68,8 +68,8 @@ struct VimeoVerifyTests {
     func failed() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding", "transcoding_error"] }
-        let parcel = try Parcel(1500, removesSource: true)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(1500, removesSource: true)
+        let logbook = RecordingReporter()
         _ = try await parcel.failure(to: end, logbook)
         let error = try await parcel.failure(to: end, logbook)
         #expect(error.remedy == .failUpload && error.failure.code == .transcodingFailed)
@@ -82,8 +82,8 @@ struct VimeoVerifyTests {
             let end = try VimeoEnd(.fourStep)
             end.server.script(.complete, .loseReply)
             end.server.change { $0.behaviour.showsAfter = 1_000_000 }
-            let parcel = try Parcel(1500, removesSource: removes)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(1500, removesSource: removes)
+            let logbook = RecordingReporter()
             if removes {
                 let error = try await parcel.failure(to: end, logbook)
                 guard case .pending = error.remedy else { throw error }
@@ -117,7 +117,7 @@ struct VimeoVerifyTests {
     func consistent(_ words: String, _ isPlayable: Bool) async throws {
         let end = try VimeoEnd()
         end.server.script(.video, Self.state(words))
-        let (parcel, logbook) = (try Parcel(1500, removesSource: true), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
         if isPlayable {
             #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
         } else {
@@ -132,7 +132,7 @@ struct VimeoVerifyTests {
         end.server.script(
             .video, Self.state(#""status": "available""#, uri: "/videos/2"),
             Self.state(#""status": "available""#, uri: "/videos/1:a1b2"))
-        let (parcel, logbook) = (try Parcel(1500, removesSource: true), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
         #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
         #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
     }
@@ -145,7 +145,7 @@ struct VimeoVerifyTests {
             .answer(200, [("Content-Encoding", "br")], "x"), .answer(500), .answer(503), .answer(502),
             .answer(200, [], "<html>"),
         ]
-        let (parcel, logbook) = (try Parcel(1500, removesSource: true), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
         for fault in faults {
             end.server.script(.video, fault)
             let error = try await parcel.failure(to: end, logbook)
@@ -164,18 +164,18 @@ struct VimeoVerifyTests {
         let end = try VimeoEnd()
         let gone = VimeoServer.Fault.answer(404, [], #"{"error": "not found", "error_code": 5000}"#)
         end.server.script(.video, gone)
-        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
         guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
-            throw Parcel.Unexpected(what: "no wait")
+            throw StagedUpload.Unexpected(what: "no wait")
         }
         _ = try await parcel.send(to: end, logbook)
         #expect(end.contents == [parcel.content])
         let other = try VimeoEnd()
         other.server.script(.video, gone, gone, gone)
-        let journal = Logbook()
+        let journal = RecordingReporter()
         for _ in 0..<2 {
             guard case .pending = try await parcel.failure(to: other, journal).remedy else {
-                throw Parcel.Unexpected(what: "no wait")
+                throw StagedUpload.Unexpected(what: "no wait")
             }
         }
         #expect(try await parcel.failure(to: other, journal).failure.code == .videoDeleted)
@@ -187,7 +187,7 @@ struct VimeoVerifyTests {
     func unanswered() async throws {
         let end = try VimeoEnd()
         end.server.script(.patch, .loseReply)
-        let (parcel, logbook) = (try Parcel(900, removesSource: true), Logbook())
+        let (parcel, logbook) = (try StagedUpload(900, removesSource: true), RecordingReporter())
         _ = try await parcel.failure(to: end, logbook)
         let object = try await parcel.send(to: end, logbook)
         #expect(object.verifiedBy == "playable")
@@ -200,7 +200,7 @@ struct VimeoVerifyTests {
     func accepted(_ flow: VimeoFlow, _ status: Int) async throws {
         for accepts in [true, false] {
             let end = try VimeoEnd(flow, ["final_error": .text(accepts ? "accept" : "fail")])
-            let (parcel, logbook) = (try Parcel(900), Logbook())
+            let (parcel, logbook) = (try StagedUpload(900), RecordingReporter())
             let kind: VimeoServer.Kind = flow == .tus ? .patch : .put
             end.server.script(kind, .refused(status))
             guard accepts else {

@@ -11,8 +11,8 @@ import Testing
 @Suite("Kills at any moment", .serialized)
 struct CrashTests {
     struct Variant: CustomTestStringConvertible, Sendable {
-        enum Victim: String, Sendable { case daemon, receiver, both }
-        let victim: Victim
+        enum KilledProcess: String, Sendable { case daemon, receiver, both }
+        let victim: KilledProcess
         let source: DaemonFixture.Source
         /// The share of this variant in 50 kills.
         let share: Int
@@ -57,7 +57,7 @@ struct CrashTests {
         }
     }
 
-    private func kill(_ victim: Variant.Victim, of fixture: DaemonFixture, dice: inout Dice) async throws {
+    private func kill(_ victim: Variant.KilledProcess, of fixture: DaemonFixture, dice: inout Dice) async throws {
         switch victim {
         case .daemon:
             fixture.killDaemon()

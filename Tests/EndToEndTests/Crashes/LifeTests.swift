@@ -6,7 +6,7 @@ import Testing
 
 /// Stops and starts of the daemon: by a signal, at once, and much later.
 @Suite("Life cycle of the daemon")
-struct LifeTests {
+struct StartStopTests {
     @Test(
         "200 days later a kept source is neither staged nor uploaded again", .timeLimit(.minutes(Patience.minutes(3))))
     func muchLater() async throws {

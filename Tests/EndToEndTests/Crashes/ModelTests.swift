@@ -15,7 +15,7 @@ struct ModelTests {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         // No server is listening there: copies stay where they can be counted.
         fixture.destination = "http://127.0.0.1:9/"
-        let finished = Finished()
+        let finished = SettledContents()
         do {
             var writers: [ModelWriter] = []
             for name in ["one", "two", "three"] {
@@ -100,7 +100,7 @@ struct ModelTests {
     }
 
     private func check(
-        _ writers: [ModelWriter], _ finished: Finished, _ fixture: DaemonFixture, _ phase: Int
+        _ writers: [ModelWriter], _ finished: SettledContents, _ fixture: DaemonFixture, _ phase: Int
     ) async throws {
         var expected: [(path: FilePath, digest: String)] = []
         for writer in writers { expected += try await writer.expected() }

@@ -6,7 +6,7 @@ import Synchronization
 import TestKit
 
 /// Every content that a file has had while no program was writing it: these may be staged. Several writers report it.
-final class Finished: Sendable {
+final class SettledContents: Sendable {
     private let all = Mutex<[String: String]>([:])
     private let next = Atomic<UInt64>(1)
 
@@ -36,7 +36,7 @@ actor ModelWriter {
         var isUnheard = false
     }
 
-    private let finished: Finished
+    private let finished: SettledContents
     /// The watched folder, and one on the same disk that is not watched.
     private let drop: FilePath
     private let beside: FilePath
@@ -54,7 +54,9 @@ actor ModelWriter {
     private var deeds: [String] = []
 
     /// - Parameter disk: Mounted at the part of this writer.
-    init(_ name: String, _ finished: Finished, drop: FilePath, beside: FilePath, dice: Dice, disk: LoopDisk? = nil)
+    init(
+        _ name: String, _ finished: SettledContents, drop: FilePath, beside: FilePath, dice: Dice, disk: LoopDisk? = nil
+    )
         throws
     {
         self.name = name

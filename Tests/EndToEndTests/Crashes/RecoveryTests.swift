@@ -9,7 +9,7 @@ struct RecoveryTests {
     @Test(
         "a lost server is reported as failed attempts and once as recovered, even if the daemon was killed in between")
     func lostServer() async throws {
-        let scene = try Hooks.Scene()
+        let scene = try HookFixture.Scene()
         let fixture = scene.fixture
         fixture.uploadTo = ["nas"]
         fixture.policyKeys = ["bandwidth: 2 MB/s"]

@@ -16,10 +16,10 @@ struct NetworkModelTests {
         let (seed, count, tunnels) = (Setting.seed, Setting.scenes, try await blocking { TwoRoads.tunnels })
         // With more of them, too few cores are left for each, and a daemon needs more than a second to notice a change.
         let workers = 3
-        let all = await withTaskGroup(of: [NetworkPlay.Figures].self) { group in
+        let all = await withTaskGroup(of: [NetworkScenario.Figures].self) { group in
             for worker in 0..<workers {
                 group.addTask {
-                    var figures: [NetworkPlay.Figures] = []
+                    var figures: [NetworkScenario.Figures] = []
                     for number in stride(from: worker, to: count, by: workers) {
                         let script = NetworkScript(seed: seed &+ UInt64(number), tunnels: tunnels)
                         if let one = await Self.play(script) { figures.append(one) }
@@ -34,11 +34,11 @@ struct NetworkModelTests {
     }
 
     /// A failure is recorded with everything that is needed to repeat the scene alone.
-    private static func play(_ script: NetworkScript) async -> NetworkPlay.Figures? {
+    private static func play(_ script: NetworkScript) async -> NetworkScenario.Figures? {
         var problems: [String] = []
-        var figures: NetworkPlay.Figures?
+        var figures: NetworkScenario.Figures?
         do {
-            let play = try await NetworkPlay(script)
+            let play = try await NetworkScenario(script)
             do { try await play.play() } catch { problems.append("\(error)") }
             problems = play.problems + problems
             figures = play.figures
@@ -55,8 +55,8 @@ struct NetworkModelTests {
         return figures
     }
 
-    private static func tell(_ all: [NetworkPlay.Figures]) {
-        func sum(_ count: (NetworkPlay.Figures) -> Int) -> Int { all.map(count).reduce(0, +) }
+    private static func tell(_ all: [NetworkScenario.Figures]) {
+        func sum(_ count: (NetworkScenario.Figures) -> Int) -> Int { all.map(count).reduce(0, +) }
         print(
             "scenes \(all.count): files \(sum { $0.files }), flips \(sum { $0.flips }), kills \(sum { $0.kills }),",
             "with a tunnel \(all.count { $0.hasTunnel }), silent stretches \(sum { $0.silences }),",

@@ -5,8 +5,8 @@ import TestKit
 
 /// Plays a scene: carries out the script's steps, and asks the kernel's packet filter for the bytes that left
 /// meanwhile.
-final class NetworkPlay {
-    typealias Road = NetworkScript.Road
+final class NetworkScenario {
+    typealias Road = NetworkScript.Link
 
     /// The figures of one scene, for the sum over all scenes.
     struct Figures: Sendable, CustomStringConvertible {
@@ -43,7 +43,7 @@ final class NetworkPlay {
     private let roads: TwoRoads
     private let fixture: DaemonFixture
     private let camera: Camera
-    private var law: NetworkScript.Law
+    private var law: NetworkScript.Policy
     private(set) var figures: Figures
     private(set) var problems: [String] = []
     /// The bytes of a link when it had been forbidden for long enough.
@@ -148,7 +148,7 @@ final class NetworkPlay {
         try await blocking { try roads.box.run(command.split(separator: " ").map(String.init)) }
     }
 
-    private func change(to next: NetworkScript.Law) {
+    private func change(to next: NetworkScript.Policy) {
         for road in Road.allCases {
             if !next.forbids(road) { silent[road] = nil }
             if next.metered[road] != true { costly[road] = nil }

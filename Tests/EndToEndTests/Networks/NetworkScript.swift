@@ -3,21 +3,21 @@ import TestKit
 
 /// A script of changes for a machine with two links and perhaps a tunnel, generated in advance from a seed.
 struct NetworkScript: CustomStringConvertible {
-    enum Road: String, CaseIterable { case wan, lte }
+    enum Link: String, CaseIterable { case wan, lte }
 
     /// The rules of a policy for the two links.
-    struct Law: Equatable, CustomStringConvertible {
+    struct Policy: Equatable, CustomStringConvertible {
         enum Metered: Equatable {
             case pause, allow
             /// In kB/s.
             case limit(Int)
         }
-        var metered: [Road: Bool]
-        var forbidden: Set<Road>
+        var metered: [Link: Bool]
+        var forbidden: Set<Link>
         var mode: Metered
 
         /// Whether no byte of a file may be sent over the link, nor over a tunnel that it carries.
-        func forbids(_ road: Road) -> Bool { forbidden.contains(road) || (mode == .pause && metered[road] == true) }
+        func forbids(_ road: Link) -> Bool { forbidden.contains(road) || (mode == .pause && metered[road] == true) }
 
         /// As YAML, one line for each key.
         var keys: [String] {
@@ -27,7 +27,7 @@ struct NetworkScript: CustomStringConvertible {
                 case .allow: "allow"
                 case .limit(let rate): "{limit: \(rate) kB/s}"
                 }
-            let rules = Road.allCases.map { road in
+            let rules = Link.allCases.map { road in
                 "{interface: \(road)0, metered: \(metered[road] == true)"
                     + (forbidden.contains(road) ? ", allowed: false}" : "}")
             }
@@ -56,9 +56,9 @@ struct NetworkScript: CustomStringConvertible {
     enum Step: CustomStringConvertible {
         /// Arguments of `ip` in the machine, in their order.
         case links(String, [String])
-        case law(Law)
+        case law(Policy)
         /// The daemon is killed, and starts under rules that may be different.
-        case kill(Law)
+        case kill(Policy)
         /// Files of these sizes arrive.
         case drop([Int])
         /// Nothing for this many milliseconds.
@@ -80,7 +80,7 @@ struct NetworkScript: CustomStringConvertible {
 
     struct Tunnel {
         let kind: TwoRoads.Tunnel
-        let over: Road
+        let over: Link
         /// 1: before both links; 500: after them.
         let metric: Int
 
@@ -94,7 +94,7 @@ struct NetworkScript: CustomStringConvertible {
     let bandwidth: Int
     let quota: Quota
     let tunnel: Tunnel?
-    let law: Law
+    let law: Policy
     /// Lists of steps, and the conditions that must hold after each.
     let phases: [[Step]]
     var hasKills: Bool {
@@ -135,12 +135,12 @@ struct NetworkScript: CustomStringConvertible {
             default: .files(Int.random(in: 1...4, using: &dice))
             }
         // Drawn on every kernel, with a tunnel or without, so that the rest of the scene is the same everywhere.
-        let (isDug, over) = (Int.random(in: 0..<5, using: &dice) < 2, Road.allCases.randomElement(using: &dice) ?? .lte)
+        let (isDug, over) = (Int.random(in: 0..<5, using: &dice) < 2, Link.allCases.randomElement(using: &dice) ?? .lte)
         let (metric, kind) = (Bool.random(using: &dice) ? 1 : 500, Int.random(in: 0..<12, using: &dice))
         tunnel =
             isDug && !tunnels.isEmpty ? Tunnel(kind: tunnels[kind % tunnels.count], over: over, metric: metric) : nil
         let isKilled = Int.random(in: 0..<10, using: &dice) < 3
-        var box = Box(tunnel: isDug ? over : nil, metric: metric, law: Self.law(&dice))
+        var box = MachineState(tunnel: isDug ? over : nil, metric: metric, law: Self.law(&dice))
         law = box.law
         var phases: [[Step]] = []
         for number in 0..<Int.random(in: 2...4, using: &dice) {
@@ -149,7 +149,7 @@ struct NetworkScript: CustomStringConvertible {
         self.phases = phases
     }
 
-    private static func phase(isFirst: Bool, isKilled: Bool, _ box: inout Box, _ dice: inout Dice) -> [Step] {
+    private static func phase(isFirst: Bool, isKilled: Bool, _ box: inout MachineState, _ dice: inout Dice) -> [Step] {
         var steps: [Step] = []
         if isFirst || Int.random(in: 0..<3, using: &dice) == 0 {
             steps.append(.drop((0..<Int.random(in: 1...(isFirst ? 4 : 2), using: &dice)).map { _ in size(&dice) }))
@@ -180,14 +180,14 @@ struct NetworkScript: CustomStringConvertible {
         }
     }
 
-    fileprivate static func law(_ dice: inout Dice) -> Law {
-        var law = Law(metered: [:], forbidden: [], mode: .pause)
+    fileprivate static func law(_ dice: inout Dice) -> Policy {
+        var law = Policy(metered: [:], forbidden: [], mode: .pause)
         switch Int.random(in: 0..<6, using: &dice) {
         case 0: law.mode = .allow
         case 1: law.mode = .limit(Int.random(in: 100...800, using: &dice))
         default: break
         }
-        for road in Road.allCases {
+        for road in Link.allCases {
             law.metered[road] = Int.random(in: 0..<10, using: &dice) < (road == .wan ? 3 : 7)
             if Int.random(in: 0..<6, using: &dice) == 0 { law.forbidden.insert(road) }
         }
@@ -196,11 +196,11 @@ struct NetworkScript: CustomStringConvertible {
 }
 
 /// The state of the machine after the steps so far.
-private struct Box {
-    typealias Road = NetworkScript.Road
+private struct MachineState {
+    typealias Road = NetworkScript.Link
 
     let tunnel: Road?
-    var law: NetworkScript.Law
+    var law: NetworkScript.Policy
     private var isUp: [Road: Bool] = [.wan: true, .lte: true]
     /// Metrics of the default routes over it; none where there is no route.
     private var metrics: [Road: Int] = [.wan: 10, .lte: 100]
@@ -209,7 +209,7 @@ private struct Box {
     /// Whether a route leads into the tunnel.
     private var isTunnelWay = true
 
-    init(tunnel: Road?, metric: Int, law: NetworkScript.Law) {
+    init(tunnel: Road?, metric: Int, law: NetworkScript.Policy) {
         (self.tunnel, self.law) = (tunnel, law)
         way = NetworkScript.Tunnel.way(metric)
     }

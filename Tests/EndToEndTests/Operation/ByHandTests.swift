@@ -9,8 +9,8 @@ import Testing
 /// Requests by command obey policy, are counted in the daemon's ledger, and report their cost.
 @Suite("Hooks and checks by command, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct ByHandTests {
-    private typealias Scene = Hooks.Scene
-    private typealias Web = Hooks.Web
+    private typealias Scene = HookFixture.Scene
+    private typealias Web = HookFixture.Web
 
     private struct Trial: Decodable {
         struct Hold: Decodable { var kind, text: String }

@@ -37,8 +37,8 @@ struct HookSandboxTests {
 
     @Test("programs and addresses are notified, and a program may do what the manual permits and no more")
     func unit() async throws {
-        let scene = try Hooks.Scene()
-        let web = try Hooks.Web()
+        let scene = try HookFixture.Scene()
+        let web = try HookFixture.Web()
         let root = Repository.root
         let folder = scene.fixture.folder.path
         let lines = Self.tries.map { one in

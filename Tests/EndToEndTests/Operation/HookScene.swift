@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 
 /// A daemon with hooks, and the notices that they received.
-enum Hooks {
+enum HookFixture {
     struct Event: Decodable {
         struct Upload: Decodable { var id, name, folder, destination, path, state, list: String }
         var seq: Int64

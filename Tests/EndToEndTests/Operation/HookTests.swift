@@ -10,8 +10,8 @@ import Testing
 /// Hooks as a user has them: programs and a server, notified by the built program.
 @Suite("Hooks, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct HookTests {
-    private typealias Scene = Hooks.Scene
-    private typealias Web = Hooks.Web
+    private typealias Scene = HookFixture.Scene
+    private typealias Web = HookFixture.Web
 
     @Test("a command receives each completed and failed upload of its folder as one JSON object, and no other event")
     func command() async throws {

@@ -89,7 +89,7 @@ struct PrivacyTests {
     @Test("contents and secrets go only to their destination, not to a log, answer, argument or state file")
     func words() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
-        let web = try Hooks.Web()
+        let web = try HookFixture.Web()
         let secrets = ["TheTokenOfTheStore01", "TheKeyOfTheWebhook02", "TheControlToken03Long"]
         let files = try secrets.enumerated().map {
             try fixture.folder.write(FilePath("secret\($0)"), Array("\($1)\n".utf8)).display

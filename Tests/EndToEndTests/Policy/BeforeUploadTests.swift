@@ -8,7 +8,7 @@ import Testing
 /// `before_upload`, from the built program.
 @Suite("before_upload, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct BeforeUploadTests {
-    private typealias Scene = Hooks.Scene
+    private typealias Scene = HookFixture.Scene
 
     private struct Asked: Decodable {
         var id, folder, destination, path, name, mediaType: String

@@ -8,8 +8,8 @@ import Testing
 /// The holds that apply to notices, and those that do not, with the built program.
 @Suite("Hooks under policy, with the built program", .timeLimit(.minutes(Patience.minutes(3))))
 struct HookPolicyTests {
-    private typealias Scene = Hooks.Scene
-    private typealias Web = Hooks.Web
+    private typealias Scene = HookFixture.Scene
+    private typealias Web = HookFixture.Web
 
     @Test("with `network: policy` a notice waits for a window, with `any` it does not; sent bytes are counted")
     func policy() async throws {

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`, proof: all state that the reading thread changes is in `found`, protected by a lock; the
 /// descriptors are made in `init` and closed in `leave`, after the thread's end.
-final class Crowd: @unchecked Sendable {
+final class EventSubscribers: @unchecked Sendable {
     /// The answer that one of them received.
     struct Reader: Sendable {
         /// The first line of the answer.
@@ -109,7 +109,7 @@ final class Crowd: @unchecked Sendable {
     }
 }
 
-extension Crowd.Reader {
+extension EventSubscribers.Reader {
     /// Chunks of the encoding do not cut events, and their lines do not look like those of an event: they are skipped.
     fileprivate mutating func take(_ piece: ArraySlice<UInt8>) {
         rest += piece

@@ -28,8 +28,8 @@ struct CrowdTests {
         let (before, descriptors) = (try Usage(of: pid), try Self.descriptors(of: pid) + Self.kept)
 
         let types = (Self.ends.sorted() + ["added"]).joined(separator: ",")
-        let readers = try Crowd(500, at: socket, target: "/v1/events?types=\(types)", reads: true)
-        let stalled = try Crowd(500, at: socket, target: "/v1/events", reads: false)
+        let readers = try EventSubscribers(500, at: socket, target: "/v1/events?types=\(types)", reads: true)
+        let stalled = try EventSubscribers(500, at: socket, target: "/v1/events", reads: false)
         defer {
             readers.leave()
             stalled.leave()
@@ -66,7 +66,7 @@ struct CrowdTests {
         // A client above the limit is told so, and a command still gets through. The daemon may have ended readers that
         // never read, whose places are free then.
         let vacant = max(0, occupied - (try Self.descriptors(of: pid)))
-        let more = try Crowd(60 + vacant, at: socket, target: "/v1/events", reads: true)
+        let more = try EventSubscribers(60 + vacant, at: socket, target: "/v1/events", reads: true)
         defer { more.leave() }
         try await eventually("each surplus reader has an answer") { more.readers.allSatisfy { !$0.status.isEmpty } }
         #expect(more.readers.contains { $0.status == "HTTP/1.1 503 Service Unavailable" })
@@ -113,13 +113,13 @@ struct CrowdTests {
             var hanging: [Wire] = []
             var slow: [Task<Void, any Error>] = []
             for number in 0..<5 {
-                hanging += try await Rabble.halfOpen(socket)
-                slow.append(Task { try await Rabble.slowWriter(socket, number) })
+                hanging += try await MisbehavingClients.halfOpen(socket)
+                slow.append(Task { try await MisbehavingClients.slowWriter(socket, number) })
             }
             for round in 1...(Setting.isThorough ? 400 : 60) {
                 try camera.drop(
                     Clip(number: round, size: 40_000 + round, relative: FilePath("\(round % 5)/\(round).mp4")))
-                try await Rabble.one(socket, &dice)
+                try await MisbehavingClients.one(socket, &dice)
             }
             for task in slow { try await task.value }
             let outcome = Outcome(fixture: fixture, clips: camera.clips)
@@ -145,7 +145,7 @@ struct CrowdTests {
 }
 
 /// Clients of other programs, and faulty ones.
-private enum Rabble {
+private enum MisbehavingClients {
     /// The answer to a wrong request in place of a JSON error.
     struct NoError: Error, CustomStringConvertible { let description: String }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Against a third-party tus server and tus client: two ends by the same author agree even where both are wrong.
 @Suite("Other implementations of tus", .needsPackages)
-struct OtherPeopleTests {
+struct ThirdPartyTusTests {
     @Test(
         "files reach another tus server once and complete, even if it and the daemon are killed",
         .timeLimit(.minutes(Patience.minutes(3))))

@@ -53,7 +53,7 @@ private enum Nginx {
 
 /// Attacks on a receiver and on the control address by clients without a token.
 @Suite("Slow clients", .timeLimit(.minutes(Patience.minutes(3))))
-struct StrangerTests {
+struct UnauthenticatedClientTests {
     private static let token = "a token that nobody guesses"
 
     /// Opens 640 connections and sends a byte of a head on each now and then; a connection that is closed is opened

@@ -122,7 +122,7 @@ struct PublicWordsTests {
             ("asset state, stored", AssetState.allCases.map(\.rawValue)),
             ("source state, stored", SourceState.allCases.map(\.rawValue)),
             ("what is uploaded, stored", StagingMode.allCases.map(\.rawValue)),
-            ("settled by, stored", settledBy.compactMap { SettledBy(rawValue: $0)?.rawValue }),
+            ("settled by, stored", settledBy.compactMap { SettleProof(rawValue: $0)?.rawValue }),
             ("failure class, stored", Failure.Class.all.map(\.rawValue)),
             ("hold kind", Hold.Kind.allCases.map(\.rawValue)), ("exception kind", Exemption.allCases.map(\.rawValue)),
             ("network class, stored", NetworkClass.allCases.map(\.rawValue)),
@@ -131,7 +131,7 @@ struct PublicWordsTests {
             ("event type of hooks", EventType.forHooks.map(\.rawValue)),
             ("event field", EventField.allCases.map(\.rawValue)),
             ("kind of destination", DestinationTable.builtIn.map(\.type.name)),
-            ("removable disk", CardLevel.allCases.map(\.rawValue)),
+            ("removable disk", RemovalSafety.allCases.map(\.rawValue)),
             ("log level", Log.Level.allCases.map(\.name)),
         ]
         try RecordedWords.expect("kinds.txt", lists.flatMap { ["# \($0.0)"] + $0.1 + [""] }.dropLast())
@@ -146,7 +146,7 @@ struct PublicWordsTests {
             ("plan", PlanView.self), ("usage", UsageView.self), ("quota", AllowancesReply.self),
             ("changed uploads", UploadsReply.self), ("allow, limit", OverridesReply.self),
             ("reload", ReloadView.self), ("rescan", RescanReply.self), ("check", CheckReport.self),
-            ("hook test", HookTrial.self), ("remote", RemoteReply.self), ("orphans", OrphansReply.self),
+            ("hook test", HookTestResult.self), ("remote", RemoteReply.self), ("orphans", OrphansReply.self),
             ("event", EventView.self), ("run --once", OnceView.self), ("rebuild", RebuildReport.self),
             ("error", ErrorReply.self), ("request: add", AddRequest.self), ("request: selection", Selection.self),
             ("request: flush", FlushRequest.self), ("request: allow", AllowRequest.self),

@@ -120,5 +120,5 @@ struct WriterSearchTests {
 }
 
 private func answer(_ search: WriterSearch, _ path: FilePath) throws -> WriterSearch.Answer {
-    try search.ask(path.name, in: OpenFolder(following: path.parent)).answer
+    try search.findWriter(path.name, in: OpenFolder(following: path.parent)).answer
 }

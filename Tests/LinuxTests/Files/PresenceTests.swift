@@ -15,7 +15,7 @@ struct PresenceTests {
 
     private func missing(_ requirement: FolderRequirement, fstab: String = "") throws -> String? {
         let table = try folder.write("fstab", Array(fstab.utf8))
-        return FolderGate(SourceFolders()[path], [requirement], table: table).missing()
+        return MountCheck(SourceFolders()[path], [requirement], table: table).missing()
     }
 
     @Test("the required file is missing or present, whatever its type")
@@ -30,16 +30,16 @@ struct PresenceTests {
     @Test("a folder that cannot be opened is missing")
     func gone() throws {
         let none = folder.path.appending("none")
-        #expect(FolderGate(SourceFolders()[none], []).missing() == "it does not exist")
+        #expect(MountCheck(SourceFolders()[none], []).missing() == "it does not exist")
         #expect(
-            FolderGate(SourceFolders()[path.appending("none")], [FolderRequirement(mount: "/")]).missing()
+            MountCheck(SourceFolders()[path.appending("none")], [FolderRequirement(mount: "/")]).missing()
                 == "it does not exist")
     }
 
     @Test("a folder that disappeared with its disk is reported as such", .enabled(if: SmallDisk.isPossible))
     func below() throws {
         let inner = path.appending("DCIM")
-        let gate = FolderGate(SourceFolders()[inner], [FolderRequirement(mount: path)])
+        let gate = MountCheck(SourceFolders()[inner], [FolderRequirement(mount: path)])
         #expect(gate.missing() == "nothing is mounted at \(path.display) (require.mount)")
         let disk = try SmallDisk(at: path)
         #expect(gate.missing() == "it does not exist")
@@ -62,7 +62,7 @@ struct PresenceTests {
         let disk = try SmallDisk(at: path)
         #expect(try missing(FolderRequirement(mount: path)) == nil)
         try Files.makeFolders(path.appending("in"))
-        #expect(FolderGate(SourceFolders()[path.appending("in")], [FolderRequirement(mount: path)]).missing() == nil)
+        #expect(MountCheck(SourceFolders()[path.appending("in")], [FolderRequirement(mount: path)]).missing() == nil)
         withExtendedLifetime(disk) {}
     }
 
@@ -107,9 +107,10 @@ struct PresenceTests {
 struct OpenFilesTests {
     let folder = TemporaryFolder()
 
-    private func answer(_ path: FilePath, root: FilePath = "/proc") throws -> OpenFiles.Answer {
+    private func answer(_ path: FilePath, root: FilePath = "/proc") throws -> ProcDescriptorSearch.Answer {
         let clocks = SystemClocks()
-        return OpenFiles(clocks: clocks, root: root).writer(of: try FileStatus(at: path), seen: clocks.monotonic())
+        return ProcDescriptorSearch(clocks: clocks, root: root).writer(
+            of: try FileStatus(at: path), seen: clocks.monotonic())
     }
 
     @Test("a file open for writing is detected, one open for reading is not")
@@ -118,7 +119,7 @@ struct OpenFilesTests {
         let reader = try Descriptor.open(path, for: .reading)
         let before = try answer(path)
         // Other users' processes are not readable unless the test runs as root.
-        #expect(before.writer == (before.closed == 0 && ProcessSight.listsAll() ? .unseen : .unknown))
+        #expect(before.writer == (before.closed == 0 && ProcVisibility.listsAll() ? .unseen : .unknown))
         let writer = try Descriptor.open(path, for: .updating)
         #expect(try answer(path).writer == .present)
         try writer.close(named: path)
@@ -181,7 +182,7 @@ struct OpenFilesTests {
 
     @Test("without a complete process list, the absence of a writer is uncertain")
     func listed() throws {
-        func lists(_ line: String) -> Bool { ProcessSight.listsAll(mounts: Array(line.utf8)) }
+        func lists(_ line: String) -> Bool { ProcVisibility.listsAll(mounts: Array(line.utf8)) }
         let plain = "22 1 0:21 / /proc rw,nosuid - proc proc rw"
         // In a container the processes of the host are not listed.
         let isMachine = Files.linkTarget("/proc/self/ns/pid") == "pid:[4026531836]"

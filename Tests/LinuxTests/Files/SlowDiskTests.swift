@@ -68,7 +68,7 @@ struct SlowDiskTests {
         let disk = SlowDisk(patience: .seconds(1))
         let beats = try await disk.run { pulse in
             for _ in 0..<250 {
-                try pulse.beat()
+                try pulse.reportProgress()
                 usleep(5000)
             }
             return 250
@@ -81,7 +81,7 @@ struct SlowDiskTests {
         let disk = SlowDisk(patience: .seconds(60))
         let gate = Gate()
         let hanging = Task { try await disk.run { _ in gate.wait() } }
-        let busy = Task { try await disk.run { pulse in while true { try pulse.beat() } } }
+        let busy = Task { try await disk.run { pulse in while true { try pulse.reportProgress() } } }
         try await eventually("the work hangs") { gate.waiting == 1 }
         for task in [hanging, busy] {
             task.cancel()

@@ -16,29 +16,30 @@ struct LinkBytesTests {
     @Test("sent bytes are at most the sum of all links since, including new links")
     func most() {
         let before = count(["lo:1": 10, "eth0:2": 1000])
-        #expect(count(["lo:1": 10, "eth0:2": 1000], after: 1).most(since: before) == Spending.none)
-        #expect(count(["lo:1": 15, "eth0:2": 1700], after: 30).most(since: before) == Spending(bytes: 705))
-        #expect(count(["lo:1": 10, "eth0:2": 1001, "wg0:9": 50], after: 1).most(since: before) == Spending(bytes: 51))
+        #expect(count(["lo:1": 10, "eth0:2": 1000], after: 1).upperBound(since: before) == Spending.none)
+        #expect(count(["lo:1": 15, "eth0:2": 1700], after: 30).upperBound(since: before) == Spending(bytes: 705))
+        #expect(
+            count(["lo:1": 10, "eth0:2": 1001, "wg0:9": 50], after: 1).upperBound(since: before) == Spending(bytes: 51))
     }
 
     @Test("received bytes are at most the sum of all links since")
     func received() {
         let before = count(["lo:1": 10, "eth0:2": 1000], received: 70)
         let after = count(["lo:1": 10, "eth0:2": 1000, "wg0:9": 0], received: 100, after: 1)
-        #expect(after.most(since: before) == Spending(received: 160))
-        #expect(count(["lo:1": 10, "eth0:2": 1000], received: 69, after: 1).most(since: before) == nil)
+        #expect(after.upperBound(since: before) == Spending(received: 160))
+        #expect(count(["lo:1": 10, "eth0:2": 1000], received: 69, after: 1).upperBound(since: before) == nil)
     }
 
     @Test(
         "after a reboot, in another namespace, after a removed or recreated link, or after long, the count is unknown")
     func unknown() {
         let before = count(["eth0:2": 1000], after: 10)
-        #expect(count(["eth0:2": 1700], after: 11, place: "other-net").most(since: before) == nil)
-        #expect(count(["eth0:3": 1700], after: 11).most(since: before) == nil)
-        #expect(count([:], after: 11).most(since: before) == nil)
-        #expect(count(["eth0:2": 999], after: 11).most(since: before) == nil)
-        #expect(count(["eth0:2": 1700], after: 41).most(since: before) == nil)
-        #expect(count(["eth0:2": 1700], after: 9).most(since: before) == nil)
+        #expect(count(["eth0:2": 1700], after: 11, place: "other-net").upperBound(since: before) == nil)
+        #expect(count(["eth0:3": 1700], after: 11).upperBound(since: before) == nil)
+        #expect(count([:], after: 11).upperBound(since: before) == nil)
+        #expect(count(["eth0:2": 999], after: 11).upperBound(since: before) == nil)
+        #expect(count(["eth0:2": 1700], after: 41).upperBound(since: before) == nil)
+        #expect(count(["eth0:2": 1700], after: 9).upperBound(since: before) == nil)
     }
 
     @Test("counters are stored as text and parsed back; invalid text is none")
@@ -85,6 +86,6 @@ struct LinkBytesTests {
         let now = MonotonicTime(nanoseconds: 5)
         let count = try #require(LinkBytes(at: now))
         #expect(LinkBytes(count.text) == count)
-        #expect(count.most(since: count) == Spending.none)
+        #expect(count.upperBound(since: count) == Spending.none)
     }
 }

@@ -93,7 +93,7 @@ struct NetlinkTests {
             (0x1_0043, 200, false),
         ] as [(UInt32, UInt8?, Bool)])
     func usable(_ flags: UInt32, _ state: UInt8?, _ isUsable: Bool) throws {
-        let facts = try #require(LinkFacts(try NetlinkBytes.link(flags: flags, state: state).message()))
+        let facts = try #require(LinkMessage(try NetlinkBytes.link(flags: flags, state: state).message()))
         #expect(facts.isUsable == isUsable)
         #expect(facts.name == "wwan0")
         #expect(facts.index == 7)
@@ -102,7 +102,7 @@ struct NetlinkTests {
     @Test("a lower link counts, unless it is the link itself, a veth peer, or in another namespace")
     func below() throws {
         func below(_ attributes: [(UInt16, [UInt8])]) throws -> Int32? {
-            try #require(LinkFacts(try NetlinkBytes.link(with: attributes).message())).below
+            try #require(LinkMessage(try NetlinkBytes.link(with: attributes).message())).below
         }
         let on = (UInt16(5), raw(Int32(3)))
         #expect(try below([on]) == 3)
@@ -114,7 +114,7 @@ struct NetlinkTests {
         }
         #expect(try below([on, kind("veth")]) == nil)
         #expect(try below([on, kind("vlan")]) == 3)
-        #expect(try #require(LinkFacts(try NetlinkBytes.link(with: [kind("vlan")]).message())).kind == "vlan")
+        #expect(try #require(LinkMessage(try NetlinkBytes.link(with: [kind("vlan")]).message())).kind == "vlan")
     }
 
     @Test("a message too short for its type is ignored")
@@ -122,8 +122,8 @@ struct NetlinkTests {
         for type in [UInt16(16), 17, 20, 24, 25, 28] {
             for count in 0..<12 {
                 let message = try NetlinkBytes(type: type, header: [UInt8](repeating: 0, count: count)).message()
-                if count < 12 { #expect(LinkFacts(message) == nil) }
-                if count < 12 { #expect(RouteFacts(message) == nil) }
+                if count < 12 { #expect(LinkMessage(message) == nil) }
+                if count < 12 { #expect(RouteMessage(message) == nil) }
                 if count < 8 { #expect(Links.address(in: message) == nil) }
                 #expect(Routes.hardwareAddress(in: message) == nil)
             }
@@ -148,22 +148,23 @@ struct NetlinkTests {
     func hops() throws {
         let link = (UInt16(4), raw(Int32(7)))
         let gateway = (UInt16(5), [UInt8]([10, 0, 0, 1]))
-        let plain = try #require(RouteFacts(try NetlinkBytes.route(with: [link, gateway]).message()))
-        #expect(plain.hops == [RouteFacts.Hop(link: 7, gateway: IPAddress("10.0.0.1"), isDead: false)])
+        let plain = try #require(RouteMessage(try NetlinkBytes.route(with: [link, gateway]).message()))
+        #expect(plain.hops == [RouteMessage.Hop(link: 7, gateway: IPAddress("10.0.0.1"), isDead: false)])
         let via = (UInt16(18), raw(UInt16(10)) + (IPAddress("fe80::1")?.bytes ?? []))
         #expect(
-            try RouteFacts(NetlinkBytes.route(with: [link, via]).message())?.hops.first?.gateway == IPAddress("fe80::1")
+            try RouteMessage(NetlinkBytes.route(with: [link, via]).message())?.hops.first?.gateway
+                == IPAddress("fe80::1")
         )
         for flags in [UInt32(1), 16, 17] {
-            #expect(try RouteFacts(NetlinkBytes.route(flags: flags).message())?.hops.first?.isDead == true)
+            #expect(try RouteMessage(NetlinkBytes.route(flags: flags).message())?.hops.first?.isDead == true)
         }
         let one = raw(UInt16(16)) + [16, 0] + raw(Int32(3)) + raw(UInt16(8)) + raw(UInt16(5)) + [10, 0, 0, 1]
         let two = raw(UInt16(8)) + [0, 0] + raw(Int32(4))
-        let several = try RouteFacts(NetlinkBytes.route(with: [(9, one + two)]).message())
+        let several = try RouteMessage(NetlinkBytes.route(with: [(9, one + two)]).message())
         #expect(several?.hops.map(\.link) == [3, 4])
         #expect(several?.hops.map(\.isDead) == [true, false])
         for length in [UInt16(0), 7, 9, 0xFFFF] {
-            let cut = try RouteFacts(NetlinkBytes.route(with: [(9, one + raw(length) + two.dropFirst(2))]).message())
+            let cut = try RouteMessage(NetlinkBytes.route(with: [(9, one + raw(length) + two.dropFirst(2))]).message())
             #expect(cut?.hops.map(\.link) == [3], "length \(length)")
         }
     }
@@ -197,7 +198,7 @@ struct NetlinkTests {
 }
 
 @Suite("Network events")
-struct NetworkNewsKindTests {
+struct NetworkEventKindTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let what: String
         let bytes: [UInt8]
@@ -302,13 +303,13 @@ struct NetlinkFuzzTests {
             }
             try round.expect(messages.count <= round.input.count / 16, "\(messages.count) messages")
             for message in messages {
-                if let facts = RouteFacts(message) {
+                if let facts = RouteMessage(message) {
                     try round.expect(facts.hops.count <= 1 + message.body.count / 8, "\(facts.hops.count) hops")
                 }
                 if let address = Links.address(in: message) {
                     try round.expect(address.address.prefix <= 128, "\(address)")
                 }
-                if let facts = LinkFacts(message) {
+                if let facts = LinkMessage(message) {
                     try round.expect(facts.below != facts.index, "the link is below itself")
                 }
                 _ = Routes.hardwareAddress(in: message)

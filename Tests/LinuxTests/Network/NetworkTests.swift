@@ -7,7 +7,7 @@ import Testing
 @testable import Linux
 
 /// A network with two routes out, each a cable to a router that does not exist: `left0` and `right0`.
-private struct TwoWays {
+private struct TwoRouteNamespace {
     let network: NetworkNamespace
 
     init() throws {
@@ -42,7 +42,7 @@ private let far = "203.0.113.9"
 struct NetworkTests {
     @Test("interfaces are listed with type, lower interfaces and addresses")
     func links() throws {
-        let ways = try TwoWays()
+        let ways = try TwoRouteNamespace()
         try ways.network.ip("link", "add", "link", "left0", "name", "mac0", "type", "macvlan")
         try ways.network.ip("link", "add", "br0", "type", "bridge")
         try ways.network.ip("link", "set", "right1", "master", "br0")
@@ -70,7 +70,7 @@ struct NetworkTests {
 
     @Test("the route to an address is the kernel's, with gateway and source address")
     func routes() throws {
-        let ways = try TwoWays()
+        let ways = try TwoRouteNamespace()
         let (left, right) = (try ways.index("left0"), try ways.index("right0"))
         let route = try #require(try ways.route(to: far))
         #expect(route.link == left)
@@ -99,7 +99,7 @@ struct NetworkTests {
 
     @Test("rules, multipath routes and refusals are the kernel's too")
     func policy() throws {
-        let ways = try TwoWays()
+        let ways = try TwoRouteNamespace()
         let (left, right) = (try ways.index("left0"), try ways.index("right0"))
         try ways.network.ip("route", "add", "default", "via", "10.2.0.1", "dev", "right0", "table", "77")
         try ways.network.ip("rule", "add", "dport", "443", "ipproto", "tcp", "lookup", "77")
@@ -134,7 +134,7 @@ struct NetworkTests {
 
     @Test("an interface without a route is not used, even if the kernel treats every address as on-link")
     func supposed() throws {
-        let ways = try TwoWays()
+        let ways = try TwoRouteNamespace()
         let (left, right) = (try ways.index("left0"), try ways.index("right0"))
         #expect(try ways.route(to: far, over: right) == nil)
         #expect(try ways.route(to: "10.2.0.77", over: right)?.link == right)
@@ -148,7 +148,7 @@ struct NetworkTests {
 
     @Test("a route without carrier, or over an interface that is down, is dead")
     func dead() throws {
-        let ways = try TwoWays()
+        let ways = try TwoRouteNamespace()
         let left = try ways.index("left0")
         try ways.network.ip("link", "set", "left1", "down")
         let route = try #require(try ways.route(to: far), "the kernel still chooses the route")
@@ -188,7 +188,7 @@ struct NetworkTests {
 
     @Test("a route is judged by the kernel's answer")
     func judged() throws {
-        let ways = try TwoWays()
+        let ways = try TwoRouteNamespace()
         try ways.network.ip(
             "neigh", "add", "10.1.0.1", "lladdr", "02:00:00:00:00:07", "dev", "left0", "nud", "permanent")
         let links = try ways.network.run { try Links.all() }

@@ -5,7 +5,7 @@ import Testing
 @testable import Store
 
 @Suite("Counts of ended uploads")
-struct EndTests {
+struct UploadEndingTests {
     private struct Taken: Error {}
 
     private func sums(_ store: Store) async -> [String: Int64] {

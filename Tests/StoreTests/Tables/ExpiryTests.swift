@@ -16,7 +16,7 @@ struct ExpiryTests {
 
     private func aged(_ store: Store, _ days: Int = 7, most: Int = 200) async throws -> (ids: [String], next: WallTime?)
     {
-        try await store.read { try $0.lists.aged(Self.cam, by: try expiry(days), oldest: oldest, most: most) }
+        try await store.read { try $0.lists.expiredUploads(Self.cam, by: try expiry(days), oldest: oldest, most: most) }
     }
 
     @Test("the oldest are found with the time of the next, and end with a reason; others are not changed")

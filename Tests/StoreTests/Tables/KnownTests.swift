@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 @Suite("Known files")
-struct KnownTests {
+struct KnownFileTests {
     /// Names that sort before, after and within each other, in the order of bytes.
     private static let names: [FilePath] = {
         var names: [FilePath] = ["a", "a/b", "a.b", "a-", "ab", "b", "\u{7f}", "z/z/z", FilePath(bytes: [0xFF, 0x80])]
@@ -14,8 +14,8 @@ struct KnownTests {
         return names
     }()
 
-    private static func identity(_ name: FilePath, _ folder: String, _ dice: inout Dice) -> StoredIdentity {
-        StoredIdentity(
+    private static func identity(_ name: FilePath, _ folder: String, _ dice: inout Dice) -> FileIdentity {
+        FileIdentity(
             folder: folder, relative: name, size: .random(in: 1...3, using: &dice),
             modified: .random(in: 1...2, using: &dice), inode: [nil, 7, 8].randomElement(using: &dice) ?? nil,
             born: [nil, 5].randomElement(using: &dice) ?? nil,
@@ -29,7 +29,7 @@ struct KnownTests {
         var dice = Dice(seed: seed)
         let scene = try await Scene()
         let folders = ["cam", "cam1", "Cam", "ca"]
-        var buried: [StoredIdentity] = []
+        var buried: [FileIdentity] = []
         for folder in folders.dropLast() {
             for name in Self.names where Int.random(in: 0..<3, using: &dice) > 0 {
                 buried.append(Self.identity(name, folder, &dice))
@@ -37,7 +37,7 @@ struct KnownTests {
         }
         try await scene.store.write { [buried] tx in try tx.tombstones.skip(buried) }
         for count in [1, 2, 40, 900] {
-            var asked: [StoredIdentity] = []
+            var asked: [FileIdentity] = []
             for _ in 0..<count {
                 let name = Self.names.randomElement(using: &dice) ?? "a"
                 let folder = folders.randomElement(using: &dice) ?? "cam"
@@ -63,7 +63,7 @@ struct KnownTests {
         let scene = try await Scene()
         let all = (0..<4_000).map { Scene.file("clip-\(10_000 + $0)").identity }
         try await scene.store.write { try $0.tombstones.skip(all) }
-        func cost(_ asked: [StoredIdentity]) async throws -> (searches: Int, steps: Int) {
+        func cost(_ asked: [FileIdentity]) async throws -> (searches: Int, steps: Int) {
             func spent(_ measure: Connection.Measure) async -> Int {
                 await scene.store.effort(measure).filter { $0.key.contains("FROM tombstone") }.values.reduce(0, +)
             }

@@ -79,7 +79,7 @@ struct LedgerTests {
         try await books.killAndOpen()
         #expect(
             await books.store.leftCharge
-                == LeftCharge(spending: Spending(bytes: 8 << 20, files: 1), isBounded: false))
+                == CrashCharge(spending: Spending(bytes: 8 << 20, files: 1), isBounded: false))
         #expect(try await books.spent() == 8 << 20 + 60)
         #expect(
             try await books.store.read { try $0.ledger.spent(since: WallTime(milliseconds: 0), destination: "nas") }

@@ -5,7 +5,7 @@ import Testing
 @testable import Store
 
 @Suite("Remote names of incomplete uploads")
-struct NamedTests {
+struct RemoteNameTests {
     private static let failure = Failure(
         .transient, code: .noReply, message: "x", at: WallTime(milliseconds: 1), retryable: true)
 
@@ -77,10 +77,13 @@ struct NamedTests {
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteURL == "https://x.example/1")
         #expect(
             try await scene.store.read { try $0.uploads.rows(remote: "https://x.example/1") }.map(\.upload.id) == [id])
-        #expect(try await scene.store.read { try $0.remoteObjects.isOfAnother("/videos/1", than: id) } == false)
+        #expect(
+            try await scene.store.read { try $0.remoteObjects.belongsToAnotherUpload("/videos/1", than: id) } == false)
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["video": "/videos/1"]), for: id) }
-        #expect(try await scene.store.read { try $0.remoteObjects.isOfAnother("/videos/1", than: id) } == false)
-        #expect(try await scene.store.read { try $0.remoteObjects.isOfAnother("/videos/2", than: id) } == false)
+        #expect(
+            try await scene.store.read { try $0.remoteObjects.belongsToAnotherUpload("/videos/1", than: id) } == false)
+        #expect(
+            try await scene.store.read { try $0.remoteObjects.belongsToAnotherUpload("/videos/2", than: id) } == false)
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(), for: id) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteURL == nil)
     }
@@ -107,7 +110,7 @@ struct NamedTests {
     }
 
     @Test("the name is dropped when the upload starts again at the remote")
-    func anew() async throws {
+    func startsOver() async throws {
         let (scene, id) = try await named()
         try await scene.store.writeHeld {
             try $0.checkpoints.renew(Checkpoint(["id": "y"]), for: id, leaving: Checkpoint(["id": "x"]))
@@ -163,7 +166,7 @@ struct NamedTests {
         let new = try await Store.open(folder.path.appending("new"), clocks: clocks, sorting: .newestFirst)
         _ = try await new.salvage(from: folder.path.appending("old"))
         let evidence = try await new.read { try $0.evidence.find("cam", "a.mp4", "nas") }
-        #expect(evidence.map(\.standing) == [.going] && evidence.first?.remote == nil)
+        #expect(evidence.map(\.stage) == [.going] && evidence.first?.remote == nil)
     }
 
     @Test("a renewed credential is an event of its upload, and not of a cancelled one")

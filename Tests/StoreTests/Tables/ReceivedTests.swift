@@ -86,7 +86,7 @@ struct ReceivedTests {
             book.recount(recount, spent: Spending(bytes: 812), at: now)
         }
         var marks = try await store.read { try $0.settings.quotaMarks() }
-        #expect(marks == QuotaMarks())
+        #expect(marks == QuotaThresholds())
         let before = await store.seq
         let reached = marks.update(book)
         try await store.write { [marks] tx in try tx.settings.announce(reached, marks) }

@@ -113,8 +113,11 @@ struct RemoteLeftoversTests {
         try await scene.store.writeHeld {
             try $0.checkpoints.record(Checkpoint(["video": "/videos/1"]), for: uploads[0])
         }
-        #expect(try await scene.store.read { try $0.remoteObjects.isOfAnother("/videos/1", than: uploads[1]) })
-        #expect(try await !scene.store.read { try $0.remoteObjects.isOfAnother("/videos/1", than: uploads[0]) })
-        #expect(try await !scene.store.read { try $0.remoteObjects.isOfAnother("/videos/2", than: uploads[1]) })
+        #expect(
+            try await scene.store.read { try $0.remoteObjects.belongsToAnotherUpload("/videos/1", than: uploads[1]) })
+        #expect(
+            try await !scene.store.read { try $0.remoteObjects.belongsToAnotherUpload("/videos/1", than: uploads[0]) })
+        #expect(
+            try await !scene.store.read { try $0.remoteObjects.belongsToAnotherUpload("/videos/2", than: uploads[1]) })
     }
 }

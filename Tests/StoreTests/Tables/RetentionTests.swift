@@ -29,7 +29,7 @@ struct RetentionTests {
         _ scene: Scene, _ list: UploadState, _ time: Duration?, most: Int? = nil
     ) async throws -> (ids: [String], next: Duration?) {
         let found = try await scene.store.read {
-            try $0.lists.retired(list, by: .init(time: time, most: most), most: 100)
+            try $0.lists.uploadsToDismiss(list, by: .init(time: time, most: most), most: 100)
         }
         return (found.ids.map { "\($0.id) \($0.reason)" }, found.next)
     }
@@ -58,10 +58,13 @@ struct RetentionTests {
         let again = try await Store.open(
             scene.folder.path.appending("state"), clocks: scene.clocks, sorting: .newestFirst)
         let limits = ListRetention.Limits(time: Self.day * 2)
-        #expect(try await again.read { try $0.lists.retired(.completed, by: limits, most: 9) }.next == Self.day)
+        #expect(
+            try await again.read { try $0.lists.uploadsToDismiss(.completed, by: limits, most: 9) }.next == Self.day)
         scene.clocks.advance(by: Self.day)
         #expect(
-            try await again.read { try $0.lists.retired(.completed, by: limits, most: 9) }.ids.map(\.id) == [one.id])
+            try await again.read { try $0.lists.uploadsToDismiss(.completed, by: limits, most: 9) }.ids.map(\.id) == [
+                one.id
+            ])
         await again.close()
     }
 
@@ -81,7 +84,9 @@ struct RetentionTests {
                 copy.appending(name), try Files.read(scene.folder.path.appending("state").appending(name)), mode: 0o600)
         }
         let again = try await Store.open(copy, clocks: scene.clocks, sorting: .newestFirst)
-        let found = try await again.read { try $0.lists.retired(.completed, by: .init(time: Self.day * 2), most: 9) }
+        let found = try await again.read {
+            try $0.lists.uploadsToDismiss(.completed, by: .init(time: Self.day * 2), most: 9)
+        }
         #expect(found.ids.isEmpty && found.next == Self.day)
         #expect(try await again.read { try $0.uploads.find(one.id) }?.ranAt != nil)
         await again.close()

@@ -27,7 +27,7 @@ struct WasteTests {
         /// Ends an attempt that had sent this many bytes.
         func end(sent: Int64) async throws {
             let outcome = AttemptOutcome.held(WasteTests.failure, until: MonotonicTime(nanoseconds: 0))
-            try await store.write { try $0.attempts.finish([AttemptEnding(id, outcome, sent: sent)]) }
+            try await store.write { try $0.attempts.finish([AttemptRecord(id, outcome, sent: sent)]) }
         }
 
         func waste() async throws -> Waste { try await store.read { try $0.waste.of(id) } }
@@ -38,15 +38,15 @@ struct WasteTests {
         let one = try await Begun()
         try await one.begin()
         try await one.end(sent: 900)
-        #expect(try await one.waste() == Waste(unsettled: 900, beginsAnew: true))
+        #expect(try await one.waste() == Waste(unsettled: 900, startsOver: true))
         try await one.begin()
         try await one.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "x"]), for: one.id, acked: 850) }
         let waste = try await one.waste()
-        #expect(waste.total == 50 && waste.today == 50 && waste.unsettled == 0 && !waste.beginsAnew)
+        #expect(waste.total == 50 && waste.today == 50 && waste.unsettled == 0 && !waste.startsOver)
     }
 
     @Test("attempts that start at the first byte each time add up, even without a recorded result")
-    func anew() async throws {
+    func startsOver() async throws {
         let one = try await Begun()
         for (number, sent) in [900, 800, 1000].enumerated() {
             try await one.begin()
@@ -74,7 +74,7 @@ struct WasteTests {
         try await one.end(sent: 500)
         #expect(
             try await one.waste()
-                == Waste(total: 1200, today: 1200, since: one.waste().since, unsettled: 500, beginsAnew: true))
+                == Waste(total: 1200, today: 1200, since: one.waste().since, unsettled: 500, startsOver: true))
         try await one.begin()
         try await one.store.write { try $0.progress.recordWaste(100, of: one.id) }
         #expect(try await one.waste().total == 1800)
@@ -111,12 +111,12 @@ struct WasteTests {
             guard number == 3 else { continue }
             try await store.write { [id] tx in
                 try tx.attempts.finish([
-                    AttemptEnding(id, .held(Self.failure, until: MonotonicTime(nanoseconds: 0)), sent: 950)
+                    AttemptRecord(id, .held(Self.failure, until: MonotonicTime(nanoseconds: 0)), sent: 950)
                 ])
             }
             let held = try await store.read { [id] tx in try tx.waste.of(id) }
             #expect(
-                held == Waste(total: 1800, today: 1800, since: waste.since, unsettled: 950, beginsAnew: true))
+                held == Waste(total: 1800, today: 1800, since: waste.since, unsettled: 950, startsOver: true))
         }
     }
 
@@ -135,7 +135,7 @@ struct WasteTests {
         #expect(try await one.waste().total == 1050)
         try await one.end(sent: 0)
         #expect(
-            try await one.waste() == Waste(total: 1050, today: 1050, since: one.scene.clocks.wall(), beginsAnew: true))
+            try await one.waste() == Waste(total: 1050, today: 1050, since: one.scene.clocks.wall(), startsOver: true))
     }
 
     @Test("bytes of an upload that starts again are wasted, and so are bytes that a remote takes back")
@@ -166,7 +166,7 @@ struct WasteTests {
         try await one.begin()
         try await one.end(sent: 1000)
         #expect(
-            try await one.waste() == Waste(total: 2000, today: 2000, since: since, unsettled: 1000, beginsAnew: true))
+            try await one.waste() == Waste(total: 2000, today: 2000, since: since, unsettled: 1000, startsOver: true))
         clocks.advance(by: Self.day - .seconds(3600))
         #expect(try await one.waste().today == 1000)
         try await one.begin()
@@ -191,7 +191,7 @@ struct WasteTests {
         try await one.begin()
         try await one.store.write {
             try $0.attempts.finish([
-                AttemptEnding(
+                AttemptRecord(
                     one.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")), sent: 2_000_000)
             ])
         }

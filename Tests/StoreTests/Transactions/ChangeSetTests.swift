@@ -20,7 +20,7 @@ final class Reported: Sendable {
 
 extension Scene {
     /// The work that is left with the files of the scene, as for a removable medium.
-    func mediaWork() async throws -> CardWork {
+    func mediaWork() async throws -> RemovableMediaBacklog {
         try await store.read { try $0.removableMedia.work(in: ["cam"], on: "uuid") }
     }
 }
@@ -74,7 +74,7 @@ struct ChangeSetTests {
         let (store, reported) = (scene.store, Reported())
         await store.onChange { reported.add($0) }
         let arrival = Scene.arrival(Scene.file("a"), action: step == .keptSourceExpired ? .keep : .delete)
-        var work = CardWork()
+        var work = RemovableMediaBacklog()
         func clear() async throws {
             _ = reported.take()
             work = try await scene.mediaWork()

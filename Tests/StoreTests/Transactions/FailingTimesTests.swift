@@ -11,7 +11,7 @@ struct FailingTimesTests {
 
     @Test("waits after failures and attempts count, and a pause adds no more than a wait")
     func spans() {
-        var times = FailingTimes()
+        var times = FailureDurations()
         times.fail("a", of: Self.cam, at: 0, wait: 60_000)
         #expect(times.elapsed("a", of: Self.cam, at: 60_000) == 60_000)
         // An attempt of an hour.
@@ -29,7 +29,7 @@ struct FailingTimesTests {
 
     @Test("while others of the same folder are tried and fail, the time counts for an upload that waits for its turn")
     func turns() {
-        var times = FailingTimes()
+        var times = FailureDurations()
         times.fail("a", of: Self.cam, at: 0, wait: 10_000)
         for number in 1...9 { times.fail("\(number)", of: Self.cam, at: Int64(number) * 10_000, wait: 10_000) }
         #expect(times.elapsed("a", of: Self.cam, at: 100_000) == 100_000)

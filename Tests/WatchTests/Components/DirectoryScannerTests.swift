@@ -72,7 +72,7 @@ struct DirectoryScannerTests {
                     trees.root.top, .first, stream, visit: scanner.nextVisitNumber(), relative: "",
                     rules: trees.rules, treeVersion: 0, device: try stream.status().device, fileSystem: nil))
             var (files, directories, names): ([String], [String], [String]) = ([], [], [])
-            var ended: (directory: Directory, end: DirectoryScanner.End)?
+            var ended: (directory: WatchedDirectory, end: DirectoryScanner.End)?
             var pieces = 0
             while ended == nil {
                 let list = scanner.list(limit: 2, trees.rules, treeVersion: 0, includesNames: includesNames) { entry in

@@ -8,7 +8,7 @@ struct PollScheduleTests {
     let trees = Trees()
     let start = MonotonicTime.start
     var schedule: PollSchedule = {
-        var pace = WatchPace()
+        var pace = WatchLimits()
         pace.poll = .seconds(2)
         pace.pollMost = .seconds(60)
         return PollSchedule(pace: pace)

@@ -17,7 +17,7 @@ struct SettleTrackerTests {
     private let log = Log()
 
     private func tracker(candidates: Int = 100, onCheck: @escaping (Int) -> Void = { _ in }) -> SettleTracker {
-        var pace = WatchPace()
+        var pace = WatchLimits()
         pace.candidates = candidates
         let log = log
         return SettleTracker(
@@ -34,13 +34,13 @@ struct SettleTrackerTests {
         return rule
     }
 
-    private func note(_ place: Place, _ trees: Trees, _ tracker: SettleTracker) throws {
+    private func note(_ place: WatchedFile, _ trees: Trees, _ tracker: SettleTracker) throws {
         let status = try FileStatus(at: trees.folder.path.appending(place.name))
         tracker.note(place, .found, rule: 0, of: trees.rules, status, at: clocks.monotonic())
     }
 
     /// Evaluates the file, which must be due.
-    private func evaluate(_ place: Place, _ trees: Trees, _ tracker: SettleTracker) -> SettleTracker.Evaluation? {
+    private func evaluate(_ place: WatchedFile, _ trees: Trees, _ tracker: SettleTracker) -> SettleTracker.Evaluation? {
         let now = clocks.monotonic()
         guard tracker.due(at: now, limit: 10) == [place] else { return nil }
         return tracker.evaluate(place, rules: trees.rules, at: now)

@@ -13,17 +13,17 @@ struct StatusBoardTests {
 
     private func roots() -> WatchRoots {
         let path = folder.path
-        let rule = Rule(WatchRule(name: "cam", path: path), skipsExisting: false)
+        let rule = CompiledRule(WatchRule(name: "cam", path: path), skipsExisting: false)
         return WatchRoots(rules: [rule], ours: [path], in: SourceFolders(), at: start)
     }
 
     private func states(_ roots: WatchRoots) -> [WatchState] {
         let clocks = ManualClocks()
         let tracker = SettleTracker(
-            pace: WatchPace(), clocks: clocks, log: WatchLog(retry: .zero) { _ in }, fileSystems: FileSystems(),
+            pace: WatchLimits(), clocks: clocks, log: WatchLog(retry: .zero) { _ in }, fileSystems: FileSystems(),
             startCheck: { _, _ in })
         return board.content(
-            roots, tracker, PollSchedule(pace: WatchPace()), DeliveryQueue(limit: 1), overflows: 0, at: start
+            roots, tracker, PollSchedule(pace: WatchLimits()), DeliveryQueue(limit: 1), overflows: 0, at: start
         ) { _ in true }.states
     }
 
@@ -95,13 +95,14 @@ struct StatusBoardTests {
 struct WatchRootsTests {
     let folder = TemporaryFolder()
 
-    private func rule(_ name: String, _ path: FilePath, _ change: (inout WatchRule) -> Void = { _ in }) -> Rule {
+    private func rule(_ name: String, _ path: FilePath, _ change: (inout WatchRule) -> Void = { _ in }) -> CompiledRule
+    {
         var rule = WatchRule(name: name, path: path)
         change(&rule)
-        return Rule(rule, skipsExisting: false)
+        return CompiledRule(rule, skipsExisting: false)
     }
 
-    private func roots(_ rules: [Rule]) -> WatchRoots {
+    private func roots(_ rules: [CompiledRule]) -> WatchRoots {
         WatchRoots(rules: rules, ours: Set(rules.map(\.settings.path)), in: SourceFolders(), at: .start)
     }
 

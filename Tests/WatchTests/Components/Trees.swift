@@ -7,7 +7,7 @@ import TestKit
 /// A root, its rules, and a tree of directories without watches.
 struct Trees {
     let folder = TemporaryFolder()
-    let rules: [Rule]
+    let rules: [CompiledRule]
     let root: Root
     var tree = WatchTree(inotify: nil)
 
@@ -17,25 +17,25 @@ struct Trees {
         self.rules = rules.map { rule in
             var rule = rule
             rule.path = path
-            return Rule(rule, skipsExisting: false)
+            return CompiledRule(rule, skipsExisting: false)
         }
         root = Root(
             SourceFolders()[path], rules: Array(rules.indices), of: self.rules, nextCheck: .start)
         root.match(among: [root], rules: self.rules)
     }
 
-    func directory(_ names: FilePath...) -> Directory {
+    func directory(_ names: FilePath...) -> WatchedDirectory {
         names.reduce(root.top) { tree.child($1, of: $0, visit: 1) }
     }
 
-    func place(_ name: FilePath) -> Place { Place(directory: root.top, name: name) }
+    func place(_ name: FilePath) -> WatchedFile { WatchedFile(directory: root.top, name: name) }
 
     /// A settled file of the first rule.
     func settled(_ name: FilePath, folder: String = "cam") -> SettledFile {
         let status = FileStatus.regular(size: 1)
         return SettledFile(
             folder: folder, root: root.path, relative: name, status: status,
-            identity: StoredIdentity(status, folder: folder, relative: name, on: nil), settledBy: .quiet)
+            identity: FileIdentity(status, folder: folder, relative: name, on: nil), settledBy: .quiet)
     }
 }
 

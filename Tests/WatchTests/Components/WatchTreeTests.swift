@@ -10,7 +10,7 @@ struct WatchTreeTests {
     var trees = Trees()
     let start = MonotonicTime.start
 
-    private func names(_ directories: [Directory]) -> Set<FilePath> { Set(directories.map(\.name)) }
+    private func names(_ directories: [WatchedDirectory]) -> Set<FilePath> { Set(directories.map(\.name)) }
 
     @Test("a directory is found by its path, until it is removed with everything below it")
     mutating func removal() {
@@ -69,7 +69,7 @@ struct WatchTreeTests {
     @Test("each directory has one watch, kept while it is the same, and the limit is reported once")
     mutating func watches() throws {
         trees.tree = WatchTree(inotify: try Inotify(limit: 2))
-        func watch(_ directory: Directory) throws -> WatchTree.WatchResult {
+        func watch(_ directory: WatchedDirectory) throws -> WatchTree.WatchResult {
             let path = trees.root.path.appending(directory.relative ?? "")
             try Files.makeFolders(path)
             let stream = try FolderStream(path)

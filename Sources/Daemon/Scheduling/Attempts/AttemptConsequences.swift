@@ -3,7 +3,7 @@ internal import Linux
 internal import Store
 
 /// The end of an attempt, and what its consequences depend on besides the scheduler's facts.
-struct AttemptEnd {
+struct AttemptResult {
     var verdict: UploadAttempt.Verdict
     /// The upload.
     let id: String
@@ -41,10 +41,10 @@ enum AttemptConsequence: Hashable {
 
 extension SchedulerFacts {
     /// Updates the facts about the destination and the upload, and fills in when a held upload may be sent again.
-    mutating func settle(_ end: inout AttemptEnd) -> Set<AttemptConsequence> {
+    mutating func settle(_ end: inout AttemptResult) -> Set<AttemptConsequence> {
         var consequences: Set<AttemptConsequence> = []
         if end.verdict.remedy?.mayConcernSecret == true { consequences.insert(.renewSecret) }
-        if isForItself(&end) { return consequences }
+        if concernsOnlyThisUpload(&end) { return consequences }
         let (name, id) = (end.destination, end.id)
         let trouble = destinations.trouble(of: name)
         if isFileRefused(&end, isHeld: trouble != nil) { return consequences }
@@ -91,7 +91,7 @@ extension SchedulerFacts {
 
     /// Whether a server refuses the file alone with an answer that may concern every request: it accepted others after
     /// an earlier one. Then the upload waits alone, and the answer uses an attempt.
-    private mutating func isFileRefused(_ end: inout AttemptEnd, isHeld: Bool) -> Bool {
+    private mutating func isFileRefused(_ end: inout AttemptResult, isHeld: Bool) -> Bool {
         guard case .misconfigured? = end.verdict.remedy, let failure = end.verdict.failure, failure.http != nil,
             uploads.isFileRefused(
                 end.id, generation: destinations.generation(of: end.destination),
@@ -103,7 +103,7 @@ extension SchedulerFacts {
     }
 
     /// Whether a refusal of a key leaves its destination alone; in that case only the upload waits.
-    private mutating func isForItself(_ end: inout AttemptEnd) -> Bool {
+    private mutating func concernsOnlyThisUpload(_ end: inout AttemptResult) -> Bool {
         // Whatever its status: some services answer a wrong key with 400 or 404. Without an answer, the secret cannot be
         // read or used, for no upload.
         guard case .authenticate? = end.verdict.remedy, let failure = end.verdict.failure, failure.http != nil else {

@@ -21,7 +21,7 @@ struct ExpirySweep {
             guard let expiry = expiry(of: upload) else { continue }
             while true {
                 let aged = try await context.store.read {
-                    try $0.lists.aged(
+                    try $0.lists.expiredUploads(
                         upload, by: expiry, oldest: ClockMonitor.oldestClock, most: Self.atOnce)
                 }
                 if let time = aged.next { next = min(next, time) }

@@ -66,7 +66,7 @@ struct TransferRunner: Sendable {
             await conclude(done)
             return result.left
         } catch {
-            var endings: [AttemptEnding] = []
+            var endings: [AttemptRecord] = []
             for claim in claims { endings.append(await records.ending(claim.upload, .yielded)) }
             await records.recordLater(endings, error)
             return []
@@ -77,7 +77,7 @@ struct TransferRunner: Sendable {
     private func conclude(_ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)]) async {
         if ends.isEmpty { return }
         var verdicts = await scheduler.settle(ends, generation)
-        var endings: [AttemptEnding] = []
+        var endings: [AttemptRecord] = []
         for (index, end) in ends.enumerated() {
             await limitFailing(&verdicts[index], end.claim.upload)
             var ending = await records.ending(end.claim.upload, verdicts[index].outcome)

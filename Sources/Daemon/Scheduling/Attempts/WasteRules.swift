@@ -47,7 +47,7 @@ enum WasteRules {
     /// - Returns: `nil` where the waste delays nothing.
     private static func wait(_ waste: Waste, _ upload: UploadRecord, _ retry: Backoff) -> Duration? {
         let wasted = waste.total + waste.unsettled
-        guard wasted > 0, waste.beginsAnew || wasted > upload.size else { return nil }
+        guard wasted > 0, waste.startsOver || wasted > upload.size else { return nil }
         return retry.wait(afterWasting: wasted)
     }
 
@@ -83,7 +83,7 @@ enum WasteRules {
             let exempt = reservations.origin(upload.folder).exempt.union(snapshot.exemptions(of: upload.id))
             if exempt.contains(.metered) { continue }
             let waste = try await context.store.read { try $0.waste.of(upload.id) }
-            guard waste.isMuch(forSize: upload.size) else { continue }
+            guard waste.exceedsLimit(forSize: upload.size) else { continue }
             waits[upload.id] = wait(upload, waste, (context.clocks.wall(), context.clocks.monotonic()))
         }
         return waits

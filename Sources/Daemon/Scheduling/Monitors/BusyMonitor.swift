@@ -83,7 +83,7 @@ struct BusyMonitor: Sendable, RecordsChanges {
     ///   - sources: Each with the time that it may take.
     ///   - answered: Called with each answer, which is `nil` when the question was cancelled; it has to call
     ///     ``answered(_:by:askedAt:at:_:)``.
-    mutating func ask(
+    mutating func startChecks(
         _ sources: [BusySource: Duration], at now: MonotonicTime,
         answered: @escaping @Sendable (BusyAnswer.Answer?, BusySource, MonotonicTime) async -> Void
     ) {

@@ -80,7 +80,7 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     /// - Parameter decide: The decision of policy about a place that is reached like this.
     /// - Returns: The places that are reached otherwise than before.
     mutating func apply(
-        _ picture: NetworkPicture, at names: some Collection<String>, now: WallTime, _ log: Log,
+        _ picture: NetworkState, at names: some Collection<String>, now: WallTime, _ log: Log,
         decide: (_ name: String, Reachability) -> Admission.RouteDecision
     ) -> Set<String> {
         var changed: Set<String> = []
@@ -120,7 +120,7 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     ///
     /// - Returns: `soon`: a question is pending whose answer arrives in a moment. `later`: another DNS server may be
     ///   written into resolv.conf(5), without notice and perhaps in place.
-    mutating func finished(_ picture: NetworkPicture) -> (soon: Bool, later: Bool) {
+    mutating func finished(_ picture: NetworkState) -> (soon: Bool, later: Bool) {
         var (soon, later) = (false, false)
         if picture.isUnfinished, unfinishedInspections < 50 {
             unfinishedInspections += 1

@@ -4,7 +4,7 @@ package import Linux
 internal import Names
 
 /// The cost of this machine's networks and the routes to each destination, for a command, before any byte is sent.
-package struct NetworkSurvey: Sendable {
+package struct StandaloneNetworkReport: Sendable {
     package struct Interface: Hashable, Sendable {
         package var name: String
         /// Whether it can carry bytes now.
@@ -41,8 +41,9 @@ package struct NetworkSurvey: Sendable {
     private var reaches: [String: Reachability] = [:]
 
     /// - Parameter sites: The location of each destination, as far as the destination could be made.
-    package static func make(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
-        var survey = NetworkSurvey()
+    package static func make(_ settings: Settings, _ sites: [String: DestinationSite]) async -> StandaloneNetworkReport
+    {
+        var survey = StandaloneNetworkReport()
         var report = NetworkReport()
         let namesWiFi = settings.allRules.contains { $0.networks.contains { $0.ssid != nil } }
         do { report = try await managers(hearingWiFi: namesWiFi) } catch {
@@ -54,14 +55,14 @@ package struct NetworkSurvey: Sendable {
             guard case .server(let host, _) = site, addresses[host] == nil else { continue }
             // Errors are dropped here: a request to this address reports the same, in more detail.
             guard isHeld, IPAddress(host) == nil else {
-                addresses[host] = try? await HostNames.addresses(of: host)
+                addresses[host] = try? await SystemResolver.addresses(of: host)
                 continue
             }
             if let servers = try? await nameServers(for: name, survey.policy(settings), report) {
                 if servers.interfaces.isEmpty, !servers.hasLocal, !servers.forbidden.isEmpty {
                     survey.unreachableNameServers[name] = servers.forbidden
                 }
-                addresses[host] = try? await NameQuestion.resolve(host, servers).addresses
+                addresses[host] = try? await DNSLookup.resolve(host, servers).addresses
             }
         }
         let known = addresses

@@ -4,7 +4,7 @@ internal import Names
 internal import Synchronization
 
 /// The state of the networks and the routes to each destination, from one inspection.
-struct NetworkPicture: Sendable {
+struct NetworkState: Sendable {
     /// `nil` where no rule depends on the cost of bytes, and where the cost cannot be found out.
     var metering: Metering?
     /// The addresses of this machine; `nil` where they could not be found out.
@@ -26,7 +26,7 @@ struct NetworkPicture: Sendable {
 ///
 /// It always listens to the kernel, which causes no wake-up while nothing happens, and reports when a destination can
 /// be reached again. It listens to NetworkManager and ModemManager while some rule depends on the cost of bytes.
-final class Networks: Sendable {
+final class NetworkInspector: Sendable {
     private struct State {
         var onChange: (@Sendable (NetworkEvents.Kind) -> Void)?
         var events: NetworkEvents?
@@ -160,7 +160,7 @@ final class Networks: Sendable {
     func inspect(
         at sites: [String: DestinationSite], depends: Bool, gatewaysMatter: Bool,
         mayAsk: @escaping @Sendable (String, Metering, [NetworkPath]) -> Bool
-    ) async -> NetworkPicture {
+    ) async -> NetworkState {
         let report = report
         do {
             return try await blocking { [self] in
@@ -168,7 +168,7 @@ final class Networks: Sendable {
                     metering: Metering(links: try Links.all(), report: report ?? NetworkReport()),
                     gatewaysMatter: gatewaysMatter)
                 let metering = inspection.metering
-                var picture = NetworkPicture(
+                var picture = NetworkState(
                     metering: depends ? metering : nil,
                     addresses: Set(metering.links.values.flatMap(\.addresses).map(\.address)))
                 // Without a rule that depends on them the system resolves names.
@@ -191,7 +191,7 @@ final class Networks: Sendable {
                 return picture
             }
         } catch {
-            return NetworkPicture(
+            return NetworkState(
                 metering: nil, reaches: sites.mapValues { _ in .unseen("\(error)") }, nameServers: depends ? nil : [:])
         }
     }
@@ -265,7 +265,7 @@ final class Networks: Sendable {
             switch answer {
             case .success(let addresses): name.addresses = addresses
             // The old addresses stay: an old answer is better than none.
-            case .failure(let error as NameQuestion.Failure):
+            case .failure(let error as DNSLookup.Failure):
                 name.trouble = if case .notAllowed(let text) = error { .forbidden(text) } else { .other }
             case .failure(is CancellationError): name.askedAt = .longAgo
             case .failure: name.trouble = .other

@@ -2,7 +2,7 @@ internal import Core
 internal import Store
 
 /// The subject of a pause that is not about a single upload.
-struct PausedPlace: Hashable, Sendable {
+struct PauseScope: Hashable, Sendable {
     var scope: PauseRecord.Scope
     /// Empty for all uploads.
     var name: String
@@ -13,7 +13,7 @@ struct PauseSet: Sendable, RecordsChanges {
     private(set) var records: [PauseRecord] = []
     var changes: FactChanges = []
     /// The pauses that cut no running transfer.
-    private var draining: Set<PausedPlace> = []
+    private var draining: Set<PauseScope> = []
     /// Whether pauses that cut no running transfer count here.
     private var countsDraining = true
 
@@ -24,12 +24,12 @@ struct PauseSet: Sendable, RecordsChanges {
     }
 
     /// Marks the pauses of these places, which are about to be set: they cut no running transfer.
-    mutating func drain(_ places: [PausedPlace]) { setDraining(draining.union(places)) }
+    mutating func drain(_ places: [PauseScope]) { setDraining(draining.union(places)) }
 
     /// Unmarks the pauses of these places: they cut running transfers, or are over.
-    mutating func stopDraining(_ places: [PausedPlace]) { setDraining(draining.subtracting(places)) }
+    mutating func stopDraining(_ places: [PauseScope]) { setDraining(draining.subtracting(places)) }
 
-    private mutating func setDraining(_ places: Set<PausedPlace>) {
+    private mutating func setDraining(_ places: Set<PauseScope>) {
         if places != draining { changes.insert(.policy) }
         draining = places
     }
@@ -43,7 +43,7 @@ struct PauseSet: Sendable, RecordsChanges {
 
     /// The pause of exactly this place; `nil` for none.
     func pause(_ scope: PauseRecord.Scope, _ name: String) -> Admission.Pause? {
-        if !countsDraining, draining.contains(PausedPlace(scope: scope, name: name)) { return nil }
+        if !countsDraining, draining.contains(PauseScope(scope: scope, name: name)) { return nil }
         return records.first { $0.holds(scope, name) }.map { Admission.Pause(since: $0.since, until: $0.until) }
     }
 

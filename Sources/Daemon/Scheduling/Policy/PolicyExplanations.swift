@@ -62,7 +62,7 @@ extension PolicySnapshot {
     var interfaces: [String: String] { network.interfaces.filter { configuration.destinations[$0.key] != nil } }
 
     /// When an upload of this class without holds will be sent, in words that form a sentence of their own.
-    func turn(of destination: String, folder: String) -> String {
+    func queueSentence(of destination: String, folder: String) -> String {
         if fullFolders.contains(folder) {
             return "it waits for its turn: folder \(folder) has reached its limit of transfers"
         }
@@ -101,7 +101,7 @@ extension PolicySnapshot {
     /// The hold on an upload that can never be sent under its present quotas; `nil` where it can, or where a person
     /// exempted it from them. An upload that has begun continues with the pieces it was cut into, and for those only
     /// the bytes that it lacked are known.
-    func neverHold(of upload: UploadRecord, size: Int64) -> Hold? {
+    func permanentHold(of upload: UploadRecord, size: Int64) -> Hold? {
         let name = upload.destination
         guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: size, to: name),
             let line = quota(neverLeaving: piece, to: name, from: folder(upload.folder, of: upload.id))
@@ -113,7 +113,9 @@ extension PolicySnapshot {
 
     /// The listed uploads that wait and can never be sent under their quotas: for each folder and destination their
     /// number, and the reason.
-    func neverGoing(_ backlog: [Backlog]) -> [(folder: String, destination: String, files: Int, text: String)] {
+    func permanentlyBlocked(_ backlog: [ClassBacklog]) -> [(
+        folder: String, destination: String, files: Int, text: String
+    )] {
         backlog.compactMap { waiting in
             var found: (files: Int, text: String) = (0, "")
             for upload in waiting.first {
@@ -144,14 +146,14 @@ extension PolicySnapshot {
         return room < piece.cost
     }
 
-    private func piece(of id: String, isBegun: Bool, size: Int64, to destination: String) -> UncutPiece? {
+    private func piece(of id: String, isBegun: Bool, size: Int64, to destination: String) -> IndivisibleRequest? {
         isBegun
-            ? quotaWaits[id].map { UncutPiece(costing: $0.bytes) }
+            ? quotaWaits[id].map { IndivisibleRequest(costing: $0.bytes) }
             : configuration.destinations[destination]?.uncutPiece(ofSize: size)
     }
 
     private func quota(
-        neverLeaving piece: UncutPiece, to destination: String, from folder: Admission.FolderState
+        neverLeaving piece: IndivisibleRequest, to destination: String, from folder: Admission.FolderState
     ) -> QuotaState.Line? {
         // Called for each upload in a list: most have no such quota.
         guard inputs.quotas.lines.contains(where: { $0.neverAllows(piece.cost) }), !folder.exempt.contains(.quota)

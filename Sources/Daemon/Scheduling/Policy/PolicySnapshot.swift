@@ -132,20 +132,20 @@ struct PolicySnapshot: Sendable {
     /// each class, however many uploads the class has.
     func openFolders(
         _ classes: [UploadClass]
-    ) -> (open: [String: OpenFolders], holds: [UploadClass: Hold?]) {
+    ) -> (open: [String: UnblockedFolders], holds: [UploadClass: Hold?]) {
         var states: [String: Admission.DestinationState] = [:]
-        var open: [String: OpenFolders] = [:]
+        var open: [String: UnblockedFolders] = [:]
         var holds: [UploadClass: Hold?] = [:]
         for one in classes where configuration.destinations[one.destination] != nil {
             let state = states[one.destination] ?? destination(one.destination)
             states[one.destination] = state
             let blockers = hardBlockers(on: state, from: folder(one.folder), isUnderWay: false)
-            if blockers.allSatisfy(\.sparesBegun) {
-                open[one.destination, default: OpenFolders()].all.insert(one.folder)
+            if blockers.allSatisfy(\.holdsOnlyNewUploads) {
+                open[one.destination, default: UnblockedFolders()].all.insert(one.folder)
                 if !blockers.isEmpty { open[one.destination]?.begunOnly.insert(one.folder) }
             }
             // An untrusted clock is reported once for all of them.
-            holds[one] = .some(blockers.filter { $0.kind != .clock }.binding)
+            holds[one] = .some(blockers.filter { $0.kind != .clock }.lastEnding)
         }
         return (open, holds)
     }
@@ -346,7 +346,7 @@ extension PolicyOverrides {
 }
 
 /// Folders whose files may be sent to a destination.
-struct OpenFolders {
+struct UnblockedFolders {
     var all: Set<String> = []
     /// The folders whose files may only be continued, not begun.
     var begunOnly: Set<String> = []

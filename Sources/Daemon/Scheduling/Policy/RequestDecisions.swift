@@ -6,21 +6,22 @@ extension PolicySnapshot {
     /// The route of a request, or the hold on it.
     ///
     /// - Parameter account: The destination or hook that pays for it.
-    func route(for purpose: RequestPurpose, at account: String) -> Result<Admission.Route, Held> {
+    func route(for purpose: RequestPurpose, at account: String) -> Result<Admission.Route, RequestHeldError> {
         let destination = destination(account)
         var first: Hold?
         for origin in origins(of: purpose) {
             let blockers = blockers(on: destination, from: origin, purpose, isUnderWay: false)
-            if let hold = blockers.binding {
+            if let hold = blockers.lastEnding {
                 first = first ?? hold
                 continue
             }
             switch routeDecision(to: destination, from: origin, purpose) {
             case .open(let route): return .success(route)
-            case .closed(let holds, _): first = first ?? holds.binding
+            case .closed(let holds, _): first = first ?? holds.lastEnding
             }
         }
-        return .failure(Held(hold: first ?? Hold(.offline, since: inputs.now, text: "no route is available")))
+        return .failure(
+            RequestHeldError(hold: first ?? Hold(.offline, since: inputs.now, text: "no route is available")))
     }
 
     /// The hold on a request that would be sent now; `nil` when there is none.
@@ -38,7 +39,7 @@ extension PolicySnapshot {
         var first: Hold?
         for origin in origins(of: request.purpose) {
             let blockers = blockers(on: destination, from: origin, request.purpose, isUnderWay: true)
-            if let hold = blockers.binding {
+            if let hold = blockers.lastEnding {
                 first = first ?? hold
                 continue
             }
@@ -64,7 +65,7 @@ extension PolicySnapshot {
     ) -> [Hold] {
         if purpose.network == .any { return [] }
         // A request begins no file.
-        return hardBlockers(on: destination, from: origin, isUnderWay: isUnderWay).filter { !$0.sparesBegun }
+        return hardBlockers(on: destination, from: origin, isUnderWay: isUnderWay).filter { !$0.holdsOnlyNewUploads }
     }
 
     private func routeDecision(

@@ -58,7 +58,7 @@ extension PolicySnapshot {
 
     /// The kernel's route to a name without a network rule.
     private static func kernelsRoute(to host: String, _ port: UInt16) async -> Admission.RouteChoice? {
-        guard let addresses = try? await HostNames.addresses(of: host) else { return nil }
+        guard let addresses = try? await SystemResolver.addresses(of: host) else { return nil }
         let found = try? await blocking { () -> (name: String, path: NetworkPath)? in
             var inspection = try NetworkInspection(metering: Metering(links: try Links.all()), gatewaysMatter: false)
             guard case .over(let paths) = try inspection.reachability(addresses, port), let path = paths.first else {

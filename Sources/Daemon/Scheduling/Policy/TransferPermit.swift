@@ -163,7 +163,7 @@ extension PolicySnapshot {
     /// - Returns: The permit, whose account has to be closed, and the route; or the hold.
     func permit(
         for purpose: RequestPurpose, at account: String, _ bandwidth: BandwidthLimiter, _ ledger: Ledger
-    ) -> Result<(permit: TransferPermit, route: Admission.Route), Held> {
+    ) -> Result<(permit: TransferPermit, route: Admission.Route), RequestHeldError> {
         let isExempt = purpose.network == .any
         return route(for: purpose, at: account).map { route in
             let permit = TransferPermit(
@@ -191,7 +191,7 @@ extension PolicySnapshot {
     ///   - counter: Counts its bytes.
     func permit(
         byHand network: WebHook.Network, at account: String, _ counter: TrafficCounter
-    ) -> Result<TransferPermit, Held> {
+    ) -> Result<TransferPermit, RequestHeldError> {
         route(for: .command(network), at: account).map { route in
             TransferPermit(byPerson: counter, interface: route.interface)
         }

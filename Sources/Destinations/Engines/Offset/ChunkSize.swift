@@ -86,7 +86,7 @@ final class ChunkSize: Sendable {
 
     /// Records that the remote kept nothing of a cut request of `size` bytes, twice in a row. Either a proxy buffers
     /// bodies, or the remote takes them only as a whole.
-    func keptNothing(_ size: Int64) {
+    func recordNothingKept(_ size: Int64) {
         state.withLock { state in
             let now = min(state.cap, size)
             state.fail(size, next: Self.cautious.first { $0 < now } ?? min(state.cap, Self.least))
@@ -147,7 +147,7 @@ extension ChunkSize {
             Self.forgetCuts(&checkpoint)
         } else if Self.isSignificant(lost, &checkpoint), checkpoint.increment(\.cutLosses) >= 2 {
             checkpoint.cutLosses = nil
-            keptNothing(size)
+            recordNothingKept(size)
         }
     }
 

@@ -14,7 +14,7 @@ struct ContentRange: Sendable {
         case lastByte
         /// The number of bytes that the remote has. Some services are inconsistent. Then the smaller reading is used,
         /// which repeats a byte rather than lose one.
-        case count(RangeHabit)
+        case count(RangeSemantics)
     }
 
     /// The meaning of 200 and 201 as answers to bytes.
@@ -89,7 +89,7 @@ struct ContentRange: Sendable {
         _ range: Range<Int64>, to url: String, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint,
         past digest: SentDigest, _ context: RequestContext,
         _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> Sending {
+    ) async -> SendResult {
         let count = range.upperBound - range.lowerBound
         var request = Request(
             "PUT", url,
@@ -101,15 +101,15 @@ struct ContentRange: Sendable {
         request.allowsExpectContinue = false
         let carried = await client.sendBody(request, context, sent: sent)
         switch carried.result {
-        case .failure(let error): return Sending(.failed(error), carried)
+        case .failure(let error): return SendResult(.failed(error), carried)
         case .success(let answer):
-            return Sending(judge(answer.response, range, order.file.size, &checkpoint), carried)
+            return SendResult(judge(answer.response, range, order.file.size, &checkpoint), carried)
         }
     }
 
     private func judge(
         _ response: Response, _ range: Range<Int64>, _ size: Int64, _ checkpoint: inout OffsetCheckpoint
-    ) -> Sending.Answer {
+    ) -> SendResult.Answer {
         func refusal(_ remedy: Remedy) -> UploadError { refused(response, "bytes", remedy) }
         let isLastByteAlone = range.lowerBound == size - 1 && range.upperBound == size
         switch response.status {
@@ -134,7 +134,8 @@ struct ContentRange: Sendable {
         case 401, 403: return .status(refusal(.authenticate), again: 1)
         case 404, 410, 499: return .status(refusal(.retry(after: nil)), again: 0)
         case 413: return .tooMuch(refusal(.failUpload))
-        case let status where StatusOfPath.all.contains(status): return .status(refusal(remedy(response)), again: 0)
+        case let status where IntermediaryStatus.all.contains(status):
+            return .status(refusal(remedy(response)), again: 0)
         default: return .failed(refusal(remedy(response)))
         }
     }
@@ -150,7 +151,7 @@ struct ContentRange: Sendable {
         case 507: return .noRoom(after: wait)
         case 500...: return .holdDestination(after: wait)
         case 300..<400, 405, 411, 415: return .misconfigured
-        case let status where StatusOfPath.all.contains(status): return .holdDestination(after: wait)
+        case let status where IntermediaryStatus.all.contains(status): return .holdDestination(after: wait)
         default: return .failUpload
         }
     }
@@ -168,7 +169,7 @@ struct ContentRange: Sendable {
 }
 
 /// The observed meaning of `Range` at a service, shared by all uploads of a destination.
-final class RangeHabit: Sendable {
+final class RangeSemantics: Sendable {
     private let state = Atomic(false)
 
     var isLastByte: Bool {

@@ -34,7 +34,7 @@ protocol OffsetDialect: Sendable {
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
         _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> Sending
+    ) async -> SendResult
 
     /// The checkpoint of the object to remove at the remote when an upload starts again; `nil` for none.
     func remains(of checkpoint: OffsetCheckpoint) -> OffsetCheckpoint?
@@ -77,7 +77,7 @@ extension OffsetDialect {
     var concludes: Bool { false }
     func conclude(
         _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
-    ) async throws -> Conclusion { .done(Outcome()) }
+    ) async throws -> Conclusion { .done(RemoteDescription()) }
 }
 
 extension OffsetDialect {
@@ -97,7 +97,7 @@ extension OffsetDialect {
 }
 
 /// The remote's result for a file.
-struct Outcome: Sendable {
+struct RemoteDescription: Sendable {
     /// As in ``RemoteObject``.
     var id: String?
     var url: String?
@@ -107,7 +107,7 @@ struct Outcome: Sendable {
 }
 
 enum Conclusion: Sendable {
-    case done(Outcome)
+    case done(RemoteDescription)
     /// The remote says that it lacks bytes, regardless of the offset that it named. When that offset is still the end
     /// of the file, `error` is thrown.
     case incomplete(UploadError)
@@ -130,7 +130,7 @@ enum Position: Sendable {
 }
 
 /// The result of one request with bytes.
-struct Sending: Sendable {
+struct SendResult: Sendable {
     enum Answer: Sendable {
         /// The new offset; `nil` when the remote did not name it.
         case accepted(Int64?)
@@ -149,10 +149,10 @@ struct Sending: Sendable {
     /// Bytes of the range that the socket accepted.
     var bytesSent: Int64
     /// How many of those bytes have left.
-    var delivery: Delivery
+    var delivery: DeliveryBounds
     /// The unsuccessful answer is about where the upload stands (another offset, a lock), and says nothing about the
     /// file.
-    var isOfState = false
+    var isAboutOffset = false
     /// The answer's text says that the upload was finished before, or that the bytes have the wrong offset.
     var mentionsOffset = false
 
@@ -161,7 +161,7 @@ struct Sending: Sendable {
         self.mentionsOffset = mentionsOffset
         bytesSent = carried.bytesSent
         delivery = carried.delivery
-        self.isOfState = isOfState
+        self.isAboutOffset = isOfState
     }
 
     /// The remote's error, if the request was no success.

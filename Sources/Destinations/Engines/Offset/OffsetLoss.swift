@@ -47,7 +47,7 @@ struct OffsetLoss {
         if progress.bounds.mayBeWhole || progress.isEndAccepted {
             // The remote may have finished the upload and removed its record, or lost it.
             if engine.gone == .assumeComplete, progress.bounds.isDelivered, !isRefused { return .assumed }
-            return try await again("the upload is gone", "it is gone after its last byte may have been sent")
+            return try await resendOrGiveUp("the upload is gone", "it is gone after its last byte may have been sent")
         }
         if !isCertain, try await !dialect.isThere() {
             throw dialect.error(
@@ -88,11 +88,11 @@ struct OffsetLoss {
                 "the answer of the server is not about this upload: \(reason); asking again",
                 .pending(after: .seconds(15)))
         }
-        return try await again("the server has something other than this upload (\(reason))", reason)
+        return try await resendOrGiveUp("the server has something other than this upload (\(reason))", reason)
     }
 
     /// The remote may have every byte: the file is sent once more, or given up.
-    private func again(_ words: String, _ reason: String) async throws -> End {
+    private func resendOrGiveUp(_ words: String, _ reason: String) async throws -> End {
         if engine.gone == .hold || progress.checkpoint.wasReuploaded {
             progress.checkpoint.givenUpIn = order.generation
             try await progress.record()

@@ -57,7 +57,7 @@ final class OffsetProgress {
         // Another generation means that a person wants it sent again.
         if checkpoint.has(\.missingIn) {
             fresh.nameNotFound = name
-        } else if FinalAnswer.isOfBefore(checkpoint, order) {
+        } else if FinalAnswer.isFromEarlierGeneration(checkpoint, order) {
             // The remote may have the upload although it was given up.
             fresh.wasReuploaded = checkpoint.has(\.givenUpIn)
             if let status = checkpoint.text(of: \.refusedStatus) {

@@ -11,7 +11,7 @@ extension OffsetUpload {
             Contradiction.end(.unknownOffset, in: &progress.checkpoint)
             return position
         } catch let error as UploadError {
-            guard error.remedy.isForOnce else { throw error }
+            guard error.remedy.endsOnlyAttempt else { throw error }
             let blind = Contradiction(.unknownOffset, error, in: &progress.checkpoint)
             try await progress.record()
             throw blind.error(error, "its answers to the lookup of the offset cannot be used")
@@ -23,9 +23,9 @@ extension OffsetUpload {
     /// that was named for them was an old one.
     ///
     /// - Parameter reach: No byte from here on had left before this request.
-    func isOfPlace(_ error: UploadError, _ sending: Sending, _ range: Range<Int64>, _ reach: Int64) -> Bool {
-        if sending.isOfState { return true }
-        guard let status = error.failure.http, FinalAnswer.isOfPlace(status) else { return false }
+    func isAboutOffset(_ error: UploadError, _ sending: SendResult, _ range: Range<Int64>, _ reach: Int64) -> Bool {
+        if sending.isAboutOffset { return true }
+        guard let status = error.failure.http, FinalAnswer.mayAnswerRepeatedBytes(status) else { return false }
         if range.lowerBound < (checkpoint.acceptedOffset ?? 0) { return true }
         // A finish hook of the server may have refused bytes that arrived for the first time. Only a conflict, the
         // answer's text, or a timeout in waiting for the hook shows that it was not.
@@ -34,13 +34,13 @@ extension OffsetUpload {
     }
 
     /// Records the remote's answer to the last byte before any further request.
-    func note(_ error: UploadError, _ sending: Sending, _ end: Int64) async throws {
-        guard end == size, progress.note(end: error, isOfState: sending.isOfState) else { return }
+    func note(_ error: UploadError, _ sending: SendResult, _ end: Int64) async throws {
+        guard end == size, progress.note(end: error, isOfState: sending.isAboutOffset) else { return }
         try await progress.record()
     }
 
     func afterFailure(
-        _ error: any Error, _ sending: Sending, from offset: Int64, to end: Int64
+        _ error: any Error, _ sending: SendResult, from offset: Int64, to end: Int64
     ) async throws -> Int64 {
         if error is CancellationError {
             // The bytes that left are known now, and the next attempt needs them. If recording fails, that attempt has
@@ -49,13 +49,13 @@ extension OffsetUpload {
             throw error
         }
         guard let error = error as? UploadError else { throw error }
-        if end == size, !progress.note(end: error, isOfState: sending.isOfState), progress.bounds.mayBeWhole,
+        if end == size, !progress.note(end: error, isOfState: sending.isAboutOffset), progress.bounds.mayBeWhole,
             !checkpoint.has(\.refusedStatus)
         {
             checkpoint.unclearEnd = error.failure.message
         }
         // A lock that does not end. The next question shows which bytes were accepted nevertheless.
-        if error.remedy.isForOnce, error.failure.http != nil, !checkpoint.has(\.refusedStatus) {
+        if error.remedy.endsOnlyAttempt, error.failure.http != nil, !checkpoint.has(\.refusedStatus) {
             let standstill = try await count(.standstill, error, at: offset)
             throw standstill.error(error, "no byte from offset \(offset) on was accepted")
         }
@@ -127,7 +127,7 @@ extension OffsetUpload {
         standstills = now == offset ? standstills + 1 : 0
         let isOver = standstills > again
         // The cause is the credential, or the bytes themselves.
-        if !error.remedy.isForOnce, isOver, !isOfPlace { throw error }
+        if !error.remedy.endsOnlyAttempt, isOver, !isOfPlace { throw error }
         return try await contradicted(error, from: offset, now, mayGoOn: !isOver)
     }
 

@@ -41,7 +41,7 @@ final class OffsetUpload {
     func open() async throws -> Int64 {
         guard checkpoint.url != nil else { return try await create() }
         // A person wants the file sent again: earlier refusals and losses do not count.
-        if FinalAnswer.isOfBefore(checkpoint, order) { return try await renew("it is tried again") }
+        if FinalAnswer.isFromEarlierGeneration(checkpoint, order) { return try await renew("it is tried again") }
         // Bytes at another server are of no use, and new bytes must not go there.
         guard dialect.isOurs(checkpoint) else { return try await renew("the destination is another server now") }
         return try await locate()
@@ -142,7 +142,7 @@ final class OffsetUpload {
 
     private func end(from offset: Int64) -> Int64 {
         let cap = engine.chunks.cap
-        let isProbe = Contradiction.isMany(checkpoint) || dialect.isProbing(checkpoint)
+        let isProbe = Contradiction.exceedsLimit(checkpoint) || dialect.isProbing(checkpoint)
         let most = isProbe ? min(cap, Contradiction.probe) : cap
         return dialect.end(from: offset, of: size, atMost: most)
     }
@@ -168,10 +168,10 @@ final class OffsetUpload {
             offset..<end, order, &progress.checkpoint, past: digest,
             { reporter.sending(offset + min($0, end - offset)) })
         if let damage = digest.damage(dialect.failure) { throw damage }
-        if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reach) }
+        if let error = sending.error { sending.isAboutOffset = isAboutOffset(error, sending, offset..<end, reach) }
         // A request that is refused for its offset has delivered nothing, however many of its bytes left.
         if dialect.isListed && sending.isConflict {
-            sending.isOfState = true
+            sending.isAboutOffset = true
             _ = progress.bounds.withdraw()
         } else {
             progress.bounds.ended(from: offset, sending.delivery)
@@ -185,7 +185,7 @@ final class OffsetUpload {
             // The remote may have refused the credential, and not the file: the next attempt asks, with a renewed
             // credential.
             if end == size, error.failure.http == 401 { throw error }
-            return try await status(from: offset, error, again, isOfPlace: sending.isOfState)
+            return try await status(from: offset, error, again, isOfPlace: sending.isAboutOffset)
         case .tooMuch(let error):
             try await note(error, sending, end)
             let now = try await locate()
@@ -225,8 +225,8 @@ final class OffsetUpload {
 
     /// - Parameter verified: How it is known that the remote has every byte.
     /// - Returns: `nil` when it lacks some after all.
-    func conclude(_ verified: String) async throws -> Outcome? {
-        guard dialect.concludes else { return Outcome() }
+    func conclude(_ verified: String) async throws -> RemoteDescription? {
+        guard dialect.concludes else { return RemoteDescription() }
         if checkpoint.concludesFrom == nil {
             checkpoint.concludesFrom = verified
             try await progress.record()
@@ -241,7 +241,7 @@ final class OffsetUpload {
             return nil
         case .rejected(var error):
             // Each time costs the whole file once more.
-            if checkpoint.increment(\.rejections) >= Self.mostRejections, error.remedy.isForOnce {
+            if checkpoint.increment(\.rejections) >= Self.mostRejections, error.remedy.endsOnlyAttempt {
                 error.remedy = .failUpload
                 error.failure.retryable = false
                 error.failure.message += ", for the third time"

@@ -4,7 +4,7 @@ internal import Transport
 /// How much of a file may be at the remote, computed from the bytes that left this machine, independently of the
 /// remote's answers.
 ///
-/// There are two bounds, as in ``Delivery`` for one request. They are kept in the checkpoint. **Before** its first byte
+/// There are two bounds, as in ``DeliveryBounds`` for one request. They are kept in the checkpoint. **Before** its first byte
 /// leaves, a request is entered with its end; once it has ended, it is entered with the exact figures. So a process
 /// that is killed inside a request leaves the end of that request in the checkpoint, and every other process the true
 /// count.
@@ -59,7 +59,7 @@ struct SentBounds: Sendable {
     }
 
     /// Records the end of the request that was entered, successful or not.
-    mutating func ended(from offset: Int64, _ delivery: Delivery) {
+    mutating func ended(from offset: Int64, _ delivery: DeliveryBounds) {
         _ = withdraw()
         let most = min(size, offset + max(0, delivery.atMost))
         reach = max(reach, most)

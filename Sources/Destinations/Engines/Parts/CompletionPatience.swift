@@ -5,7 +5,7 @@ internal import Core
 ///
 /// Where the remote's list shows the missing parts, they go again at once, and the second time after a wait. Where
 /// nothing shows them, the remote is queried once more after a wait before a part is sent again.
-struct CompletionPatience: Sendable {
+struct CompletionRetryLimit: Sendable {
     /// Number of refusals, including this one.
     let times: Int64
     /// The remote's list shows which parts it lacks.

@@ -8,7 +8,7 @@ internal import Synchronization
 /// The bytes are in the page cache then, so the disk is not read twice, and a file of some GiB is not read once more
 /// while nothing goes to the remote. A part is never read before it has arrived: damage between the reading and the
 /// sending would go unnoticed.
-final class DigestAlong: Sendable {
+final class ArrivedPartsDigest: Sendable {
     private struct State {
         /// Bytes from the beginning that were read, and the limit up to which they may be read.
         var done: Int64 = 0

@@ -16,7 +16,7 @@ struct PartCuts: Sendable {
     }
 
     /// Whether a part was cut: a connection that ends earlier says nothing about the size.
-    static func isCut(_ part: PartPlan.Part, _ sending: PartSending) -> Bool {
+    static func isCut(_ part: PartPlan.Part, _ sending: PartSendResult) -> Bool {
         sending.isUnanswered && part.length > 0 && sending.bytesSent >= min(1 << 20, part.length / 2)
     }
 
@@ -28,7 +28,7 @@ struct PartCuts: Sendable {
     }
 
     /// Whether the destination is to use smaller parts, as for ``ChunkSize``. The first cut may be an accident.
-    var isLesson: Bool { times % 2 == 0 }
+    var shouldShrinkParts: Bool { times % 2 == 0 }
 
     /// The possible cause, for a person.
     func hint(_ key: String?) -> String {

@@ -54,7 +54,7 @@ struct PartsBounds: Sendable {
     ///     keep parts that they refuse, so the part may be there nevertheless.
     ///   - missing: Number of parts that the remote has not acknowledged, including this one.
     /// - Returns: Whether that changes the stored bounds.
-    mutating func ended(_ part: PartPlan.Part, _ delivery: Delivery, isRefused: Bool, missing: [Int]) -> Bool {
+    mutating func ended(_ part: PartPlan.Part, _ delivery: DeliveryBounds, isRefused: Bool, missing: [Int]) -> Bool {
         let old = (reach, mayBeWhole, isDelivered)
         let wasNew = entered.remove(part.index) != nil
         if delivery.atMost < part.length {

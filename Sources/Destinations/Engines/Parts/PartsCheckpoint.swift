@@ -79,7 +79,7 @@ struct PartsCheckpoint: EngineCheckpoint {
         /// Times that it was started again because the remote did not know it any more, before its last byte can have
         /// left.
         let losses = CheckpointField<Int64?>("lost")
-        /// Times that the remote did not assemble the file: ``CompletionPatience``.
+        /// Times that the remote did not assemble the file: ``CompletionRetryLimit``.
         let refusedCompletions = CheckpointField<Int64?>("completions_refused")
         /// Times that the body of the last answer refused the file, where a part must not be sent twice.
         let denials = CheckpointField<Int64?>("denied")

@@ -75,38 +75,38 @@ protocol PartsDialect: Sendable {
     func isOurs(_ checkpoint: PartsCheckpoint) -> Bool
 
     /// Queries which of these parts the remote has unchanged. If it gives a list, returns all that it has.
-    func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts
+    func held(among indices: [Int], _ piece: PartsContext) async throws -> RemoteParts
 
     /// Whether a part that the remote says it holds, and for which there is no acknowledgement here, has the content
     /// that was to be sent.
     ///
     /// - Throws: ``UploadError``; `CancellationError`.
-    func vouches(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool
+    func confirmsContent(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsContext) async throws -> Bool
 
     /// Whether two tags belong to the same part. Not called with empty tags.
     func isSame(_ mine: String, _ theirs: String) -> Bool
 
     func send(
-        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> PartSending
+        _ part: PartPlan.Part, _ piece: PartsContext, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSendResult
 
     /// Completes the file when every part is acknowledged. May be called again when its answer was lost.
-    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsContext) async -> PartsCompletion
 
     /// Queries whether a started upload can be continued.
     ///
     /// - Parameter isPerhapsThere: Perhaps the file is complete, and only the answer was lost.
-    func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption
+    func resumption(_ piece: PartsContext, isPerhapsThere: Bool) async throws -> PartsResumption
 
     /// Looks for the whole file, after the loss of an answer that may have reported it.
     ///
     /// - Returns: `nil` if it does not exist, or if the remote cannot report it.
-    func found(_ piece: PartsPiece) async throws -> RemoteObject?
+    func found(_ piece: PartsContext) async throws -> RemoteObject?
 
     /// Whether the remote reports that nothing exists under the file's own name.
     ///
     /// - Returns: `false` also if the remote cannot report it.
-    func isAbsent(_ piece: PartsPiece) async throws -> Bool
+    func isAbsent(_ piece: PartsContext) async throws -> Bool
 
     /// Whether an unfinished upload can be removed at the remote.
     var canAbort: Bool { get }
@@ -145,25 +145,26 @@ extension PartsDialect {
     func sharesName(_ plan: PartPlan) -> Bool {
         onlyCounts && !hasOwnName && inquiry != .none && !endsByRequest(plan)
     }
-    func isAbsent(_ piece: PartsPiece) async throws -> Bool { false }
+    func isAbsent(_ piece: PartsContext) async throws -> Bool { false }
     func name(of checkpoint: PartsCheckpoint) -> (id: String, url: String?)? { nil }
 
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? { nil }
 
-    func vouches(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool { true }
+    func confirmsContent(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsContext) async throws -> Bool
+    { true }
 
     func isSame(_ mine: String, _ theirs: String) -> Bool { mine == theirs }
 
-    func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption {
+    func resumption(_ piece: PartsContext, isPerhapsThere: Bool) async throws -> PartsResumption {
         if isPerhapsThere, let object = try await found(piece) { return .finished(object) }
         return .goesOn
     }
 }
 
 /// The subject of a request: the file, its plan and the checkpoint.
-struct PartsPiece: Sendable {
+struct PartsContext: Sendable {
     let order: UploadOrder
     let plan: PartPlan
     let checkpoint: PartsCheckpoint
@@ -189,7 +190,7 @@ enum PartsInquiry: Sendable {
     case each
 }
 
-enum HeldParts: Sendable {
+enum RemoteParts: Sendable {
     case parts([AcknowledgedPart])
     /// This server has no such query after all: its acknowledgements are trusted.
     case unknown
@@ -198,7 +199,7 @@ enum HeldParts: Sendable {
 }
 
 /// The result of sending one part.
-struct PartSending: Sendable {
+struct PartSendResult: Sendable {
     enum Answer: Sendable {
         /// - `finished`: the remote's description of the whole file, if the answer contains one.
         /// - `changes`: fields of the checkpoint with other values for later requests.
@@ -220,7 +221,7 @@ struct PartSending: Sendable {
     /// Bytes of the part that the socket accepted.
     var bytesSent: Int64
     /// How much of the part has left.
-    var delivery: Delivery
+    var delivery: DeliveryBounds
     /// Whether the remote cannot have the part, because nothing of it left or because it was refused.
     var isRefused: Bool
     /// The remote has compared the part with a digest that was computed during staging: it would not have accepted
@@ -235,7 +236,7 @@ struct PartSending: Sendable {
         self.isProven = isProven
         self.answer = answer
         self.bytesSent = bytesSent
-        delivery = Delivery(atLeast: 0, atMost: bytesSent)
+        delivery = DeliveryBounds(atLeast: 0, atMost: bytesSent)
         self.isRefused = isRefused
     }
 
@@ -260,7 +261,7 @@ enum PartsCompletion: Sendable {
     ///   a guess: the list agrees with the acknowledgements, or there is no list.
     case missing([Int], isListed: Bool, UploadError)
     case gone(UploadError)
-    /// The same as in ``PartSending/Answer``.
+    /// The same as in ``PartSendResult/Answer``.
     case startOver(UploadError, cause: PartsUpload.RenewalCause = .remote, changes: Checkpoint = Checkpoint())
     /// The remote has every part, and has not reported the complete file.
     case unconfirmed(UploadError)

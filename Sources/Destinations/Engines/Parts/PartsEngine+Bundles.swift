@@ -7,7 +7,7 @@ extension PartsEngine {
     func upload(together orders: [UploadOrder], _ reporter: any BundleReporter) async throws -> [String: RemoteObject] {
         reporter.entered(.opening)
         var verified: [String: RemoteObject] = [:]
-        var pieces: [PartsPiece] = []
+        var pieces: [PartsContext] = []
         var names: Set<FilePath> = []
         do {
             for order in orders where names.insert(order.name).inserted {
@@ -34,7 +34,7 @@ extension PartsEngine {
                 checkpoint.isBegun = true
                 // The next attempt for this file alone queries whether it exists before sending it again.
                 checkpoint.mayBeWhole = true
-                pieces.append(PartsPiece(order: order, plan: plan, checkpoint: checkpoint))
+                pieces.append(PartsContext(order: order, plan: plan, checkpoint: checkpoint))
             }
             let checkpoints = Dictionary(pieces.map { ($0.order.id, $0.checkpoint.stored) }) { first, _ in first }
             let isHeld = pieces.isEmpty ? [] : try await reporter.record(checkpoints)

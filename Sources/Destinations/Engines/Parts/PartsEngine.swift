@@ -26,7 +26,7 @@ struct PartsEngine: Sendable {
                 case .renewed: continue
                 case .finished(let object): return object
                 case .failed(let error):
-                    if error is CancellationError, !resumes, reporter.mayClearUp { await run.abandon() }
+                    if error is CancellationError, !resumes, reporter.allowsCleanupRequest { await run.abandon() }
                     throw error
                 }
             }

@@ -49,7 +49,7 @@ extension PartsUpload {
     /// - Returns: `nil` where parts are sent again now.
     private func sendAgain(_ lost: [Int], isListed: Bool, _ error: UploadError) async throws -> RemoteObject? {
         checkpoint.isCompleting = false
-        let patience = CompletionPatience(
+        let patience = CompletionRetryLimit(
             times: checkpoint.increment(\.refusedCompletions), isListed: isListed, hasParts: !lost.isEmpty)
         if patience.isAtEnd { checkpoint.givenUpIn = order.generation }
         try await record()

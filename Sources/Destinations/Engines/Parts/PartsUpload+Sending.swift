@@ -241,7 +241,7 @@ extension PartsUpload {
     }
 
     /// Records what is known about a part that was not accepted: where the remote cannot have it, no doubt remains.
-    func noteRefused(_ part: PartPlan.Part, _ sending: PartSending) async throws {
+    func noteRefused(_ part: PartPlan.Part, _ sending: PartSendResult) async throws {
         guard let plan else { return }
         var isNew = bounds.ended(
             part, sending.delivery, isRefused: sending.isRefused, missing: missing(of: plan))
@@ -256,7 +256,7 @@ extension PartsUpload {
     ///
     /// - Returns: The error for a final refusal; `nil` where there is none.
     private func noteEnd(
-        _ error: any Error, _ part: PartPlan.Part, _ sending: PartSending
+        _ error: any Error, _ part: PartPlan.Part, _ sending: PartSendResult
     ) async throws -> UploadError? {
         guard dialect.onlyCounts, let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
             var error = error as? UploadError,
@@ -289,13 +289,13 @@ extension PartsUpload {
 
     /// Records that the connection cut a part. Parts in flight together are cut together, and count once.
     private func noteCut(
-        _ error: UploadError, _ part: PartPlan.Part, _ sending: PartSending
+        _ error: UploadError, _ part: PartPlan.Part, _ sending: PartSendResult
     ) async throws -> UploadError {
         guard !wasCut, PartCuts.isCut(part, sending) else { return error }
         wasCut = true
         let cuts = PartCuts(part, in: &checkpoint)
         try await record()
-        if cuts.isLesson { dialect.cut(part.length) }
+        if cuts.shouldShrinkParts { dialect.cut(part.length) }
         var error = error
         error.failure.message += cuts.hint(dialect.sizeKey(ofPart: part.length))
         return error

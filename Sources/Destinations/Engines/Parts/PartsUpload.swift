@@ -15,7 +15,7 @@ final class PartsUpload {
     private(set) var accepted: [Int: AcknowledgedPart] = [:]
     private(set) var acked: Int64 = 0
     let flight = PartsInFlight()
-    let along: DigestAlong
+    let along: ArrivedPartsDigest
     /// Parts that are known to have the staged content, regardless of the copy's present state.
     var proven: Set<Int> = []
     private var renewals = 0
@@ -39,7 +39,7 @@ final class PartsUpload {
         self.order = order
         self.reporter = reporter
         self.status = status
-        along = DigestAlong(order.file.place)
+        along = ArrivedPartsDigest(order.file.place)
         checkpoint = order.partsCheckpoint
         bounds = PartsBounds(PartsCheckpoint(), count: 0, tracksReach: false)
     }
@@ -67,7 +67,7 @@ final class PartsUpload {
         } catch let exit as Exit { throw exit } catch { throw .failed(error) }
     }
 
-    func piece(_ plan: PartPlan) -> PartsPiece { PartsPiece(order: order, plan: plan, checkpoint: checkpoint) }
+    func piece(_ plan: PartPlan) -> PartsContext { PartsContext(order: order, plan: plan, checkpoint: checkpoint) }
 
     func missing(of plan: PartPlan) -> [Int] { (0..<plan.count).filter { accepted[$0] == nil } }
 
@@ -76,7 +76,9 @@ final class PartsUpload {
     private func open() async throws -> PartPlan {
         if !checkpoint.isBegun { return try await create() }
         // A person wants the file sent again: earlier refusals and losses do not count.
-        if FinalAnswer.isOfBefore(checkpoint, order) { throw try await renewed("it is tried again", isWanted: true) }
+        if FinalAnswer.isFromEarlierGeneration(checkpoint, order) {
+            throw try await renewed("it is tried again", isWanted: true)
+        }
         if !engine.resumes, renewals == 0, !isPerhapsWhole {
             throw try await renewed("the unfinished upload is not continued", isWanted: true)
         }
@@ -231,7 +233,7 @@ final class PartsUpload {
         }
         var new: [AcknowledgedPart] = []
         for part in indices.compactMap({ accepted[$0] == nil ? found[$0] : nil })
-        where try await dialect.vouches(for: part, plan[part.index], piece(plan)) { new.append(part) }
+        where try await dialect.confirmsContent(for: part, plan[part.index], piece(plan)) { new.append(part) }
         if let alien = new.first(where: { !bounds.mayHaveLeft($0.index) }) {
             // Another writer's parts are not removed.
             checkpoint.isOfAnotherWriter = true
@@ -342,7 +344,7 @@ final class PartsUpload {
         let old = checkpoint
         checkpoint = PartsCheckpoint(old.stored.keeping(PartsCheckpoint.lasting + dialect.lasting))
         // The remote may have the upload although it was given up.
-        if FinalAnswer.isOfBefore(old, order) {
+        if FinalAnswer.isFromEarlierGeneration(old, order) {
             checkpoint.wasReuploaded = old.has(\.givenUpIn)
             checkpoint.denials = nil
             checkpoint.refusedBefore = old.text(of: \.refusedStatus) ?? checkpoint.refusedBefore

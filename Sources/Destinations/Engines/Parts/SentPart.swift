@@ -3,7 +3,7 @@ internal import Core
 /// A part that was sent, with its result.
 struct SentPart: Sendable {
     let part: PartPlan.Part
-    let sending: PartSending
+    let sending: PartSendResult
     /// ``PartsUpload/renamings`` when it left.
     let renamings: Int
     /// Number of parts that had arrived by then.

@@ -6,7 +6,7 @@ protocol WholeDialect: Sendable {
     ///
     /// - Parameter isMaking: Creates the missing folders.
     /// - Returns: `nil` when the folder is missing and is not created.
-    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)?
+    func openFolder(_ name: FilePath, isMaking: Bool) async throws -> (any RemoteDirectory)?
 
     /// Makes a failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure
@@ -15,7 +15,7 @@ protocol WholeDialect: Sendable {
 /// A folder at the remote, opened for one attempt. Names are names of files in it.
 ///
 /// Every call may throw ``UploadError`` and `CancellationError`.
-protocol WholePlace: Sendable {
+protocol RemoteDirectory: Sendable {
     /// Compares the file under a name with ours, by size and content.
     func status(at name: FilePath, for file: StagedFile) async throws -> RemoteNameState
 
@@ -50,7 +50,7 @@ protocol WholePlace: Sendable {
     /// - Returns: The ids of the files that have their name. A file with an error is left out, and a stop leaves out
     ///   the files that have no name yet.
     func sendBundle(
-        _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
+        _ pieces: [BundledFile], isWanted: @escaping @Sendable (String) -> Bool,
         _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String>
 
@@ -68,7 +68,7 @@ protocol WholePlace: Sendable {
 }
 
 /// One of the files that are uploaded together.
-struct WholePiece: Sendable {
+struct BundledFile: Sendable {
     let order: UploadOrder
     let part: FilePath
     let name: FilePath

@@ -30,12 +30,12 @@ extension WholeEngine {
     }
 
     private func sendBundle(
-        _ orders: [UploadOrder], to place: any WholePlace, _ reporter: any BundleReporter
+        _ orders: [UploadOrder], to place: any RemoteDirectory, _ reporter: any BundleReporter
     ) async throws -> Set<String> {
-        var pieces: [WholePiece] = []
+        var pieces: [BundledFile] = []
         var names: Set<FilePath> = []
         for order in orders where names.insert(order.name.name).inserted {
-            pieces.append(WholePiece(order: order, part: WholeUpload.partName(order), name: order.name.name))
+            pieces.append(BundledFile(order: order, part: WholeUpload.partName(order), name: order.name.name))
         }
         let checkpoints = pieces.map { ($0.order.id, WholeUpload.beginning($0.order, $0.part).stored) }
         // Recorded before anything exists under the temporary names: without a record they would never be removed.

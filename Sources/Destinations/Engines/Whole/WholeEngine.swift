@@ -36,7 +36,7 @@ struct WholeEngine: Sendable {
         return true
     }
 
-    func find(_ order: UploadOrder) async throws -> Finding {
+    func find(_ order: UploadOrder) async throws -> RemoteLookup {
         guard let place = try await dialect.openFolder(order.name, isMaking: false) else { return .absent }
         for number in 1..<Self.mostNames {
             let name = order.name.name.numbered(number)
@@ -61,14 +61,14 @@ final class WholeUpload {
     private let engine: WholeEngine
     private let order: UploadOrder
     private let reporter: any UploadReporter
-    private let place: any WholePlace
+    private let place: any RemoteDirectory
     private var checkpoint: WholeCheckpoint
     private var part: FilePath
 
     private var file: StagedFile { order.file }
     private var dialect: any WholeDialect { engine.dialect }
 
-    init(_ engine: WholeEngine, _ order: UploadOrder, _ reporter: any UploadReporter, _ place: any WholePlace) {
+    init(_ engine: WholeEngine, _ order: UploadOrder, _ reporter: any UploadReporter, _ place: any RemoteDirectory) {
         self.engine = engine
         self.order = order
         self.reporter = reporter

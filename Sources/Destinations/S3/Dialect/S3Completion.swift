@@ -9,12 +9,12 @@ struct S3Completion: Sendable {
     let isSingle: Bool
 
     private var settings: S3Settings { api.settings }
-    private var wire: BucketWire { settings.preset.wire }
+    private var wire: BucketProtocolNames { settings.preset.wire }
     private var digests: S3PartDigests { S3PartDigests(api: api, isSingle: isSingle) }
     private var comparison: S3ObjectComparison { S3ObjectComparison(api: api, isSingle: isSingle) }
     private var naming: S3Naming { S3Naming(api: api, isSingle: isSingle) }
 
-    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsContext) async -> PartsCompletion {
         if isSingle {
             guard piece.checkpoint.has(\.finishedPart) else {
                 return .unconfirmed(api.unusable("the answer says nothing about the file"))
@@ -51,10 +51,10 @@ struct S3Completion: Sendable {
     /// form. Where the list agrees with ours or there is none, the result is a guess: the part that the answer names,
     /// or all of them.
     private func missingParts(
-        _ parts: [AcknowledgedPart], _ body: XMLValue?, _ piece: PartsPiece, _ error: UploadError
+        _ parts: [AcknowledgedPart], _ body: XMLValue?, _ piece: PartsContext, _ error: UploadError
     ) async throws -> PartsCompletion {
         let all = parts.map(\.index)
-        let held: HeldParts
+        let held: RemoteParts
         do { held = try await S3PartList(api: api).held(piece) } catch let refusal as UploadError
             where refusal.failure.code == .signerRefused || refusal.remedy == .authenticate
         {
@@ -76,7 +76,7 @@ struct S3Completion: Sendable {
         return .missing(named.map { all.contains($0) ? [$0] : all } ?? all, isListed: false, error)
     }
 
-    private func completion(_ parts: [AcknowledgedPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {
+    private func completion(_ parts: [AcknowledgedPart], _ piece: PartsContext, _ whole: String?) -> S3Request {
         let checksum = digests.checksum(of: piece)
         var body = "<CompleteMultipartUpload\(wire.namespace.map { " xmlns=\"\($0)\"" } ?? "")>"
         for part in parts {
@@ -104,7 +104,7 @@ struct S3Completion: Sendable {
     /// The service reports that it has the object. The object is queried, unless the answer already describes the
     /// content that we know.
     private func confirmed(
-        _ response: Response, _ body: XMLValue?, _ parts: [AcknowledgedPart], _ piece: PartsPiece, _ whole: String?
+        _ response: Response, _ body: XMLValue?, _ parts: [AcknowledgedPart], _ piece: PartsContext, _ whole: String?
     ) async throws -> PartsCompletion {
         let sort = digests.checksum(of: piece)
         let reported =
@@ -173,7 +173,7 @@ struct S3Completion: Sendable {
     // MARK: Keys without permission to read the object
 
     /// The request to complete the object was answered: an object with the key exists.
-    private func unseenTaken(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
+    private func unseenTaken(_ piece: PartsContext, _ error: UploadError) async throws -> PartsCompletion {
         let (key, upload) = (piece.checkpoint.s3.objectKey, piece.checkpoint.s3.upload ?? "")
         guard settings.assignedObject == nil, case .hidden = try await api.lookUp(key, isMade: true) else {
             return .startOver(error, cause: .nameTaken)
@@ -197,19 +197,19 @@ struct S3Completion: Sendable {
     /// Handles a service that does not know the upload. If its completion was requested before, and the object cannot
     /// be queried, the upload has become the object or was removed, by a rule of the bucket or by a person. Only an
     /// answer to another upload can prove that the service has the file.
-    private func unknownUpload(_ piece: PartsPiece, _ error: UploadError) async throws -> PartsCompletion {
+    private func unknownUpload(_ piece: PartsContext, _ error: UploadError) async throws -> PartsCompletion {
         guard settings.assignedObject == nil, wasCompletionSent(piece),
             case .hidden = try await api.lookUp(piece.checkpoint.s3.objectKey)
         else { return .gone(error) }
         return .startOver(error.ofDoubt)
     }
 
-    private func wasCompletionSent(_ piece: PartsPiece) -> Bool {
+    private func wasCompletionSent(_ piece: PartsContext) -> Bool {
         let before = piece.order.partsCheckpoint
         return before.isCompleting && before.s3.upload == piece.checkpoint.s3.upload
     }
 
-    private func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
+    private func object(_ piece: PartsContext, _ verifiedBy: String) -> RemoteObject {
         S3VerifiedObject.make(piece, at: api, verifiedBy: verifiedBy)
     }
 }

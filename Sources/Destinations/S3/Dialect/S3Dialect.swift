@@ -11,9 +11,9 @@ struct S3Dialect: PartsDialect {
     let isSingle: Bool
 
     var settings: S3Settings { api.settings }
-    private var wire: BucketWire { settings.preset.wire }
+    private var wire: BucketProtocolNames { settings.preset.wire }
     var naming: S3Naming { S3Naming(api: api, isSingle: isSingle) }
-    private var partition: S3FilePartition { api.bucket.partition(isSingle: isSingle) }
+    private var partition: S3PartLayout { api.bucket.partition(isSingle: isSingle) }
     var digests: S3PartDigests { S3PartDigests(api: api, isSingle: isSingle) }
     private var finder: S3ObjectFinder { S3ObjectFinder(api: api, isSingle: isSingle) }
     private var comparison: S3ObjectComparison { S3ObjectComparison(api: api, isSingle: isSingle) }
@@ -37,7 +37,7 @@ struct S3Dialect: PartsDialect {
     }
     func accepted(_ length: Int64) { api.bucket.requestSize.accepted(length) }
     func cut(_ length: Int64) {
-        if length > settings.preset.smallestPart { api.bucket.requestSize.keptNothing(length) }
+        if length > settings.preset.smallestPart { api.bucket.requestSize.recordNothingKept(length) }
     }
 
     /// An object that a service has assigned belongs to the upload at any address.
@@ -145,26 +145,27 @@ struct S3Dialect: PartsDialect {
             }
         } catch let error as UploadError {
             // A key that only allows uploads may not list, and an external signer may refuse to sign lists.
-            if error.failure.code == .signerRefused || S3API.isOfNoRight(error) { return .notAllowed }
+            if error.failure.code == .signerRefused || S3API.isAccessDenied(error) { return .notAllowed }
             throw error
         }
     }
 
     // MARK: Parts
 
-    func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
+    func held(among indices: [Int], _ piece: PartsContext) async throws -> RemoteParts {
         try await S3PartList(api: api).held(piece)
     }
 
     func isSame(_ mine: String, _ theirs: String) -> Bool { S3PartList.isSame(mine, theirs) }
 
-    func vouches(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool {
-        try await comparison.vouches(for: part, place, piece)
+    func confirmsContent(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsContext) async throws -> Bool
+    {
+        try await comparison.confirmsContent(for: part, place, piece)
     }
 
     func send(
-        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> PartSending {
+        _ part: PartPlan.Part, _ piece: PartsContext, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSendResult {
         await S3PartSender(api: api, isSingle: isSingle).send(part, piece, sent)
     }
 
@@ -217,7 +218,7 @@ struct S3Dialect: PartsDialect {
     }
 
     /// An object that has the key now did not exist when the upload was begun: it is not overwritten.
-    func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption {
+    func resumption(_ piece: PartsContext, isPerhapsThere: Bool) async throws -> PartsResumption {
         let key = piece.checkpoint.s3.objectKey
         try naming.reserve(key, piece.order)
         guard isPerhapsThere || !naming.isGuarded && settings.taken != .replace else { return .goesOn }
@@ -245,16 +246,16 @@ struct S3Dialect: PartsDialect {
 
     // MARK: The object
 
-    func complete(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async -> PartsCompletion {
+    func complete(_ parts: [AcknowledgedPart], _ piece: PartsContext) async -> PartsCompletion {
         await S3Completion(api: api, isSingle: isSingle).complete(parts, piece)
     }
 
-    private func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
+    private func object(_ piece: PartsContext, _ verifiedBy: String) -> RemoteObject {
         S3VerifiedObject.make(piece, at: api, verifiedBy: verifiedBy)
     }
 
-    func found(_ piece: PartsPiece) async throws -> RemoteObject? { try await finder.found(piece) }
-    func isAbsent(_ piece: PartsPiece) async throws -> Bool { try await finder.isAbsent(piece) }
+    func found(_ piece: PartsContext) async throws -> RemoteObject? { try await finder.found(piece) }
+    func isAbsent(_ piece: PartsContext) async throws -> Bool { try await finder.isAbsent(piece) }
 
     func abort(_ checkpoint: PartsCheckpoint) async throws -> Bool {
         if let upload = checkpoint.s3.upload, try await !api.abort(upload, checkpoint.s3.objectKey) { return false }

@@ -169,7 +169,7 @@ struct S3Naming: Sendable {
     }
 
     /// The fields of the checkpoint after a request that may not query objects has found the upload's key taken.
-    func noteTaken(_ piece: PartsPiece) throws(UploadError) -> Checkpoint {
+    func noteTaken(_ piece: PartsContext) throws(UploadError) -> Checkpoint {
         let key = piece.checkpoint.s3.objectKey
         api.note(key, with: [])
         var changes = PartsCheckpoint()

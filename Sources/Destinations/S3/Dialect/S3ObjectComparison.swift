@@ -179,7 +179,8 @@ struct S3ObjectComparison: Sendable {
     }
 
     /// Whether a part without an acknowledgement has the content that was to be sent, as far as its tag shows.
-    func vouches(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool {
+    func confirmsContent(for part: AcknowledgedPart, _ place: PartPlan.Part, _ piece: PartsContext) async throws -> Bool
+    {
         let etag = S3Tag(part.tag).etag
         guard etag.contains(where: { $0 != "\"" }) else { return false }
         guard digits(of: etag, isHidden: false) != nil else { return true }
@@ -188,7 +189,7 @@ struct S3ObjectComparison: Sendable {
     }
 
     /// The MD5 of a part of the staged copy, from staging where it is known.
-    func md5(of place: PartPlan.Part, _ piece: PartsPiece) async throws -> [UInt8] {
+    func md5(of place: PartPlan.Part, _ piece: PartsContext) async throws -> [UInt8] {
         let file = piece.order.file
         let requested = PartDigests.RequestedDigest(partSize: piece.plan.partSize, kind: .md5)
         if let known = file.parts.digest(requested, of: place.index) { return known }

@@ -8,11 +8,11 @@ struct S3ObjectFinder: Sendable {
 
     private var settings: S3Settings { api.settings }
 
-    func found(_ piece: PartsPiece) async throws -> RemoteObject? {
+    func found(_ piece: PartsContext) async throws -> RemoteObject? {
         try await found(piece, try await api.lookUp(piece.checkpoint.s3.objectKey))
     }
 
-    func found(_ piece: PartsPiece, _ lookup: S3API.KeyLookup) async throws -> RemoteObject? {
+    func found(_ piece: PartsContext, _ lookup: S3API.KeyLookup) async throws -> RemoteObject? {
         let key = piece.checkpoint.s3.objectKey
         let there: S3API.Object
         switch lookup {
@@ -29,7 +29,7 @@ struct S3ObjectFinder: Sendable {
         }
     }
 
-    func isAbsent(_ piece: PartsPiece) async throws -> Bool {
+    func isAbsent(_ piece: PartsContext) async throws -> Bool {
         switch try await api.lookUp(piece.checkpoint.s3.objectKey) {
         case .there: false
         case .nothing: true
@@ -37,7 +37,7 @@ struct S3ObjectFinder: Sendable {
         }
     }
 
-    private func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
+    private func object(_ piece: PartsContext, _ verifiedBy: String) -> RemoteObject {
         S3VerifiedObject.make(piece, at: api, verifiedBy: verifiedBy)
     }
 

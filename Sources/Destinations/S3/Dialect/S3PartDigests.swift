@@ -53,7 +53,7 @@ struct S3PartDigests: Sendable {
     let isSingle: Bool
 
     /// The checksum with which an upload was begun, regardless of the present setting.
-    func checksum(of piece: PartsPiece) -> S3Preset.Checksum {
+    func checksum(of piece: PartsContext) -> S3Preset.Checksum {
         piece.checkpoint.s3.checksum ?? api.settings.checksum
     }
 
@@ -64,7 +64,8 @@ struct S3PartDigests: Sendable {
 
     /// Uses the digests from staging, and reads the part for the rest. The bytes of a single request are read too,
     /// because after this only the service checks them before the object exists.
-    func proof(of part: PartPlan.Part, _ piece: PartsPiece, _ checksum: S3Preset.Checksum) async throws -> S3PartProof {
+    func proof(of part: PartPlan.Part, _ piece: PartsContext, _ checksum: S3Preset.Checksum) async throws -> S3PartProof
+    {
         let file = piece.order.file
         let wanted = kinds(for: checksum)
         var found: [PartDigests.Kind: [UInt8]] = [:]
@@ -100,7 +101,7 @@ struct S3PartDigests: Sendable {
 
     /// The checksum of the whole object, combined from those of its parts, in the service's notation. A part whose
     /// checksum only the service knows is read once more.
-    func wholeChecksum(_ parts: [AcknowledgedPart], _ piece: PartsPiece) async throws -> String? {
+    func wholeChecksum(_ parts: [AcknowledgedPart], _ piece: PartsContext) async throws -> String? {
         let sort = checksum(of: piece)
         guard let kind = sort.kind else { return nil }
         var whole: UInt64 = 0

@@ -4,7 +4,7 @@ internal import Core
 struct S3PartList: Sendable {
     let api: S3API
 
-    func held(_ piece: PartsPiece) async throws -> HeldParts {
+    func held(_ piece: PartsContext) async throws -> RemoteParts {
         if api.hasNoList { return .unknown }
         switch try await api.parts(of: piece.checkpoint.s3.upload ?? "", piece.checkpoint.s3.objectKey) {
         case .none:

@@ -9,14 +9,14 @@ struct S3PartSender: Sendable {
     let isSingle: Bool
 
     private var settings: S3Settings { api.settings }
-    private var wire: BucketWire { settings.preset.wire }
+    private var wire: BucketProtocolNames { settings.preset.wire }
     private var naming: S3Naming { S3Naming(api: api, isSingle: isSingle) }
     private var digests: S3PartDigests { S3PartDigests(api: api, isSingle: isSingle) }
     private var comparison: S3ObjectComparison { S3ObjectComparison(api: api, isSingle: isSingle) }
 
     func send(
-        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
-    ) async -> PartSending {
+        _ part: PartPlan.Part, _ piece: PartsContext, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSendResult {
         do {
             let checksum = digests.checksum(of: piece)
             let proof = try await digests.proof(of: part, piece, checksum)
@@ -45,27 +45,27 @@ struct S3PartSender: Sendable {
             }
             let carried = await api.sendBody(request, sent)
             guard case .success(let answer) = carried.result else {
-                var unanswered = PartSending(unanswered: carried, part)
+                var unanswered = PartSendResult(unanswered: carried, part)
                 if let damage = digest?.damage(api.failure) { unanswered.answer = .failed(damage) }
                 return unanswered
             }
             let response = answer.response
             // The part has left and may be there, even if a further question fails.
             do { return try await judge(response, request, part, piece, proof) } catch {
-                return PartSending(.failed(error), bytesSent: part.length)
+                return PartSendResult(.failed(error), bytesSent: part.length)
             }
         } catch {
-            return PartSending(.failed(error), bytesSent: 0, isRefused: true)
+            return PartSendResult(.failed(error), bytesSent: 0, isRefused: true)
         }
     }
 
     private func judge(
-        _ response: Response, _ request: S3Request, _ part: PartPlan.Part, _ piece: PartsPiece, _ proof: S3PartProof
-    ) async throws -> PartSending {
-        func ends(_ answer: PartSending.Answer) -> PartSending {
+        _ response: Response, _ request: S3Request, _ part: PartPlan.Part, _ piece: PartsContext, _ proof: S3PartProof
+    ) async throws -> PartSendResult {
+        func ends(_ answer: PartSendResult.Answer) -> PartSendResult {
             // After a success an object may exist, even with other content.
             let isThere = isSingle && (200..<300).contains(response.status)
-            return PartSending(answer, bytesSent: part.length, isRefused: response.status < 500 && !isThere)
+            return PartSendResult(answer, bytesSent: part.length, isRefused: response.status < 500 && !isThere)
         }
         let error = api.refusal(response, request.what)
         let verdict = api.verdict(response)
@@ -132,7 +132,7 @@ struct S3PartSender: Sendable {
             end.isProven = proof.isOfStaging && (isCompared || proof.isConfirmed(by: etag))
             return end
         case 404 where !isSingle:
-            return PartSending(verdict.isOfAnother ? .failed(error) : .gone(error), bytesSent: part.length)
+            return PartSendResult(verdict.isOfAnother ? .failed(error) : .gone(error), bytesSent: part.length)
         case 409, 412:
             guard isSingle else { return ends(.failed(error)) }
             let lookup = try await api.lookUp(piece.checkpoint.s3.objectKey, isMade: verdict.isNameConflict)
@@ -152,7 +152,7 @@ struct S3PartSender: Sendable {
     }
 
     /// An object with the key exists that may not be queried, and this single request has not created it.
-    private func unseenTaken(_ piece: PartsPiece, _ error: UploadError) throws -> PartSending.Answer {
+    private func unseenTaken(_ piece: PartsContext, _ error: UploadError) throws -> PartSendResult.Answer {
         let key = piece.checkpoint.s3.objectKey
         if try key == naming.contentKey(piece.order) {
             return .accepted(
@@ -170,7 +170,7 @@ struct S3PartSender: Sendable {
         return .startOver(error, cause: .nameTaken, changes: try naming.noteTaken(piece))
     }
 
-    private func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
+    private func object(_ piece: PartsContext, _ verifiedBy: String) -> RemoteObject {
         S3VerifiedObject.make(piece, at: api, verifiedBy: verifiedBy)
     }
 }

@@ -19,7 +19,7 @@ enum S3VerifiedObject {
     }
 
     /// Records the object for later uploads.
-    static func make(_ piece: PartsPiece, at api: S3API, verifiedBy: String) -> RemoteObject {
+    static func make(_ piece: PartsContext, at api: S3API, verifiedBy: String) -> RemoteObject {
         let key = piece.checkpoint.s3.objectKey
         api.note(key, with: piece.order.file.sha256)
         return RemoteObject(

@@ -7,11 +7,11 @@ enum S3Access: Sendable {
     /// The key, in settings or in a document.
     case kept(S3Keys.Source)
     /// The key that the cloud service gives to the machine or container.
-    case metadata(S3Metadata.Settings)
+    case metadata(InstanceMetadataKeys.Settings)
     /// An external signer has the key.
-    case signer(OwnService.Source, hosts: [String])
+    case signer(CredentialHelper.Source, hosts: [String])
     /// The person's own service hands out temporary keys.
-    case served(OwnService.Source)
+    case served(CredentialHelper.Source)
 }
 
 /// A person's settings for the access to a bucket.
@@ -22,12 +22,12 @@ struct S3AccessSettings: DeclaredSettings {
     var document: SecretSource?
     var profile = "default"
     /// `nil`: no machine or container is asked.
-    var metadataKind: S3Metadata.Kind?
-    var metadata = S3Metadata.Settings(kind: .instance)
-    var signer = OwnService.Settings()
+    var metadataKind: InstanceMetadataKeys.Kind?
+    var metadata = InstanceMetadataKeys.Settings(kind: .instance)
+    var signer = CredentialHelper.Settings()
     /// Hosts that signed addresses may name.
     var signedHosts: [String] = []
-    var keyService = OwnService.Settings()
+    var keyService = CredentialHelper.Settings()
 
     static let defaults = S3AccessSettings()
 
@@ -41,7 +41,7 @@ struct S3AccessSettings: DeclaredSettings {
             "Instead of a key: the credentials that the machine or the container gets.")
         DestinationKey(
             S3Presigner.section,
-            OwnService.Settings.keys.map { $0.of(\.signer) } + [
+            CredentialHelper.Settings.keys.map { $0.of(\.signer) } + [
                 DestinationKey(
                     "hosts", \.signedHosts, "Hosts that signed addresses may name, in addition to the endpoint.")
             ], "Instead of a key: a service that has it and signs each request.")
@@ -54,7 +54,7 @@ struct S3AccessSettings: DeclaredSettings {
                 "Instead of these three: JSON with `AccessKeyId`, `AccessKeySecret`, `SecurityToken` and `Expiration`, or a credentials file."
         ) { key }
         DestinationKey(
-            "sts", OwnService.Settings.keys.map { $0.of(\.keyService) },
+            "sts", CredentialHelper.Settings.keys.map { $0.of(\.keyService) },
             "Instead of a key: a service of yours that hands out temporary keys of the security token service.")
     }
 
@@ -111,7 +111,7 @@ extension S3Access {
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
         let hasWords = ["access_key", "secret_key", "session_token"].contains { values.has($0) }
         let hasDocument = values.has("credentials")
-        let sections = further.filter { OwnService.isSet(values, in: $0) }
+        let sections = further.filter { CredentialHelper.isSet(values, in: $0) }
         if hasDocument, hasWords {
             object("credentials", "replaces `access_key`, `secret_key` and `session_token`")
         }
@@ -139,8 +139,8 @@ extension S3Access {
         if let profile = values.text("profile"), !hasDocument {
             object("profile", "is `\(profile)`, and has no effect without `credentials`")
         }
-        return all + S3Metadata.objections(values) + S3Presigner.objections(values)
-            + OwnService.objections(values, in: "sts", lacking: "names no service for keys")
+        return all + InstanceMetadataKeys.objections(values) + S3Presigner.objections(values)
+            + CredentialHelper.objections(values, in: "sts", lacking: "names no service for keys")
     }
 
     /// The configuration keys in which it is set.
@@ -167,7 +167,8 @@ extension S3Access {
         case .kept(let source): S3KeySigner(Self.keys(source, tools), client: client, settings: settings)
         case .metadata(let metadata):
             S3KeySigner(
-                S3Metadata(metadata, client: client, reader: tools.secrets), client: client, settings: settings)
+                InstanceMetadataKeys(metadata, client: client, reader: tools.secrets), client: client,
+                settings: settings)
         case .served(let way):
             S3KeySigner(
                 STSKeys.make(way, client, tools, reply: settings.limits.reply), client: client, settings: settings)

@@ -7,7 +7,7 @@ internal import Transport
 /// Sources: Amazon EC2 user guide, "Use the Instance Metadata Service" and "Retrieve security credentials from instance
 /// metadata" (version 2, with a token; version 1 is not used); AWS SDKs and tools reference guide, "Container
 /// credential provider".
-actor S3Metadata: S3KeySource {
+actor InstanceMetadataKeys: S3KeySource {
     enum Kind: String, Sendable, CaseIterable { case instance, container }
 
     struct Settings: Sendable {

@@ -5,7 +5,7 @@ internal import Transport
 /// Temporary keys that a service or program of the person hands out. They are requested again before they end, and when
 /// one is refused.
 actor STSKeys: S3KeySource {
-    private let service: OwnService
+    private let service: CredentialHelper
     private let client: AuthorizedClient
     private var held: (key: S3Key, end: WallTime?)?
     /// One request for all waiting tasks.
@@ -17,15 +17,15 @@ actor STSKeys: S3KeySource {
     /// A service that gives the same key until its end is not queried again for each part. (ms)
     private static let pause: Int64 = 60_000
 
-    init(_ service: OwnService, _ client: AuthorizedClient) {
+    init(_ service: CredentialHelper, _ client: AuthorizedClient) {
         self.service = service
         self.client = client
     }
 
     static func make(
-        _ way: OwnService.Source, _ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?
+        _ way: CredentialHelper.Source, _ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?
     ) -> STSKeys {
-        let service = OwnService(
+        let service = CredentialHelper(
             way, role: "the service for temporary keys", code: .stsUnusable, client: client, reader: tools.secrets,
             reply: reply)
         return STSKeys(service, client)
@@ -33,7 +33,7 @@ actor STSKeys: S3KeySource {
 
     func current(_ context: RequestContext) async throws -> (key: S3Key, reading: Int) {
         if let held, !isRefused, !isDue(held.end) { return (held.key, reading) }
-        do { try await question.join { try await self.ask(context) } } catch {
+        do { try await question.join { try await self.requestKey(context) } } catch {
             // A key that is still valid is used although its renewal failed.
             if let held, !isRefused, let end = held.end, end > client.clocks.wall() { return (held.key, reading) }
             throw error
@@ -50,7 +50,7 @@ actor STSKeys: S3KeySource {
         return askedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
     }
 
-    private func ask(_ context: RequestContext) async throws {
+    private func requestKey(_ context: RequestContext) async throws {
         askedAt = client.clocks.wall()
         let bytes = try await service.answer(
             to: .object(["version": .whole(1), "operation": .text("keys"), "destination": .text(client.name)]),

@@ -7,7 +7,7 @@ extension S3Presigner {
     static let section = "presign"
 
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
-        var all = OwnService.objections(values, in: section, lacking: "names no signer")
+        var all = CredentialHelper.objections(values, in: section, lacking: "names no signer")
         if let hosts = values.texts("\(section).hosts") {
             for host in hosts
             where WebAddress("https://\(host)").authority != host || host.isEmpty || host.contains("@") {

@@ -12,7 +12,7 @@ actor S3Presigner: S3Signing {
         var end: MonotonicTime
     }
 
-    private let signer: OwnService
+    private let signer: CredentialHelper
     /// For requests to the bucket, and for messages.
     private let client: AuthorizedClient
     private let settings: S3Settings
@@ -34,10 +34,10 @@ actor S3Presigner: S3Signing {
     private static let margin: Duration = .seconds(30)
 
     init(
-        _ signer: OwnService.Source, hosts: [String], client: AuthorizedClient, settings: S3Settings,
+        _ signer: CredentialHelper.Source, hosts: [String], client: AuthorizedClient, settings: S3Settings,
         reader: SecretReader
     ) {
-        self.signer = OwnService(
+        self.signer = CredentialHelper(
             signer, role: "the signer", code: .signerUnusable, client: client, reader: reader,
             reply: settings.limits.reply)
         self.client = client
@@ -67,7 +67,7 @@ actor S3Presigner: S3Signing {
                 verdict.message.lowercased().contains("expired")
                 || verdict.isOfKey && verdict.code != nil && verdict.code != "AccessDenied"
             // Repeating a question whose answer had no body costs nothing.
-            guard wasEarly || hasEnded || request.method == "HEAD" && verdict.isMute else { return nil }
+            guard wasEarly || hasEnded || request.method == "HEAD" && verdict.hasNoBody else { return nil }
             await self.forget()
             return .key
         }

@@ -57,7 +57,7 @@ struct S3Signed: Sendable {
     /// - Parameter corrected: Corrections that were already made for this request.
     /// - Returns: The correction that was made now, so that the request is worth being signed and sent again; `nil`
     ///   when there was none.
-    var mend: @Sendable (_ answer: Response, _ corrected: Set<Correction>) async -> Correction?
+    var correct: @Sendable (_ answer: Response, _ corrected: Set<Correction>) async -> Correction?
 }
 
 /// Signs with the present key, region and clock.

@@ -33,7 +33,7 @@ extension Verb {
 }
 
 private func follow(_ call: Invocation, _ client: ControlClient) async throws {
-    var picture = Picture()
+    var picture = LiveDisplay()
     var query = ListQuery()
     query.list = "ongoing"
     query.state = ShownState.uploading.rawValue
@@ -81,7 +81,7 @@ private func isAbsence(_ error: any Error) -> Bool {
 }
 
 /// Output that is redrawn in place.
-struct Picture {
+struct LiveDisplay {
     private var drawn = 0
     private var size: (width: Int, height: Int)?
 

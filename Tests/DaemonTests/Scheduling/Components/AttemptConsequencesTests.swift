@@ -14,7 +14,7 @@ struct AttemptConsequencesTests {
     private func end(
         _ remedy: Remedy, of id: String = "a", http: Int? = nil, attempt: Int = 0, wasAnswered: Bool = false,
         othersWait: Bool = false
-    ) -> AttemptEnd {
+    ) -> AttemptResult {
         var failure = Failure(.local, code: .noReply, message: "no answer", at: wall, retryable: true)
         failure.http = http
         return end(
@@ -25,21 +25,21 @@ struct AttemptConsequencesTests {
 
     private func end(
         _ verdict: UploadAttempt.Verdict, of id: String = "a", attempt: Int = 0, othersWait: Bool = false
-    ) -> AttemptEnd {
+    ) -> AttemptResult {
         var retry = retry
         retry.attempts = 3
-        return AttemptEnd(
+        return AttemptResult(
             verdict: verdict, id: id, destination: "nas", attempt: attempt, retry: retry, credentialKeys: [],
             othersWait: othersWait, now: (wall, now), log: .silent)
     }
 
-    private func accepted(_ id: String) -> AttemptEnd {
+    private func accepted(_ id: String) -> AttemptResult {
         end(
             UploadAttempt.Verdict(
                 outcome: .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")), wasAnswered: true), of: id)
     }
 
-    private func wait(of end: AttemptEnd) -> Duration? {
+    private func wait(of end: AttemptResult) -> Duration? {
         guard case .held(_, let until, _, _) = end.verdict.outcome else { return nil }
         return until.since(now)
     }

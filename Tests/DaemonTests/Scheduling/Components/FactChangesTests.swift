@@ -120,11 +120,11 @@ struct FactChangesTests {
                     NetworkMonitor.Reached(reachability: .local, route: .open(.local), since: Self.wall), for: "nas")
             }
             if fact == .interfaceUsed { facts.network.recordUse("eth0") }
-        case .drained: facts.pauses.drain([PausedPlace(scope: .all, name: "")])
+        case .drained: facts.pauses.drain([PauseScope(scope: .all, name: "")])
         case .drainedAgain:
-            facts.pauses.drain([PausedPlace(scope: .all, name: "")])
+            facts.pauses.drain([PauseScope(scope: .all, name: "")])
             before = facts.generation
-            facts.pauses.drain([PausedPlace(scope: .all, name: "")])
+            facts.pauses.drain([PauseScope(scope: .all, name: "")])
         case .clockSet: facts.clockWasSet()
         case .configurationChanged: facts.configurationChanged()
         case .configurationTookEffect: facts.configurationTookEffect()
@@ -140,7 +140,7 @@ struct FactChangesTests {
     func routes() async throws {
         let scene = try await ComponentScene()
         var facts = SchedulerFacts()
-        var picture = NetworkPicture()
+        var picture = NetworkState()
         for (reachability, changes) in [
             (Reachability.local, FactChanges()), (.local, []),
             (.offline("no network"), [.scheduling, .removals, .notices]), (.offline("no network"), []),

@@ -87,7 +87,7 @@ struct NetworkMonitorTests {
     @Test("an unfinished inspection is repeated soon, but a limited number of times")
     func unfinished() {
         var network = NetworkMonitor()
-        var picture = NetworkPicture()
+        var picture = NetworkState()
         picture.isUnfinished = true
         var repeated = 0
         while network.finished(picture).soon, repeated < 1000 { repeated += 1 }

@@ -35,7 +35,7 @@ struct PauseSetTests {
     @Test("a draining pause holds new uploads and stops no running transfer, until it is changed")
     func draining() {
         var pauses = PauseSet()
-        let place = PausedPlace(scope: .destination, name: "nas")
+        let place = PauseScope(scope: .destination, name: "nas")
         pauses.drain([place])
         pauses.replace([pause(.destination, "nas"), pause(.folder, "cam")])
         #expect(pauses.pause(.destination, "nas") != nil)

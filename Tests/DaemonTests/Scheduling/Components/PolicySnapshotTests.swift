@@ -74,7 +74,7 @@ struct PolicySnapshotTests {
     @Test("a draining pause holds waiting uploads and no running transfer")
     func draining() throws {
         var pauses = PauseSet()
-        pauses.drain([PausedPlace(scope: .all, name: "")])
+        pauses.drain([PauseScope(scope: .all, name: "")])
         pauses.replace([PauseRecord(scope: .all, name: "", since: clocks.wall(), until: nil)])
         let snapshot = try snapshot(pauses: pauses, transfers: running(1))
         let transfer = try #require(snapshot.transfers.all.first)

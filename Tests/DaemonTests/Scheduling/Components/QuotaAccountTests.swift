@@ -34,7 +34,7 @@ struct QuotaAccountTests {
             for _ in 0..<yields { await Task.yield() }
         }
         #expect(account.total == blocks * onWire && account.total <= 1_000_000)
-        #expect(account.total + UncutPiece.cost(ofBody: block) > 1_000_000, "\(account.total) B were sent")
+        #expect(account.total + IndivisibleRequest.cost(ofBody: block) > 1_000_000, "\(account.total) B were sent")
         try await ledger.close(account)
     }
 }

@@ -34,7 +34,7 @@ struct WasteRulesTests {
     }
 
     private func newUpload(_ store: Store) async throws -> String {
-        let identity = StoredIdentity(
+        let identity = FileIdentity(
             folder: "cam", relative: "a.mp4", size: 60_000_000, modified: 1, inode: 7, born: nil, fileSystem: "uuid")
         let file = SettledFile(
             folder: "cam", root: "/drop", relative: "a.mp4",
@@ -44,7 +44,7 @@ struct WasteRulesTests {
         let arrival = NewAsset(
             file: file, action: .keep, priority: 0,
             orders: [
-                NewAsset.Order(
+                NewAsset.PlannedUpload(
                     destination: "nas", name: "a.mp4", mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
             ])
         let outcomes = try await store.write { try $0.arrivals.record([arrival]) }
@@ -63,7 +63,7 @@ struct WasteRulesTests {
         try await store.write { try $0.progress.recordSent(60_000_000, of: id) }
         if isKilled { return }
         let now = MonotonicTime(nanoseconds: 1)
-        try await store.write { try $0.attempts.finish([AttemptEnding(id, .held(Self.failure, until: now))]) }
+        try await store.write { try $0.attempts.finish([AttemptRecord(id, .held(Self.failure, until: now))]) }
     }
 
     private func wait(_ context: Context, _ id: String) async throws -> Duration? {

@@ -11,7 +11,7 @@ import Transport
 /// A bucket whose key only an external signer has.
 @Suite("s3 with a signing service", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct S3PresignTests {
-    final class Scene: OtherEnd {
+    final class Scene: RemoteFixture {
         let emulator: S3Emulator
         let signer: SignerServer
         let destination: any Destination
@@ -45,7 +45,7 @@ struct S3PresignTests {
             signer.stop()
         }
 
-        func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
+        func holds(_ parcel: StagedUpload, as key: String = "front/clip.mp4") -> Bool {
             emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
                 && emulator.uploads.isEmpty
         }
@@ -56,8 +56,8 @@ struct S3PresignTests {
     @Test("parts are requested together, and each address is used once, for its purpose")
     func together() async throws {
         let scene = try Scene()
-        let parcel = try Parcel(Self.size, name: "é +(1)/視 頻~.mp4")
-        let logbook = Logbook()
+        let parcel = try StagedUpload(Self.size, name: "é +(1)/視 頻~.mp4")
+        let logbook = RecordingReporter()
         try await scene.bring(parcel, logbook, attempts: 1)
         #expect(scene.holds(parcel, as: "é +(1)/視 頻~.mp4"))
         #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "complete", "head"])
@@ -72,7 +72,7 @@ struct S3PresignTests {
     @Test("parallel parts request no address that another has requested")
     func sideBySide() async throws {
         let scene = try Scene(["parallel": .whole(4)])
-        let parcel = try Parcel(7 * (5 << 20) + 1)
+        let parcel = try StagedUpload(7 * (5 << 20) + 1)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         let parts = scene.signer.questions.flatMap(\.requests).filter { $0.operation == "part" }
@@ -83,7 +83,7 @@ struct S3PresignTests {
     @Test("a part's checksum is signed with it, and parts are then requested one by one")
     func checksums() async throws {
         let scene = try Scene(["checksum": .text("crc64nvme")])
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         let object = try await scene.bring(parcel, attempts: 1)
         #expect(object.verifiedBy == "crc64nvme")
         #expect(scene.holds(parcel))
@@ -96,7 +96,7 @@ struct S3PresignTests {
     @Test("a small file is one request, looked up and signed")
     func single() async throws {
         let scene = try Scene()
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         #expect(scene.signer.requestedOperations == ["head", "put", "head"])
@@ -109,7 +109,7 @@ struct S3PresignTests {
     func one() async throws {
         let scene = try Scene()
         scene.signer.change { $0.most = 1 }
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
@@ -120,7 +120,7 @@ struct S3PresignTests {
         arguments: Tier.sample(S3FaultTests.troubles, 4))
     func recovers(_ trouble: S3FaultTests.Trouble) async throws {
         let scene = try Scene()
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         scene.emulator.change { $0.faults[trouble.kind] = trouble.faults }
         try await scene.bring(parcel)
         #expect(scene.holds(parcel), "\(scene.emulator.requests)")
@@ -133,8 +133,8 @@ struct S3PresignTests {
     func stops(_ checksum: String) async throws {
         for note in 1... {
             let scene = try Scene(["checksum": .text(checksum)])
-            let parcel = try Parcel(Self.size)
-            let logbook = Logbook()
+            let parcel = try StagedUpload(Self.size)
+            let logbook = RecordingReporter()
             let wasStopped = try await parcel.sendStopped(to: scene, logbook) { $0.taken == note }
             let accepted = logbook.accepted
             try await scene.bring(parcel, logbook, attempts: 1)
@@ -156,8 +156,8 @@ struct S3PresignTests {
         let signer = scene.signer
         scene.emulator.change { $0.judge = nil }
         scene.emulator.change { $0.faults[.part] = [.error(500, "InternalError")] }
-        let parcel = try Parcel(Self.size)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(Self.size)
+        let logbook = RecordingReporter()
         let keyed = try S3(values, Scene.tools)
         await #expect(throws: UploadError.self) { try await keyed.upload(parcel.order, reporter: logbook) }
         scene.emulator.change { $0.judge = { signer.refusal($0) } }
@@ -169,8 +169,8 @@ struct S3PresignTests {
     @Test("an expired address is requested once more, without an attempt", arguments: [false, true])
     func ended(_ isFresh: Bool) async throws {
         let scene = try Scene()
-        let parcel = try Parcel(Self.size)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(Self.size)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         let asked = scene.signer.requestedOperations.count
         if isFresh {
@@ -193,7 +193,7 @@ struct S3PresignTests {
         let scene = try Scene()
         // Less than the minimum validity at the beginning of a request.
         scene.signer.change { $0.life = 20 }
-        let parcel = try Parcel(Self.size)
+        let parcel = try StagedUpload(Self.size)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
@@ -204,7 +204,7 @@ struct S3PresignTests {
         let scene = try Scene()
         // For the query for an object, and for the one whether the key may write.
         scene.signer.script(.address { $0 + "0" }, .address { $0 + "0" }, .address { $0 + "0" })
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         let error = try await parcel.failure(to: scene)
         #expect(error.remedy == .authenticate)
         #expect(scene.emulator.requests == ["head", "head", "part 1"])
@@ -227,7 +227,7 @@ struct S3PresignTests {
         scene.signer.script(.address { $0 }, .address { "\($0)&\(name)=\(id)\(more)" })
         scene.emulator.script(.head, .answer(404))
         scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "`\(id)` may not") } }
-        let error = try await Parcel(900).failure(to: scene)
+        let error = try await StagedUpload(900).failure(to: scene)
         #expect(error.failure.message.contains("AccessDenied: `***` may not"), "\(error)")
     }
 
@@ -235,7 +235,7 @@ struct S3PresignTests {
     func headers() async throws {
         let scene = try Scene(["storage_class": .text("STANDARD")])
         scene.signer.script(.address { $0 }, .headers(["X-Amz-Storage-Class": "GLACIER_IR", "x-amz-acl": "private"]))
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         try await scene.bring(parcel, attempts: 1)
         let headers = try #require(scene.emulator.objects["front/clip.mp4"]).headers
         #expect(headers["x-amz-storage-class"] == "GLACIER_IR" && headers["x-amz-acl"] == "private")
@@ -247,11 +247,11 @@ struct S3PresignTests {
         ["md5", "none"])
     func rotten(_ size: Int, _ checksum: String) async throws {
         let scene = try Scene(["preset": .text("minio"), "checksum": .text(checksum)])
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         var other = parcel.content
         other[size / 2] ^= 1
         try parcel.restage(other)
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         let error = try await parcel.failure(to: scene, logbook)
         #expect(error.remedy == .restage(.changed))
         logbook.giveUp(by: scene.destination)
@@ -264,8 +264,8 @@ struct S3PresignTests {
     @Test("a removal is signed too, and unfinished uploads are listed")
     func removal() async throws {
         let scene = try Scene()
-        let parcel = try Parcel(Self.size)
-        let logbook = Logbook()
+        let parcel = try StagedUpload(Self.size)
+        let logbook = RecordingReporter()
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         #expect(try await scene.destination.unfinished()?.map(\.name) == ["front/clip.mp4"])
         let last = try #require(logbook.last)

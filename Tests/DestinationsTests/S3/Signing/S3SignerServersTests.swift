@@ -52,9 +52,9 @@ struct S3SignerServersTests {
         try await open(maker, .service, ["storage_class": .text("STANDARD"), "tags": .map(["a": .literal("b c")])]) {
             end, destination in
             #expect(await destination.check().verdict == .ok)
-            let parcel = try Parcel(size, name: "é +(1)/100%'~.mp4")
+            let parcel = try StagedUpload(size, name: "é +(1)/100%'~.mp4")
             #expect(try await destination.find(parcel.order) == .absent)
-            let logbook = Logbook()
+            let logbook = RecordingReporter()
             let object = try await destination.upload(parcel.order, reporter: logbook)
             #expect(object.warnings.isEmpty && object.id == "é +(1)/100%'~.mp4")
             let isWhole = try await end.content("é +(1)/100%'~.mp4") == parcel.content
@@ -62,7 +62,7 @@ struct S3SignerServersTests {
             #expect(!logbook.everything.contains("X-Amz") && !logbook.everything.contains(S3Server.id))
             #expect(try await destination.unfinished()?.isEmpty == true)
             // The same file once more needs no upload.
-            #expect(try await destination.upload(parcel.order, reporter: Logbook()).verifiedBy == "held")
+            #expect(try await destination.upload(parcel.order, reporter: RecordingReporter()).verifiedBy == "held")
             #expect(try await destination.list(after: nil)?.items.map(\.id) == ["é +(1)/100%'~.mp4"])
         }
     }
@@ -70,8 +70,8 @@ struct S3SignerServersTests {
     @Test("a program can sign as well", arguments: Tier.sample(makers))
     func program(_ maker: S3Maker) async throws {
         try await open(maker, .command) { end, destination in
-            let parcel = try Parcel((10 << 20) + 1)
-            #expect(try await destination.upload(parcel.order, reporter: Logbook()).warnings.isEmpty)
+            let parcel = try StagedUpload((10 << 20) + 1)
+            #expect(try await destination.upload(parcel.order, reporter: RecordingReporter()).warnings.isEmpty)
             let isWhole = try await end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)
         }
@@ -80,14 +80,14 @@ struct S3SignerServersTests {
     @Test("a checksum in headers is signed with them")
     func checksums() async throws {
         try await open(.rclone, .service, ["checksum": .text("sha256")]) { end, destination in
-            let parcel = try Parcel((10 << 20) + 1)
-            _ = try await destination.upload(parcel.order, reporter: Logbook())
+            let parcel = try StagedUpload((10 << 20) + 1)
+            _ = try await destination.upload(parcel.order, reporter: RecordingReporter())
             let isWhole = try await end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)
         }
     }
 
-    private struct SignedEnd: OtherEnd {
+    private struct SignedEnd: RemoteFixture {
         let end: S3End
         let destination: any Destination
         var folder: FilePath { end.folder }
@@ -102,8 +102,8 @@ struct S3SignerServersTests {
             let signed = SignedEnd(end: end, destination: destination)
             for note in 1... {
                 let name = FilePath("\(note).mp4")
-                let parcel = try Parcel((10 << 20) + 1, id: "\(note)", name: name, seed: UInt64(note))
-                let logbook = Logbook()
+                let parcel = try StagedUpload((10 << 20) + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let logbook = RecordingReporter()
                 let wasStopped = try await parcel.sendStopped(to: signed, logbook) { $0.taken == note }
                 let accepted = logbook.accepted
                 _ = try await parcel.send(to: signed, logbook)
@@ -120,20 +120,20 @@ struct S3SignerServersTests {
     @Test("refusals of the signer are reported: another prefix for good, a wrong key as a hold")
     func refusals() async throws {
         try await open(.rclone, .service, prefix: "front/") { end, destination in
-            let parcel = try Parcel(10, name: "back/clip.mp4")
+            let parcel = try StagedUpload(10, name: "back/clip.mp4")
             let error = await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: Logbook())
+                try await destination.upload(parcel.order, reporter: RecordingReporter())
             }
             #expect(error?.remedy == .failUpload)
             #expect(
                 error?.failure.message.contains("keys of this box begin with front/") == true,
                 "\(String(describing: error))")
-            let inside = try Parcel(10)
-            _ = try await destination.upload(inside.order, reporter: Logbook())
+            let inside = try StagedUpload(10)
+            _ = try await destination.upload(inside.order, reporter: RecordingReporter())
             let wrong = try await PageSigner(for: end.url, secretKey: "not-the-key-of-the-server")
             let other = try self.destination(end, wrong, .service)
             let held = await #expect(throws: UploadError.self) {
-                try await other.upload(parcel.order, reporter: Logbook())
+                try await other.upload(parcel.order, reporter: RecordingReporter())
             }
             #expect(held?.remedy == .authenticate)
             let stranger = try self.destination(

@@ -68,7 +68,7 @@ struct S3SignerTests {
     func trouble(_ trouble: Trouble) async throws {
         let scene = try Scene()
         scene.signer.script(trouble.fault)
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         let error = try await parcel.failure(to: scene)
         #expect(error.remedy == trouble.remedy)
         #expect(error.failure.message.contains(trouble.words), "\(error)")
@@ -100,7 +100,7 @@ struct S3SignerTests {
     @Test("an answer with the parts in another order sends none to the wrong place")
     func order() async throws {
         let scene = try Scene()
-        let parcel = try Parcel(S3PresignTests.size)
+        let parcel = try StagedUpload(S3PresignTests.size)
         scene.signer.script(
             .address { $0 }, .address { $0 },
             .address { url in url.replacing(#/partNumber=\d/#, with: "partNumber=\(url.contains("=1&") ? 2 : 1)") })
@@ -113,7 +113,7 @@ struct S3SignerTests {
     func away() async throws {
         let scene = try Scene()
         scene.signer.change { $0.token = "second-token-of-it" }
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         let error = try await parcel.failure(to: scene)
         #expect(error.remedy == .authenticate && error.failure.message.contains("answered 401"), "\(error)")
         #expect(!error.failure.message.contains("first-token"))
@@ -121,7 +121,7 @@ struct S3SignerTests {
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         scene.signer.stop()
-        let second = try await Parcel(900, name: "b").failure(to: scene)
+        let second = try await StagedUpload(900, name: "b").failure(to: scene)
         #expect(second.remedy == .holdDestination(after: nil) && second.failure.code == .unreachable, "\(second)")
         #expect(second.failure.message.hasPrefix("archive: no signer at 127.0.0.1:"), "\(second)")
     }
@@ -135,7 +135,7 @@ struct S3SignerTests {
         scene.signer.change { $0.refused = ["list", "uploads"] }
         // Started without a received answer: it cannot be found, and is started again.
         scene.emulator.script(.create, .loseReply)
-        let parcel = try Parcel(S3PresignTests.size)
+        let parcel = try StagedUpload(S3PresignTests.size)
         let object = try await scene.bring(parcel)
         #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
         #expect(!object.warnings.isEmpty)
@@ -164,10 +164,10 @@ struct S3SignerTests {
                 [
                     "endpoint": .text(emulator.url), "bucket": .text("bucket"), "presign.command": .texts(command),
                 ], Scene.tools)
-            let parcel = try Parcel(10, name: "it's \"$(reboot)\".mp4")
+            let parcel = try StagedUpload(10, name: "it's \"$(reboot)\".mp4")
             return try #require(
                 await #expect(throws: UploadError.self) {
-                    try await destination.upload(parcel.order, reporter: Logbook())
+                    try await destination.upload(parcel.order, reporter: RecordingReporter())
                 })
         }
         let failed = try await error([script.display, "a-secret-argument"])

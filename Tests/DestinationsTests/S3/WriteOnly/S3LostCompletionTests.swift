@@ -23,9 +23,9 @@ struct S3LostCompletionTests {
         ] {
             let scene = try key.scene()
             defer { scene.emulator.stop() }
-            try await scene.bring(try Parcel(S3Scene.size, id: "0", name: "front/0.mp4", seed: 9))
+            try await scene.bring(try StagedUpload(S3Scene.size, id: "0", name: "front/0.mp4", seed: 9))
             scene.emulator.script(.complete, .cut(after: 10), answer, answer)
-            let (parcel, logbook) = (try Parcel(S3Scene.size, removesSource: true), Logbook())
+            let (parcel, logbook) = (try StagedUpload(S3Scene.size, removesSource: true), RecordingReporter())
             _ = try await parcel.failure(to: scene, logbook)
             for _ in 0..<2 {
                 let error = try await parcel.failure(to: scene, logbook)
@@ -42,7 +42,7 @@ struct S3LostCompletionTests {
     func foreignList() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         let page = Fault.answer(404, [("Content-Type", "text/html")], "<html>404</html>")
         scene.emulator.script(.parts, page)
@@ -59,7 +59,7 @@ struct S3LostCompletionTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.complete, .cut(after: 10))
-        let (parcel, logbook) = (try Parcel(S3Scene.size, removesSource: removesSource), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size, removesSource: removesSource), RecordingReporter())
         _ = try await parcel.failure(to: scene, logbook)
         scene.emulator.change { $0.uploads = [:] }
         let object = try await parcel.send(to: scene, logbook)
@@ -76,7 +76,7 @@ struct S3LostCompletionTests {
         defer { scene.emulator.stop() }
         scene.emulator.script(.complete, .loseReply)
         if isAnsweredTaken { scene.emulator.script(.complete, .error(412, "PreconditionFailed")) }
-        let parcel = try Parcel(S3Scene.size, removesSource: removesSource)
+        let parcel = try StagedUpload(S3Scene.size, removesSource: removesSource)
         let object = try await key.finish(parcel, at: scene)
         #expect(object.id == key.contentName(parcel) && object.verifiedBy == "parts")
         #expect(object.warnings.contains { $0.contains("may hold the file twice") }, "\(object)")
@@ -90,7 +90,7 @@ struct S3LostCompletionTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.complete, .loseReply, .pass, .loseReply)
-        let parcel = try Parcel(S3Scene.size, removesSource: true)
+        let parcel = try StagedUpload(S3Scene.size, removesSource: true)
         let object = try await key.finish(parcel, at: scene, within: 6)
         #expect(object.id == key.contentName(parcel) && object.verifiedBy == "name")
         #expect(scene.emulator.objects[key.contentName(parcel)]?.bytes == parcel.content)
@@ -103,7 +103,7 @@ struct S3LostCompletionTests {
         defer { scene.emulator.stop() }
         key.occupy(scene, [WriteOnlyKey.name])
         scene.emulator.script(.complete, .loseReply)
-        let parcel = try Parcel(S3Scene.size)
+        let parcel = try StagedUpload(S3Scene.size)
         let object = try await scene.bring(parcel)
         #expect(object.id == WriteOnlyKey.second && object.verifiedBy == "parts")
         #expect(scene.emulator.objects[WriteOnlyKey.second]?.bytes == parcel.content)
@@ -119,7 +119,7 @@ struct S3LostCompletionTests {
         defer { first.emulator.stop() }
         key.occupy(first, [WriteOnlyKey.name])
         first.emulator.script(.complete, .pass, hasArrived ? .loseReply : .cut(after: 10))
-        let (parcel, logbook) = (try Parcel(S3Scene.size, removesSource: true), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size, removesSource: true), RecordingReporter())
         _ = try await parcel.failure(to: first, logbook)
         if !hasArrived { first.emulator.change { $0.uploads = [:] } }
         let second = try key.scene(at: first.emulator)

@@ -20,7 +20,7 @@ struct S3TakenNameTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         key.occupy(scene, names)
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         let object = try await scene.bring(parcel, attempts: 1)
         #expect(object.id == key.contentName(parcel) && object.warnings == [])
         #expect(count(size == 900 ? "put" : "create", scene) == 3)
@@ -32,7 +32,7 @@ struct S3TakenNameTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         key.occupy(scene, [WriteOnlyKey.name])
-        let (parcel, logbook) = (try Parcel(size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
         // The second name's request never arrives.
         let kind: S3Emulator.Kind = size == 900 ? .put : .create
         scene.emulator.script(kind, .pass, .cut(after: 0))
@@ -51,11 +51,11 @@ struct S3TakenNameTests {
         defer { scene.emulator.stop() }
         if mayLookUp { scene.emulator.change { $0.judge = nil } }
         key.occupy(scene, [WriteOnlyKey.name])
-        let (taken, free) = (try Parcel(900), try Parcel(900, id: "2", name: "front/free.mp4", seed: 2))
+        let (taken, free) = (try StagedUpload(900), try StagedUpload(900, id: "2", name: "front/free.mp4", seed: 2))
         let notes = Notes()
         let done = try await scene.destination.upload(together: [taken.order, free.order], reporter: notes)
         #expect(Array(done.keys) == ["2"])
-        let logbook = Logbook()
+        let logbook = RecordingReporter()
         try await logbook.record(try #require(notes.checkpoints.withLock { $0["01JQ"] }))
         let next = try key.scene(["taken": .text(rule)], at: scene.emulator)
         if mayLookUp { scene.emulator.change { $0.judge = nil } }

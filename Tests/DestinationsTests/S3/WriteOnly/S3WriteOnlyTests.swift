@@ -19,7 +19,7 @@ struct S3WriteOnlyTests {
     func arrives(_ size: Int) async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         let object = try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
         #expect(object.verifiedBy == (size == 900 ? "etag" : "parts"))
@@ -27,7 +27,7 @@ struct S3WriteOnlyTests {
         for number in 2...3 {
             scene.emulator.change { $0.requests = [] }
             let name = "front/\(number).mp4"
-            let other = try Parcel(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
+            let other = try StagedUpload(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
             try await scene.bring(other, attempts: 1)
             #expect(scene.emulator.objects[name]?.bytes == other.content && scene.emulator.uploads.isEmpty)
             #expect(
@@ -42,7 +42,7 @@ struct S3WriteOnlyTests {
     func resumed() async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         scene.emulator.change { $0.requests = [] }
         try await scene.bring(parcel, logbook, attempts: 1)
@@ -56,7 +56,7 @@ struct S3WriteOnlyTests {
     func gone() async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
         try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
         scene.emulator.change { $0.uploads = [:] }
         try await scene.bring(parcel, logbook)
@@ -73,7 +73,7 @@ struct S3WriteOnlyTests {
         defer { scene.emulator.stop() }
         if isTaken { key.occupy(scene, [Self.name]) }
         scene.emulator.script(.put, .loseReply)
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         let object = try await key.finish(parcel, at: scene)
         #expect(object.id == key.contentName(parcel))
         #expect(scene.emulator.objects[key.contentName(parcel)]?.bytes == parcel.content)
@@ -87,7 +87,7 @@ struct S3WriteOnlyTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.put, .cut(after: 10))
-        let parcel = try Parcel(900)
+        let parcel = try StagedUpload(900)
         let object = try await scene.bring(parcel)
         #expect(scene.holds(parcel) && object.warnings == [])
     }
@@ -99,10 +99,10 @@ struct S3WriteOnlyTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         key.occupy(scene, [Self.name])
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         #expect(try await scene.bring(parcel, attempts: 1).id == Self.second)
         key.occupy(scene, [Self.second])
-        let other = try Parcel(size, id: "2", seed: 2)
+        let other = try StagedUpload(size, id: "2", seed: 2)
         // Lost twice in a row, an upload waits for its next attempt.
         let object = try await scene.bring(other)
         #expect(object.id == key.contentName(other) && object.warnings == [])
@@ -114,7 +114,7 @@ struct S3WriteOnlyTests {
     func takenByContent(_ size: Int) async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         key.occupy(scene, [Self.name, Self.second, key.contentName(parcel)])
         let object = try await scene.bring(parcel)
         #expect(object.id == key.contentName(parcel) && object.verifiedBy == "name")
@@ -126,9 +126,9 @@ struct S3WriteOnlyTests {
     func again(_ size: Int) async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         try await scene.bring(parcel)
-        let object = try await Parcel(size, id: "2").send(to: scene, Logbook())
+        let object = try await StagedUpload(size, id: "2").send(to: scene, RecordingReporter())
         #expect(object.verifiedBy == "held" && object.id == Self.name)
         #expect(scene.holds(parcel))
     }
@@ -138,12 +138,12 @@ struct S3WriteOnlyTests {
         let scene = try key.scene(["taken": .text("fail")])
         defer { scene.emulator.stop() }
         key.occupy(scene, [Self.name])
-        let error = try await Parcel(size).failure(to: scene)
+        let error = try await StagedUpload(size).failure(to: scene)
         #expect(error.failure.code == .nameTaken && error.remedy == .failUpload, "\(error)")
         #expect(key.isUnharmed(scene, Self.name))
         let replacing = try S3Scene(
             ["preset": .text("other"), "taken": .text("replace"), "etag": .text("opaque")], at: scene.emulator)
-        let parcel = try Parcel(size)
+        let parcel = try StagedUpload(size)
         let object = try await replacing.bring(parcel)
         #expect(object.id == Self.name)
         #expect(object.verifiedBy == (size == 900 ? "answer" : "parts"))
@@ -158,7 +158,7 @@ struct S3WriteOnlyTests {
         let scene = try key.scene(preset: "other")
         defer { scene.emulator.stop() }
         key.occupy(scene, [Self.name])
-        let error = try await Parcel(size).failure(to: scene)
+        let error = try await StagedUpload(size).failure(to: scene)
         #expect(error.failure.code == .namesUnseen && error.remedy == .misconfigured, "\(error)")
         #expect(error.failure.message.contains("`preset: other`") && error.failure.message.contains("s3:GetObject"))
         #expect(key.isUnharmed(scene, Self.name) && scene.emulator.uploads.isEmpty)
@@ -172,7 +172,7 @@ struct S3WriteOnlyTests {
         let scene = try key.scene(preset: preset)
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "no") } }
-        let (parcel, logbook) = (try Parcel(size), Logbook())
+        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
         for _ in 0..<2 { #expect(try await parcel.failure(to: scene, logbook).remedy == .authenticate) }
         #expect(await scene.destination.check().verdict == .failed)
         #expect(scene.logged == [])
@@ -194,10 +194,10 @@ struct S3WriteOnlyTests {
     func givenLater() async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        try await scene.bring(try Parcel(S3Scene.size))
+        try await scene.bring(try StagedUpload(S3Scene.size))
         scene.emulator.change { $0.judge = nil }
         scene.clocks.advance(by: .seconds(3601))
-        let object = try await Parcel(S3Scene.size, id: "2").send(to: scene, Logbook())
+        let object = try await StagedUpload(S3Scene.size, id: "2").send(to: scene, RecordingReporter())
         #expect(object.verifiedBy == "held")
         #expect(scene.emulator.requests.last == "head")
     }
@@ -213,10 +213,10 @@ struct S3WriteOnlyTests {
                 return exchange.method == "HEAD" && !isThere ? (403, "AccessDenied", "no") : nil
             }
         }
-        let parcel = try Parcel(S3Scene.size)
+        let parcel = try StagedUpload(S3Scene.size)
         #expect(try await scene.bring(parcel, attempts: 1).verifiedBy == "parts")
         #expect(scene.logged == [])
-        #expect(try await Parcel(S3Scene.size, id: "2").send(to: scene, Logbook()).verifiedBy == "held")
+        #expect(try await StagedUpload(S3Scene.size, id: "2").send(to: scene, RecordingReporter()).verifiedBy == "held")
     }
 
     // MARK: Other people's servers
@@ -230,9 +230,9 @@ struct S3WriteOnlyTests {
                 "secret_key": .secret(.literal(key.secret)), "parallel": .whole(1),
             ])
             #expect(await destination.check().verdict == .ok)
-            let small = try Parcel(1000, id: "1", name: "small.mp4")
-            #expect(try await destination.upload(small.order, reporter: Logbook()).verifiedBy == "etag")
-            let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+            let small = try StagedUpload(1000, id: "1", name: "small.mp4")
+            #expect(try await destination.upload(small.order, reporter: RecordingReporter()).verifiedBy == "etag")
+            let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
             logbook.pause { $0.accepted >= 5 << 20 }
             await #expect(throws: CancellationError.self) {
                 _ = try await destination.upload(parcel.order, reporter: logbook)
@@ -244,8 +244,8 @@ struct S3WriteOnlyTests {
             let object = try await destination.upload(order, reporter: logbook)
             #expect(object.verifiedBy == "parts" && object.warnings == [], "\(object)")
             #expect(logbook.sent.allSatisfy { $0 >= 5 << 20 })
-            let other = try Parcel(1000, id: "2", name: "small.mp4", seed: 2)
-            #expect(try await destination.upload(other.order, reporter: Logbook()).id == "small (2).mp4")
+            let other = try StagedUpload(1000, id: "2", name: "small.mp4", seed: 2)
+            #expect(try await destination.upload(other.order, reporter: RecordingReporter()).id == "small (2).mp4")
             let unknown = try end.destination(["access_key": .secret(.literal("AKNOBODY0000000000001"))])
             #expect(await unknown.check().verdict == .failed)
             try await end.server.acceptAnyKey()
@@ -265,13 +265,13 @@ struct S3WriteOnlyTests {
             )
             let check = await end.destination.check()
             #expect(check.verdict == .ok && check.detail.contains("oss:GetObject"), "\(check)")
-            let (parcel, logbook) = (try Parcel(size), Logbook())
+            let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
             if size > 1000 { try await parcel.sendStopped(to: end, logbook, accepting: 128 << 10) }
             let object = try await parcel.send(to: end, logbook)
             #expect(object.verifiedBy == "crc64" && object.warnings == [], "\(object)")
             if size > 1000 { #expect(logbook.sent.allSatisfy { $0 >= 128 << 10 }) }
-            let other = try Parcel(size, id: "2", seed: 2)
-            #expect(try await other.send(to: end, Logbook()).id == "front/clip (2).mp4")
+            let other = try StagedUpload(size, id: "2", seed: 2)
+            #expect(try await other.send(to: end, RecordingReporter()).id == "front/clip (2).mp4")
             let objects = try await end.objects
             #expect(objects["front/clip.mp4"] == parcel.content && objects["front/clip (2).mp4"] == other.content)
             #expect(try await end.server.unfinished() == [])

@@ -26,7 +26,7 @@ struct WriteOnlyKey {
         }
     }
 
-    func contentName(_ parcel: Parcel) -> String {
+    func contentName(_ parcel: StagedUpload) -> String {
         "front/clip (\(hexadecimal(Array(parcel.order.file.sha256.prefix(8))))).mp4"
     }
 
@@ -37,8 +37,8 @@ struct WriteOnlyKey {
     }
 
     /// Attempts until it is complete; remains that the key may not query are skipped, as by the daemon.
-    func finish(_ parcel: Parcel, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
-        let logbook = Logbook()
+    func finish(_ parcel: StagedUpload, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
+        let logbook = RecordingReporter()
         var object: RemoteObject?
         for _ in 0..<attempts where object == nil {
             do { object = try await parcel.send(to: scene, logbook) } catch let error as UploadError {
