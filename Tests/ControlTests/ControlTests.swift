@@ -272,34 +272,3 @@ struct ControlTests {
         #expect(!UserDatabase.isMember(4_000_000_000, of: 0))
     }
 }
-
-@Suite("Without a daemon", .timeLimit(.minutes(Patience.minutes(1))))
-struct NotRunningTests {
-    @Test("the client names the socket that it tried and what it found there")
-    func missing() async throws {
-        let folder = TemporaryFolder()
-        let transport = Transport()
-        let gone = folder.path.appending("none.sock")
-        await #expect(throws: ControlError.notRunning(socket: gone, reason: "there is no such socket")) {
-            try await ControlClient(socket: gone, transport: transport).status()
-        }
-        let dead = try folder.write("dead.sock", [])
-        await #expect(
-            throws: ControlError.notRunning(socket: dead, reason: "the socket exists, but no daemon listens on it")
-        ) {
-            try await ControlClient(socket: dead, transport: transport).status()
-        }
-        await transport.stop()
-    }
-
-    @Test("a stopped server leaves no socket behind, and a new one may take its place")
-    func restart() async throws {
-        let line = try await ControlPair()
-        await line.server.stop()
-        #expect(try FileStatus.ifPresent(at: line.socket) == nil)
-        let next = try await ControlServer.start(socket: line.socket, operations: line.daemon)
-        #expect(try await line.client.status() == .sample)
-        await line.transport.stop()
-        await next.stop()
-    }
-}

@@ -42,13 +42,3 @@ struct HasherTests {
         #expect(hasher.finish() == Hasher.digest(.sha256, of: []))
     }
 }
-
-@Suite("Comparison of secrets")
-struct SameSecretTests {
-    @Test(
-        "secrets are equal only if every byte is",
-        arguments: [("", "", true), ("a", "a", true), ("a", "b", false), ("a", "aa", false)])
-    func secrets(_ a: String, _ b: String, _ same: Bool) {
-        #expect(isSameSecret(Array(a.utf8), Array(b.utf8)) == same)
-    }
-}

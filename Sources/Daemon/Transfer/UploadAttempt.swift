@@ -208,27 +208,3 @@ struct UploadAttempt: Sendable {
         }
     }
 }
-
-extension AttemptContext {
-    /// The digests of a copy's parts that a destination wants, if they were made.
-    func parts(of asset: AssetRecord, for destination: any Destination) async throws -> PartDigests {
-        if destination.requestedDigests(forSize: asset.stagedSize).isEmpty { return PartDigests() }
-        return try await context.store.read { try $0.partDigests.of(asset.id) }
-    }
-
-    /// The order of an upload for its destination.
-    ///
-    /// - Parameter place: The location of its bytes; the staged copy by default.
-    func order(
-        _ claim: Claim, _ sha256: [UInt8], _ parts: PartDigests = PartDigests(), from place: FilePlace? = nil
-    ) -> UploadOrder {
-        let (upload, asset) = (claim.upload, claim.asset)
-        return UploadOrder(
-            id: upload.id, generation: upload.generation,
-            file: StagedFile(
-                place: place ?? .path(context.staging.path(asset.stagedName)), size: asset.stagedSize,
-                sha256: sha256, parts: parts),
-            name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
-            checkpoint: claim.checkpoint, url: upload.url, removesSource: asset.action.removesSource)
-    }
-}

@@ -1,3 +1,5 @@
+// The compiler takes the declarations of sys/socket.h from the module that it loads first, which is CCares here.
+internal import CCares
 package import Core
 internal import Glibc
 internal import Linux

@@ -1,0 +1,30 @@
+/// The location of a destination, as far as the network matters.
+package enum DestinationSite: Hashable, Sendable {
+    /// On this machine, whatever its address.
+    case here
+    /// The first machine to which bytes are sent: the server, or the proxy before it.
+    case server(host: String, port: UInt16)
+    /// A folder, which may be on another machine, and the configured cost of bytes to it.
+    case folder(FilePath, cost: Metered?)
+}
+
+extension DestinationSite {
+    /// Bytes to it are reported, because no socket counts them.
+    package var isFolder: Bool { if case .folder = self { true } else { false } }
+}
+
+/// How bytes to a destination would leave this machine now.
+package enum Reachability: Hashable, Sendable {
+    /// They stay on this machine.
+    case local
+    /// By some route. It was not looked up, because no rule depends on it.
+    case any
+    /// By one of these. First the kernel's own choice, best first; then the alternatives.
+    case over([NetworkPath])
+    /// Through a folder of another machine, by routes that cannot be seen. `text` says which folder.
+    case mount(Metered, text: String)
+    /// There is no route.
+    case offline(String)
+    /// The routes could not be looked up; contains the reason.
+    case unseen(String)
+}
