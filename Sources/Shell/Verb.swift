@@ -25,9 +25,8 @@ package struct Verb: Sendable {
 
     init(
         _ name: String, _ summary: String, operands: String = "", usages: [String] = [],
-        takes hint: CompletionKind = .nothing,
-        count: ClosedRange<Int> = 0...0, details: [String] = [], options: [Option] = [],
-        examples: [(command: String, does: String)],
+        takes hint: CompletionKind = .nothing, count: ClosedRange<Int> = 0...0, details: [String] = [],
+        options: [Option] = [], examples: [(command: String, does: String)],
         run: @escaping @Sendable (Invocation) async throws -> ExitCode
     ) {
         self.name = name
@@ -68,8 +67,7 @@ package struct Option: Sendable, Hashable {
 
     init(
         _ name: String, _ value: String, takes hint: CompletionKind = .nothing, repeats: Bool = false,
-        required: Bool = false,
-        _ summary: String
+        required: Bool = false, _ summary: String
     ) {
         self.name = name
         self.value = value

@@ -71,12 +71,14 @@ struct PauseCommands: Sendable {
                     try await context.store.write { try $0.pauses.clear(pause.scope, pause.name) }
                 }
             }
-            // The pauses are removed first: a pause that is no longer gentle for a moment would cut the transfers that
-            // it has spared.
+            // First: the cycle that the end of a pause starts must know of the command already. Otherwise it could try
+            // another upload than the requested one.
+            try await scheduler.reconsider(selection.destination.map { [$0] }, isWanted: true)
+            // The pauses are removed before the drains: a pause that is no longer gentle for a moment would cut the
+            // transfers that it has spared.
             try await scheduler.reloadPauses()
             await scheduler.stopDraining(scopes)
             try await scheduler.continueUnpaused()
-            try await scheduler.reconsider(selection.destination.map { [$0] }, isWanted: true)
             return UploadsReply()
         }
         let rows = try await finder.rows(selection)

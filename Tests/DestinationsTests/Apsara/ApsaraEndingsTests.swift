@@ -20,12 +20,12 @@ struct ApsaraEndingsTests {
             let operation = way == .key ? "CreateUploadVideo" : "Auth"
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
-            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
-            let error = try await parcel.failure(to: end, logbook)
+            let (staged, recorder) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
+            let error = try await staged.failure(to: end, recorder)
             guard case .holdDestination = error.remedy else { throw error }
-            #expect(try await parcel.send(to: end, logbook).warnings.isEmpty)
+            #expect(try await staged.send(to: end, recorder).warnings.isEmpty)
             #expect(try await end.media().count == 1)
-            let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+            let isWhole = try await end.objects["front/clip.mp4"] == staged.content
             #expect(isWhole)
         }
     }
@@ -38,14 +38,14 @@ struct ApsaraEndingsTests {
             let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
-            let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
-            _ = try await parcel.failure(to: end, logbook)
-            var order = parcel.order
-            order.checkpoint = logbook.last
-            logbook.beginAttempt()
+            let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
+            _ = try await staged.failure(to: end, recorder)
+            var order = staged.order
+            order.checkpoint = recorder.last
+            recorder.beginAttempt()
             // As after a crash.
-            #expect(try await end.again().upload(order, reporter: logbook).verifiedBy == "held")
-            #expect(logbook.sent.isEmpty)
+            #expect(try await end.again().upload(order, reporter: recorder).verifiedBy == "held")
+            #expect(recorder.sent.isEmpty)
             #expect(try await end.media().map(\.lateRefreshes) == [0])
             #expect(try await end.media().count == 1)
         }
@@ -58,10 +58,10 @@ struct ApsaraEndingsTests {
                 "faults",
                 #"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}, {"do": "expire", "match": {"operation": "HeadObject"}}]"#
             )
-            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
             var object: RemoteObject?
             for _ in 0..<3 where object == nil {
-                do { object = try await parcel.send(to: end, logbook) } catch is UploadError {}
+                do { object = try await staged.send(to: end, recorder) } catch is UploadError {}
             }
             #expect(object?.verifiedBy == "held")
             #expect(try await end.media().map(\.refreshes) == [0])
@@ -76,13 +76,13 @@ struct ApsaraEndingsTests {
                 "faults",
                 #"[{"do": "error", "status": 500, "code": "InternalError", "match": {"operation": "CompleteMultipartUpload"}}, {"do": "error", "status": 403, "code": "AccessDenied", "times": 0, "match": {"operation": "HeadObject"}}]"#
             )
-            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part, name: FilePath(name)), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(3 * ApsaraTests.part, name: FilePath(name)), RecordingReporter())
             try await end.server.control(
                 "settings", "{\"info_names\": \"somebody-elses\", \"info_size\": \(3 * ApsaraTests.part)}")
             var object: RemoteObject?
             for _ in 0..<3 where object == nil {
-                do { object = try await parcel.send(to: end, logbook) } catch is UploadError {}
-                let isThere = try await end.objects.values.contains(parcel.content)
+                do { object = try await staged.send(to: end, recorder) } catch is UploadError {}
+                let isThere = try await end.objects.values.contains(staged.content)
                 #expect(object == nil || isThere)
             }
         }
@@ -119,9 +119,9 @@ struct ApsaraEndingsTests {
         arguments: [ApsaraEnd.Authorization.key, .service])
     func pictureRemains(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try StagedUpload(4 * ApsaraTests.part, name: "a.png"), RecordingReporter())
-            try await parcel.sendStopped(to: end, logbook, accepting: 2 * ApsaraTests.part)
-            let checkpoint = try #require(logbook.last)
+            let (staged, recorder) = (try StagedUpload(4 * ApsaraTests.part, name: "a.png"), RecordingReporter())
+            try await staged.sendStopped(to: end, recorder, accepting: 2 * ApsaraTests.part)
+            let checkpoint = try #require(recorder.last)
             try await end.server.control("expire", "{}")
             let before = try await end.media().count
             #expect(try await end.destination.discard(checkpoint) == false)
@@ -134,9 +134,9 @@ struct ApsaraEndingsTests {
         arguments: [ApsaraEnd.Authorization.key, .service])
     func lateRemoval(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try StagedUpload(4 * ApsaraTests.part), RecordingReporter())
-            try await parcel.sendStopped(to: end, logbook, accepting: 2 * ApsaraTests.part)
-            var checkpoint = try #require(logbook.last)
+            let (staged, recorder) = (try StagedUpload(4 * ApsaraTests.part), RecordingReporter())
+            try await staged.sendStopped(to: end, recorder, accepting: 2 * ApsaraTests.part)
+            var checkpoint = try #require(recorder.last)
             try await end.server.control("expire", "{}")
             #expect(try await end.destination.discard(checkpoint) == true)
             #expect(try await end.server.unfinished() == [])
@@ -152,14 +152,14 @@ struct ApsaraEndingsTests {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}]"#)
-            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part, name: FilePath(name)), RecordingReporter())
-            _ = try await parcel.failure(to: end, logbook)
-            var order = parcel.order
-            order.checkpoint = logbook.last
+            let (staged, recorder) = (try StagedUpload(3 * ApsaraTests.part, name: FilePath(name)), RecordingReporter())
+            _ = try await staged.failure(to: end, recorder)
+            var order = staged.order
+            order.checkpoint = recorder.last
             order.checkpoint?["grant_until"] = "1"
-            logbook.beginAttempt()
-            #expect(try await end.again().upload(order, reporter: logbook).verifiedBy == "held")
-            #expect(logbook.sent.isEmpty)
+            recorder.beginAttempt()
+            #expect(try await end.again().upload(order, reporter: recorder).verifiedBy == "held")
+            #expect(recorder.sent.isEmpty)
             #expect(try await end.media().map(\.refreshes) == [0])
         }
     }

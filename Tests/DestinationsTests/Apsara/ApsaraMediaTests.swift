@@ -11,13 +11,13 @@ import Transport
 /// Media that are given up, not found or given too often.
 @Suite("apsara-vod: remaining media", .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraMediaTests {
-    private func again(_ end: ApsaraEnd, _ parcel: StagedUpload, _ logbook: RecordingReporter) async throws
+    private func again(_ end: ApsaraEnd, _ staged: StagedUpload, _ recorder: RecordingReporter) async throws
         -> RemoteObject
     {
-        var order = parcel.order
+        var order = staged.order
         order.generation = 2
-        order.checkpoint = logbook.last
-        return try await end.destination.upload(order, reporter: logbook)
+        order.checkpoint = recorder.last
+        return try await end.destination.upload(order, reporter: recorder)
     }
 
     private func notFound(_ end: ApsaraEnd, times: Int) async throws {
@@ -31,11 +31,11 @@ struct ApsaraMediaTests {
     func notFoundYet() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await notFound(end, times: 4)
-            let (parcel, logbook) = (try StagedUpload(100, removesSource: true), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(100, removesSource: true), RecordingReporter())
             for wait in [15, 30, 60, 120] {
-                #expect(try await parcel.failure(to: end, logbook).remedy == .pending(after: .seconds(wait)))
+                #expect(try await staged.failure(to: end, recorder).remedy == .pending(after: .seconds(wait)))
             }
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
             #expect(try await end.media().count == 1)
         }
     }
@@ -45,13 +45,13 @@ struct ApsaraMediaTests {
         for isBack in [true, false] {
             try await ApsaraEnd.open(.key) { end in
                 try await notFound(end, times: isBack ? 5 : 6)
-                let (parcel, logbook) = (try StagedUpload(100, removesSource: true), RecordingReporter())
-                for _ in 0..<4 { _ = try await parcel.failure(to: end, logbook) }
+                let (staged, recorder) = (try StagedUpload(100, removesSource: true), RecordingReporter())
+                for _ in 0..<4 { _ = try await staged.failure(to: end, recorder) }
                 let id = try #require(try await end.media().first?.id)
-                let error = try await parcel.failure(to: end, logbook)
+                let error = try await staged.failure(to: end, recorder)
                 #expect(error.failure.code == .mediumDeleted && error.failure.message.contains(id), "\(error)")
-                #expect(logbook.last?.fields.values.contains(id) == true)
-                let object = try await again(end, parcel, logbook)
+                #expect(recorder.last?.fields.values.contains(id) == true)
+                let object = try await again(end, staged, recorder)
                 #expect(try await end.media().count == (isBack ? 1 : 2))
                 #expect(object.warnings.contains { $0.contains(id) && $0.contains("there twice") } == !isBack)
             }
@@ -62,12 +62,12 @@ struct ApsaraMediaTests {
     func failed() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control("settings", #"{"media_status": "TranscodeFail"}"#)
-            let (parcel, logbook) = (try StagedUpload(100, removesSource: true), RecordingReporter())
-            _ = try await parcel.failure(to: end, logbook)
+            let (staged, recorder) = (try StagedUpload(100, removesSource: true), RecordingReporter())
+            _ = try await staged.failure(to: end, recorder)
             let id = try #require(try await end.media().first?.id)
-            #expect(logbook.last?.fields.values.contains(id) == true)
+            #expect(recorder.last?.fields.values.contains(id) == true)
             try await end.server.control("settings", #"{"media_status": null}"#)
-            let object = try await again(end, parcel, logbook)
+            let object = try await again(end, staged, recorder)
             #expect(object.id != id && object.warnings.contains { $0.contains(id) }, "\(object.warnings)")
         }
     }
@@ -86,12 +86,12 @@ struct ApsaraMediaTests {
             ["authorisation.url": .text("\(server.url)/auth")],
             DestinationTools(
                 transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
-        let (parcel, logbook) = (try StagedUpload(100, name: FilePath(name)), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(100, name: FilePath(name)), RecordingReporter())
         for _ in 0..<60 {
-            var order = parcel.order
-            order.checkpoint = logbook.last
+            var order = staged.order
+            order.checkpoint = recorder.last
             let error = try #require(
-                await #expect(throws: UploadError.self) { try await destination.upload(order, reporter: logbook) })
+                await #expect(throws: UploadError.self) { try await destination.upload(order, reporter: recorder) })
             // The message gives the reason of a wait that no answer asked for.
             if case .holdDestination(let after?) = error.remedy {
                 #expect(after > .zero && error.failure.explainsWait == true, "\(error)")
@@ -114,14 +114,14 @@ struct ApsaraMediaTests {
         try await ApsaraEnd.open(.service) { end in
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart"}, "nth": 4}]"#)
-            let (parcel, logbook) = (try StagedUpload(12 * ApsaraTests.part, name: "a.png"), RecordingReporter())
-            let error = try await parcel.failure(to: end, logbook)
+            let (staged, recorder) = (try StagedUpload(12 * ApsaraTests.part, name: "a.png"), RecordingReporter())
+            let error = try await staged.failure(to: end, recorder)
             #expect(error.failure.code == .mediaMoved, "\(error)")
             #expect(try await refreshes(end) == 2)
             // As after a kill.
-            var order = parcel.order
-            order.checkpoint = logbook.last
-            let object = try await end.again().upload(order, reporter: logbook)
+            var order = staged.order
+            order.checkpoint = recorder.last
+            let object = try await end.again().upload(order, reporter: recorder)
             #expect(try await refreshes(end) == 2)
             #expect(try await end.media().count == 2)
             #expect(object.warnings.contains { $0.contains("1 medium is left empty") }, "\(object.warnings)")

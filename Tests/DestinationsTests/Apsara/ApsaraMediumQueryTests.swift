@@ -16,12 +16,12 @@ struct ApsaraMediumQueryTests {
                 "faults",
                 #"[{"do": "error", "status": 500, "code": "InternalError", "times": 2, "match": {"operation": "GetVideoInfo"}}]"#
             )
-            let (parcel, logbook) = (try StagedUpload(3000, removesSource: true), RecordingReporter())
-            let early = try await parcel.failure(to: end, logbook)
+            let (staged, recorder) = (try StagedUpload(3000, removesSource: true), RecordingReporter())
+            let early = try await staged.failure(to: end, recorder)
             #expect(early.failure.code == .remoteWorks, "\(early)")
             guard case .pending = early.remedy else { throw early }
             clocks.advance(by: .seconds(700))
-            let late = try await parcel.failure(to: end, logbook)
+            let late = try await staged.failure(to: end, recorder)
             #expect(late.failure.code == .verifyTimeout, "\(late)")
             guard case .pending = late.remedy else { throw late }
         }
@@ -35,11 +35,11 @@ struct ApsaraMediumQueryTests {
             let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
-            let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
-            _ = try await parcel.failure(to: end, logbook)
-            var checkpoint = try #require(logbook.last)
+            let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
+            _ = try await staged.failure(to: end, recorder)
+            var checkpoint = try #require(recorder.last)
             #expect(try await end.destination.discard(checkpoint) == false)
-            let isThere = try await end.objects.values.contains(parcel.content)
+            let isThere = try await end.objects.values.contains(staged.content)
             #expect(isThere)
             // Long afterwards, when the credential has expired.
             checkpoint["grant_until"] = "1"

@@ -29,16 +29,16 @@ struct ApsaraTests {
                 ("5.png", 4 * Self.part + 1), ("6.mkv", 3 * Self.part),
             ]
             for (number, (name, size)) in files.enumerated() {
-                let parcel = try StagedUpload(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
-                let logbook = RecordingReporter()
-                let object = try await parcel.send(to: end, logbook)
+                let staged = try StagedUpload(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
+                let recorder = RecordingReporter()
+                let object = try await staged.send(to: end, recorder)
                 #expect(object.verifiedBy == "crc64")
                 #expect(object.warnings.isEmpty, "\(object.warnings)")
-                #expect(logbook.names == [object.id])
+                #expect(recorder.names == [object.id])
                 #expect(name.hasSuffix("g") == (object.url != nil), "\(String(describing: object.url))")
-                let isWhole = try await end.objects[FilePath(name)] == parcel.content
+                let isWhole = try await end.objects[FilePath(name)] == staged.content
                 #expect(isWhole, "\(name), \(size) bytes")
-                #expect(!logbook.everything.contains(OSSServer.secretKey))
+                #expect(!recorder.everything.contains(OSSServer.secretKey))
             }
             #expect(try await end.media().count == files.count)
             #expect(try await end.server.unfinished() == [])
@@ -50,17 +50,17 @@ struct ApsaraTests {
     func stops() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             for note in 1... {
-                let parcel = try StagedUpload(
+                let staged = try StagedUpload(
                     2 * Self.part + 1, id: "\(note)", name: FilePath("\(note).mp4"), seed: UInt64(note))
-                let logbook = RecordingReporter()
-                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
-                let accepted = logbook.accepted
-                var order = parcel.order
-                order.checkpoint = logbook.last
-                logbook.beginAttempt()
-                _ = try await end.again(["parallel": .whole(1)]).upload(order, reporter: logbook)
-                #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
-                let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
+                let recorder = RecordingReporter()
+                let wasStopped = try await staged.sendStopped(to: end, recorder) { $0.taken == note }
+                let accepted = recorder.accepted
+                var order = staged.order
+                order.checkpoint = recorder.last
+                recorder.beginAttempt()
+                _ = try await end.again(["parallel": .whole(1)]).upload(order, reporter: recorder)
+                #expect(recorder.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+                let isWhole = try await end.objects[FilePath("\(note).mp4")] == staged.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
                 #expect(note < 40, "the upload does not end")
@@ -83,14 +83,14 @@ struct ApsaraTests {
             let inside = isInside ? #", "bytes": 70000"# : ""
             try await end.server.control(
                 "faults", #"[{"do": "expire"\#(inside), "match": {"operation": "UploadPart", "part": 3}}]"#)
-            let (parcel, logbook) = (try StagedUpload(12 * Self.part), RecordingReporter())
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
-            let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+            let (staged, recorder) = (try StagedUpload(12 * Self.part), RecordingReporter())
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "crc64")
+            let isWhole = try await end.objects["front/clip.mp4"] == staged.content
             #expect(isWhole)
             let medium = try #require(try await end.media().first)
             #expect(try await end.media().count == 1)
             #expect(medium.refreshes == 1)
-            #expect(logbook.credentials.map(\.reason) == [.refused])
+            #expect(recorder.credentials.map(\.reason) == [.refused])
             let operations = try await end.server.operations()
             #expect(operations.filter { $0 == "InitiateMultipartUpload" }.count == 1)
             #expect(try await end.partsTaken() == Array(1...12))
@@ -102,9 +102,9 @@ struct ApsaraTests {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
-            let (parcel, logbook) = (try StagedUpload(4 * Self.part), RecordingReporter())
-            try await parcel.sendStopped(to: end, logbook, accepting: 3 * Self.part)
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+            let (staged, recorder) = (try StagedUpload(4 * Self.part), RecordingReporter())
+            try await staged.sendStopped(to: end, recorder, accepting: 3 * Self.part)
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "crc64")
             #expect(try await end.media().map(\.refreshes) == [1])
             #expect(try await end.partsTaken() == [1, 2, 3, 4])
         }
@@ -118,12 +118,12 @@ struct ApsaraTests {
                     "faults",
                     #"[{"do": "error", "status": 403, "code": "\#(code)", "times": 0, "match": {"operation": "UploadPart", "part": 2}}]"#
                 )
-                let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter())
-                _ = try await parcel.failure(to: end, logbook)
+                let (staged, recorder) = (try StagedUpload(3 * Self.part), RecordingReporter())
+                _ = try await staged.failure(to: end, recorder)
                 #expect(try await end.media().map(\.refreshes) == [0], "\(code)")
                 try await end.server.control("faults", "[]")
-                #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
-                #expect(logbook.sent.allSatisfy { $0 >= Self.part })
+                #expect(try await staged.send(to: end, recorder).verifiedBy == "crc64")
+                #expect(recorder.sent.allSatisfy { $0 >= Self.part })
             }
         }
     }
@@ -131,21 +131,21 @@ struct ApsaraTests {
     @Test("an upload whose medium is gone at renewal starts again with another one")
     func goneMedium() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter())
-            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            let (staged, recorder) = (try StagedUpload(3 * Self.part), RecordingReporter())
+            try await staged.sendStopped(to: end, recorder, accepting: Self.part)
             let first = try #require(try await end.media().first)
             try await end.server.control("forget", #"["videos"]"#)
             try await end.server.control("expire", "{}")
             var object: RemoteObject?
             for _ in 0..<3 where object == nil {
-                do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
+                do { object = try await staged.send(to: end, recorder) } catch let error as UploadError {
                     #expect(error.failure.code == .service("InvalidVideo.NotFound"))
                 }
             }
             #expect(object?.verifiedBy == "crc64")
             #expect(object?.id != first.id)
-            #expect(logbook.names.last == object?.id)
-            #expect(logbook.left.compactMap { $0["media"] } == [first.id])
+            #expect(recorder.names.last == object?.id)
+            #expect(recorder.left.compactMap { $0["media"] } == [first.id])
             #expect(try await end.media().count == 1)
         }
     }
@@ -153,37 +153,37 @@ struct ApsaraTests {
     @Test("an upload that gets another address half-way starts again there, in the same medium")
     func movedMedium() async throws {
         try await ApsaraEnd.open(.service, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(3 * Self.part), RecordingReporter())
             try await end.server.control(
                 "faults",
                 #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}, {"do": "move", "times": 0}]"#)
-            let error = try await parcel.failure(to: end, logbook)
+            let error = try await staged.failure(to: end, recorder)
             #expect(error.failure.code == .mediaMoved)
             try await end.server.control("faults", "[]")
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
-            let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "crc64")
+            let isWhole = try await end.objects["front/clip.mp4"] == staged.content
             #expect(isWhole)
             #expect(try await end.media().count == 1)
-            #expect(logbook.left.count == 1)
+            #expect(recorder.left.count == 1)
             // The credential for the old address has ended with the address.
-            #expect(try await end.destination.discard(#require(logbook.left.first)) == false)
+            #expect(try await end.destination.discard(#require(recorder.left.first)) == false)
         }
     }
 
     @Test("a picture with an expired credential gets another medium, because its own cannot be renewed")
     func picture() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try StagedUpload(3 * Self.part, name: "a.png"), RecordingReporter())
-            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            let (staged, recorder) = (try StagedUpload(3 * Self.part, name: "a.png"), RecordingReporter())
+            try await staged.sendStopped(to: end, recorder, accepting: Self.part)
             try await end.server.control("expire", "{}")
             var object: RemoteObject?
             for _ in 0..<3 where object == nil {
-                do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
+                do { object = try await staged.send(to: end, recorder) } catch let error as UploadError {
                     #expect(error.failure.code == .mediaMoved)
                 }
             }
             #expect(object?.verifiedBy == "crc64")
-            let isWhole = try await end.objects.values.contains(parcel.content)
+            let isWhole = try await end.objects.values.contains(staged.content)
             #expect(isWhole)
             // The medium is replaced once only; a person is told of the empty one.
             #expect(try await end.media().count == 2)
@@ -200,13 +200,13 @@ struct ApsaraTests {
         for name in ["a.png", "a.mp4"] {
             let clocks = ManualClocks(wall: SystemClocks().wall())
             try await ApsaraEnd.open(way, ["parallel": .whole(1)], clocks: clocks) { end in
-                let (parcel, logbook) = (try StagedUpload(4 * Self.part, name: FilePath(name)), RecordingReporter())
-                let reporter = ActingReporter(logbook) {
+                let (staged, recorder) = (try StagedUpload(4 * Self.part, name: FilePath(name)), RecordingReporter())
+                let reporter = ActingReporter(recorder) {
                     // Time has passed while the wall clock has not changed: signatures use the wall clock.
                     clocks.advance(by: .seconds(2900))
                     clocks.step(by: .seconds(-2900))
                 }
-                let object = try await end.destination.upload(parcel.order, reporter: reporter)
+                let object = try await end.destination.upload(staged.order, reporter: reporter)
                 #expect(reporter.hasHappened && object.warnings.isEmpty)
                 let media = try await end.media()
                 #expect(media.count == 1)
@@ -219,12 +219,12 @@ struct ApsaraTests {
     @Test("a picture that gets another address half-way accepts it, and requests no third")
     func movedPicture() async throws {
         try await ApsaraEnd.open(.service, ["parallel": .whole(1)]) { end in
-            let (parcel, logbook) = (try StagedUpload(3 * Self.part, name: "a.png"), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(3 * Self.part, name: "a.png"), RecordingReporter())
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
-            let error = try await parcel.failure(to: end, logbook)
+            let error = try await staged.failure(to: end, recorder)
             #expect(error.failure.code == .mediaMoved)
-            let object = try await parcel.send(to: end, logbook)
+            let object = try await staged.send(to: end, recorder)
             #expect(object.verifiedBy == "crc64")
             #expect(try await end.media().count == 2)
             #expect(object.warnings.contains { $0.contains("1 medium is left empty") })
@@ -238,19 +238,19 @@ struct ApsaraTests {
     func afterCancel(_ way: ApsaraEnd.Authorization, _ name: String) async throws {
         for isAfterRestart in [false, true] {
             try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
-                let (parcel, logbook) = (try StagedUpload(4 * Self.part, name: FilePath(name)), RecordingReporter())
-                try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.part)
-                let cancelled = try #require(logbook.last)
+                let (staged, recorder) = (try StagedUpload(4 * Self.part, name: FilePath(name)), RecordingReporter())
+                try await staged.sendStopped(to: end, recorder, accepting: 2 * Self.part)
+                let cancelled = try #require(recorder.last)
                 _ = try await end.destination.discard(cancelled)
                 #expect(try await end.server.unfinished() == [])
                 // Like a new attempt of the daemon without a stored checkpoint.
-                var order = parcel.order
+                var order = staged.order
                 order.checkpoint = nil
                 order.generation += 1
                 let destination = isAfterRestart ? try end.again() : end.destination
                 let object = try await destination.upload(order, reporter: RecordingReporter())
                 #expect(object.verifiedBy == "crc64")
-                let isWhole = try await end.objects.values.contains(parcel.content)
+                let isWhole = try await end.objects.values.contains(staged.content)
                 #expect(isWhole)
                 // A picture has no reference with which it could be found again.
                 #expect(try await end.media().count == (name == "a.png" ? 2 : 1), "\(way) \(name)")
@@ -263,14 +263,14 @@ struct ApsaraTests {
         arguments: [ApsaraEnd.Authorization.key, .sts])
     func takenReference(_ way: ApsaraEnd.Authorization) async throws {
         try await ApsaraEnd.open(way) { end in
-            let (parcel, logbook) = (try StagedUpload(4 * Self.part), RecordingReporter())
-            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
-            _ = try await end.destination.discard(#require(logbook.last))
+            let (staged, recorder) = (try StagedUpload(4 * Self.part), RecordingReporter())
+            try await staged.sendStopped(to: end, recorder, accepting: Self.part)
+            _ = try await end.destination.discard(#require(recorder.last))
             try await end.server.control(
                 "faults",
                 #"[{"do": "error", "status": 400, "code": "InvalidParameter.ReferenceIdAlreadyExist", "#
                     + #""message": "exists", "match": {"operation": "CreateUploadVideo"}}]"#)
-            #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "crc64")
+            #expect(try await staged.send(to: end, RecordingReporter()).verifiedBy == "crc64")
             #expect(try await end.media().count == 1)
         }
     }
@@ -279,26 +279,13 @@ struct ApsaraTests {
     func temporaryKeys() async throws {
         try await ApsaraEnd.open(.sts, ["parallel": .whole(1)]) { end in
             _ = try await StagedUpload(100).send(to: end, RecordingReporter())
-            let (parcel, logbook) = (try StagedUpload(3 * Self.part, id: "2", name: "b.mp4"), RecordingReporter())
-            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            let (staged, recorder) = (try StagedUpload(3 * Self.part, id: "2", name: "b.mp4"), RecordingReporter())
+            try await staged.sendStopped(to: end, recorder, accepting: Self.part)
             // Both of them: the keys, and the credential of the upload.
             try await end.server.control("expire", "{}")
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "crc64")
             #expect(try await end.media().count == 2)
             #expect(try await end.server.operations().filter { $0 == "Sts" }.count == 2)
-        }
-    }
-
-    @Test("the service's clock counts, for calls and for bytes", arguments: ["acs3", "rpc"])
-    func clock(_ calls: String) async throws {
-        try await ApsaraEnd.open(.key, ["call_signature": .text(calls)]) { end in
-            try await end.server.control("settings", #"{"skew": 7200}"#)
-            let logbook = RecordingReporter()
-            #expect(try await StagedUpload(3 * Self.part).send(to: end, logbook).verifiedBy == "crc64")
-            // A correction from the first call applies to all later ones.
-            let refused = try await end.server.control("record").components(of: "TimeTooSkewed") - 1
-            #expect(refused <= 0)
-            #expect(logbook.credentials.isEmpty)
         }
     }
 
@@ -307,8 +294,8 @@ struct ApsaraTests {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
-            let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter(refusingCredentials: true))
-            await #expect(throws: RecordingReporter.Dead.self) { try await parcel.send(to: end, logbook) }
+            let (staged, recorder) = (try StagedUpload(3 * Self.part), RecordingReporter(refusingCredentials: true))
+            await #expect(throws: RecordingReporter.Dead.self) { try await staged.send(to: end, recorder) }
         }
     }
 
@@ -320,16 +307,16 @@ struct ApsaraTests {
             try await end.server.control(
                 "faults", #"[{"do": "slow", "seconds": 2, "match": {"operation": "UploadPart", "part": 1}}]"#)
             let (first, second) = (try StagedUpload(2 * Self.part, id: "1"), try StagedUpload(2 * Self.part, id: "2"))
-            let (running, logbook) = (RecordingReporter(), RecordingReporter())
+            let (running, recorder) = (RecordingReporter(), RecordingReporter())
             async let object = first.send(to: end, running)
             try await eventually("the first upload has been opened", within: .seconds(10), every: .milliseconds(10)) {
                 try await end.server.operations().contains("InitiateMultipartUpload")
             }
-            let error = try await second.failure(to: end, logbook)
+            let error = try await second.failure(to: end, recorder)
             #expect(error.failure.code == .nameInUse)
             guard case .pending = error.remedy else { throw error }
             let id = try await object.id
-            let twin = try await second.send(to: end, logbook)
+            let twin = try await second.send(to: end, recorder)
             #expect(twin.id == id && twin.verifiedBy == "held")
             #expect(try await end.partsTaken() == [1, 2])
             #expect(try await end.media().map(\.lateRefreshes) == [0])
@@ -350,12 +337,12 @@ struct ApsaraTests {
                 try await end.server.control(
                     "faults",
                     "[\(denial), {\"do\": \"lose_answer\", \"match\": {\"operation\": \"CompleteMultipartUpload\"}}]")
-                let (parcel, logbook) = (
+                let (staged, recorder) = (
                     try StagedUpload(3 * Self.part, id: "2", name: "2.mp4", seed: 2), RecordingReporter()
                 )
                 var (codes, object): ([Failure.Code], RemoteObject?) = ([], nil)
                 for _ in 0..<4 where object == nil && codes.last != .outcomeUnknown {
-                    do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
+                    do { object = try await staged.send(to: end, recorder) } catch let error as UploadError {
                         codes.append(error.failure.code)
                         if error.failure.code == .outcomeUnknown { #expect(error.remedy == .failUpload) }
                     }
@@ -370,14 +357,14 @@ struct ApsaraTests {
     @Test("`resume: false` removes the remains when stopped, and starts with the first byte")
     func noResume() async throws {
         try await ApsaraEnd.open(.key, ["parallel": .whole(1), "resume": .flag(false)]) { end in
-            let (parcel, logbook) = (try StagedUpload(4 * Self.part), RecordingReporter(allowsCleanupRequest: true))
-            try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.part)
+            let (staged, recorder) = (try StagedUpload(4 * Self.part), RecordingReporter(allowsCleanupRequest: true))
+            try await staged.sendStopped(to: end, recorder, accepting: 2 * Self.part)
             #expect(try await end.server.unfinished() == [])
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
-            #expect(logbook.sent.contains { $0 < Self.part })
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "crc64")
+            #expect(recorder.sent.contains { $0 < Self.part })
             #expect(try await end.media().count == 1)
             #expect(try await end.server.unfinished() == [])
-            for old in logbook.left { #expect(try await end.destination.discard(old) == true) }
+            for old in recorder.left { #expect(try await end.destination.discard(old) == true) }
             // Stopped with the last part in flight.
             let (late, second) = (
                 try StagedUpload(2 * Self.part, id: "2", name: "2.mp4", seed: 2),
@@ -400,9 +387,4 @@ struct ApsaraTests {
             #expect(try await end.server.unfinished() == [])
         }
     }
-}
-
-extension String {
-    /// The number of pieces when it is split at `word`.
-    fileprivate func components(of word: String) -> Int { ranges(of: word).count + 1 }
 }

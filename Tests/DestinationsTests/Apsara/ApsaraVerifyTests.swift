@@ -18,18 +18,18 @@ struct ApsaraVerifyTests {
     func waits(_ name: String) async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
-            let parcel = try StagedUpload(3 * ApsaraTests.part, name: FilePath(name), removesSource: true)
-            let logbook = RecordingReporter()
+            let staged = try StagedUpload(3 * ApsaraTests.part, name: FilePath(name), removesSource: true)
+            let recorder = RecordingReporter()
             for expected in [15, 30, 60] {
-                let error = try await parcel.failure(to: end, logbook)
+                let error = try await staged.failure(to: end, recorder)
                 #expect(error.remedy == .pending(after: .seconds(expected)), "\(error)")
             }
-            #expect(logbook.sent.isEmpty)
-            let checkpoint = try #require(logbook.last)
+            #expect(recorder.sent.isEmpty)
+            let checkpoint = try #require(recorder.last)
             #expect(checkpoint["grant_secret"] == nil, "no unneeded grant is kept")
             #expect(try await end.destination.discard(checkpoint) == false, "VOD cannot remove a complete medium")
             try await end.server.control("settings", #"{"media_status": null}"#)
-            let object = try await parcel.send(to: end, logbook)
+            let object = try await staged.send(to: end, recorder)
             #expect(object.verifiedBy == "playable" && object.warnings.isEmpty)
             #expect(try await end.media().map(\.refreshes) == [0])
             // If the source stays, the storage's confirmation is enough.
@@ -43,13 +43,13 @@ struct ApsaraVerifyTests {
     func failed() async throws {
         try await ApsaraEnd.open(.key) { end in
             try await end.server.control("settings", #"{"media_status": "TranscodeFail"}"#)
-            let parcel = try StagedUpload(100, removesSource: true)
-            let logbook = RecordingReporter()
-            let error = try await parcel.failure(to: end, logbook)
+            let staged = try StagedUpload(100, removesSource: true)
+            let recorder = RecordingReporter()
+            let error = try await staged.failure(to: end, recorder)
             #expect(error.failure.code == .transcodingFailed && error.remedy == .failUpload)
             #expect(error.failure.message.contains("TranscodeFail"), "\(error)")
             try await end.server.control("settings", #"{"media_status": null}"#)
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
             #expect(try await end.media().count == 2)
         }
     }
@@ -76,12 +76,12 @@ struct ApsaraVerifyTests {
             ["authorisation.command": .texts([script.display])],
             DestinationTools(
                 transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
-        let (parcel, logbook) = (try StagedUpload(100, name: FilePath(name)), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(100, name: FilePath(name)), RecordingReporter())
         for _ in 0..<288 {
-            var order = parcel.order
-            order.checkpoint = logbook.last
+            var order = staged.order
+            order.checkpoint = recorder.last
             let error = await #expect(throws: UploadError.self) {
-                try await destination.upload(order, reporter: logbook)
+                try await destination.upload(order, reporter: recorder)
             }
             guard case .holdDestination? = error?.remedy else {
                 throw StagedUpload.Unexpected(what: "\(String(describing: error))")

@@ -11,8 +11,8 @@ import Testing
 /// Requests to ApsaraVideo VOD and to services that call it, and the meaning of their answers.
 @Suite("apsara-vod: requests and answers", .needsPackages, .timeLimit(.minutes(Patience.minutes(5))))
 struct ApsaraWordsTests {
-    private static func order(_ parcel: StagedUpload, _ metadata: [String: String]) -> UploadOrder {
-        var order = parcel.order
+    private static func order(_ staged: StagedUpload, _ metadata: [String: String]) -> UploadOrder {
+        var order = staged.order
         order.metadata = metadata
         return order
     }
@@ -29,8 +29,8 @@ struct ApsaraWordsTests {
                 "media.category": "19", "media.cover": "https://example.org/cover.jpg", "media.workflow": "0123abc",
                 "media.storage_location": "outin-x.oss-cn-shanghai.aliyuncs.com", "media.app_id": "app-1000000",
             ]
-            let parcel = try StagedUpload(1000)
-            let object = try await end.destination.upload(Self.order(parcel, said), reporter: RecordingReporter())
+            let staged = try StagedUpload(1000)
+            let object = try await end.destination.upload(Self.order(staged, said), reporter: RecordingReporter())
             #expect(object.warnings.isEmpty)
             let medium = try #require(try await end.media().first)
             var expected = [
@@ -78,8 +78,8 @@ struct ApsaraWordsTests {
             ] as [([String: String], String?)], 3))
     func limits(_ said: [String: String], _ key: String?) async throws {
         try await ApsaraEnd.open { end in
-            let parcel = try StagedUpload(100)
-            let order = Self.order(parcel, said)
+            let staged = try StagedUpload(100)
+            let order = Self.order(staged, said)
             if let key {
                 let error = await #expect(throws: UploadError.self) {
                     _ = try await end.destination.upload(order, reporter: RecordingReporter())
@@ -161,9 +161,9 @@ struct ApsaraWordsTests {
             let first = try StagedUpload(1000)
             #expect(try await good.upload(first.order, reporter: RecordingReporter()).verifiedBy == "crc64")
             let bad = try end.again(["authorisation.url": nil, "authorisation.command": .texts([refusing.display])])
-            let parcel = try StagedUpload(1000, id: "2", name: "b.mp4")
+            let staged = try StagedUpload(1000, id: "2", name: "b.mp4")
             let error = await #expect(throws: UploadError.self) {
-                _ = try await bad.upload(parcel.order, reporter: RecordingReporter())
+                _ = try await bad.upload(staged.order, reporter: RecordingReporter())
             }
             #expect(
                 error?.remedy == .failUpload && error?.failure.code == .service("Quota"), "\(String(describing: error))"
@@ -196,15 +196,15 @@ struct ApsaraWordsTests {
             try await end.server.control(
                 "faults", #"[{"do": "lose_answer", "match": {"operation": "CreateUploadVideo"}}]"#)
             for name in ["a.mp4", "b.png"] {
-                let (parcel, logbook) = (
+                let (staged, recorder) = (
                     try StagedUpload(3 * ApsaraTests.part, id: name, name: FilePath(name)), RecordingReporter()
                 )
                 var object: RemoteObject?
                 for _ in 0..<3 where object == nil {
-                    var order = parcel.order
-                    order.checkpoint = logbook.last
-                    logbook.beginAttempt()
-                    do { object = try await destination.upload(order, reporter: logbook) } catch is UploadError {}
+                    var order = staged.order
+                    order.checkpoint = recorder.last
+                    recorder.beginAttempt()
+                    do { object = try await destination.upload(order, reporter: recorder) } catch is UploadError {}
                 }
                 #expect(object?.verifiedBy == "crc64", "\(name)")
             }
@@ -228,12 +228,12 @@ struct ApsaraWordsTests {
             ])
             let (first, second) = (try StagedUpload(1000), try StagedUpload(1000, id: "2", name: "b.mp4", seed: 2))
             #expect(try await destination.upload(first.order, reporter: RecordingReporter()).id == "always-this")
-            let logbook = RecordingReporter()
+            let recorder = RecordingReporter()
             for _ in 0..<2 {
                 var order = second.order
-                order.checkpoint = logbook.last
+                order.checkpoint = recorder.last
                 let error = await #expect(throws: UploadError.self) {
-                    _ = try await destination.upload(order, reporter: logbook)
+                    _ = try await destination.upload(order, reporter: recorder)
                 }
                 #expect(error?.failure.code == .mediaShared, "\(String(describing: error))")
             }
@@ -245,8 +245,8 @@ struct ApsaraWordsTests {
     func strangeNames() async throws {
         try await ApsaraEnd.open { end in
             for (number, name) in ["nl\nline\u{1}\u{1B}[31m.mp4", "emoji 😀\"q'\\.mp4", " .mp4"].enumerated() {
-                let parcel = try StagedUpload(100, id: "\(number)", name: FilePath(name), seed: UInt64(number))
-                #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "crc64")
+                let staged = try StagedUpload(100, id: "\(number)", name: FilePath(name), seed: UInt64(number))
+                #expect(try await staged.send(to: end, RecordingReporter()).verifiedBy == "crc64")
             }
             let titles = try await end.media().map { $0.said["Title"] }
             #expect(titles == ["nl line  [31m", "emoji 😀\"q'\\", " .mp4"])

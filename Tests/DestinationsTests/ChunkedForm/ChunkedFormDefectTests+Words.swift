@@ -10,10 +10,10 @@ extension ChunkedFormDefectTests {
     @Test("D21: the server is told of a cancel if it has a request for it, and no success is claimed otherwise")
     func cancelled() async throws {
         let scene = try FormScene("resumable", FormScene.abort)
-        let parcel = try StagedUpload(3 * Self.block)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
-        let checkpoint = try #require(logbook.last)
+        let staged = try StagedUpload(3 * Self.block)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: Self.block)
+        let checkpoint = try #require(recorder.last)
         #expect(try await scene.destination.discard(checkpoint))
         #expect(scene.server.unfinished == 0 && scene.server.requests.last == "abort")
         let mute = try FormScene("resumable")
@@ -25,11 +25,11 @@ extension ChunkedFormDefectTests {
         let scene = try FormScene("breakpoint", ["block.size": .bytes(1 << 20)])
         scene.server.set { $0.readPause = 500 }
         let size = 5 << 19
-        let logbook = RecordingReporter()
-        _ = try await StagedUpload(size).send(to: scene, logbook)
-        #expect(logbook.sent.allSatisfy { (0...Int64(size)).contains($0) })
-        #expect(logbook.sent.contains { $0 % (1 << 20) != 0 && $0 != Int64(size) })
-        #expect(logbook.accepted == Int64(size))
+        let recorder = RecordingReporter()
+        _ = try await StagedUpload(size).send(to: scene, recorder)
+        #expect(recorder.sent.allSatisfy { (0...Int64(size)).contains($0) })
+        #expect(recorder.sent.contains { $0 % (1 << 20) != 0 && $0 != Int64(size) })
+        #expect(recorder.accepted == Int64(size))
     }
 
     @Test("D23: the original name is sent, with header-breaking characters encoded")
@@ -50,20 +50,20 @@ extension ChunkedFormDefectTests {
     @Test("D24: an acknowledged block is its own row, and rewrites no other")
     func rows() async throws {
         let scene = try FormScene("breakpoint")
-        let logbook = RecordingReporter()
-        _ = try await StagedUpload(50 * Self.block).send(to: scene, logbook)
-        #expect(try await logbook.parts().map(\.index) == Array(0..<50))
-        let sizes = logbook.checkpointSizes
+        let recorder = RecordingReporter()
+        _ = try await StagedUpload(50 * Self.block).send(to: scene, recorder)
+        #expect(try await recorder.parts().map(\.index) == Array(0..<50))
+        let sizes = recorder.checkpointSizes
         #expect(sizes.count <= 6 && sizes.allSatisfy { $0 < 1000 }, "\(sizes)")
     }
 
     @Test("D25: the credential is sent, and neither it nor the server's token is ever shown")
     func secrets() async throws {
         let scene = try FormScene("breakpoint", credential: "a-token-that-nobody-may-see")
-        let parcel = try StagedUpload(2 * Self.block)
-        let logbook = RecordingReporter()
-        _ = try await parcel.send(to: scene, logbook)
-        #expect(!logbook.everything.contains("nobody-may-see"))
+        let staged = try StagedUpload(2 * Self.block)
+        let recorder = RecordingReporter()
+        _ = try await staged.send(to: scene, recorder)
+        #expect(!recorder.everything.contains("nobody-may-see"))
         // A server that repeats everything.
         let echo = try FakeServer { exchange in
             let body = String(decoding: exchange.body(), as: UTF8.self)
@@ -71,7 +71,7 @@ extension ChunkedFormDefectTests {
         }
         let other = try scene.again(["url": .text(echo.url + "/upload")])
         let error = await #expect(throws: UploadError.self) {
-            try await other.upload(parcel.order, reporter: RecordingReporter())
+            try await other.upload(staged.order, reporter: RecordingReporter())
         }
         #expect(error?.failure.message.contains("nobody-may-see") == false)
         #expect(echo.seen.count == 1)

@@ -18,12 +18,12 @@ extension ChunkedFormTests {
             $0.newID = "the-servers-own"
             $0.reset = 3
         }
-        let parcel = try StagedUpload(3 * Self.block)
-        _ = try await parcel.send(to: scene, RecordingReporter())
+        let staged = try StagedUpload(3 * Self.block)
+        _ = try await staged.send(to: scene, RecordingReporter())
         #expect(
             scene.server.requests == ["block 1", "block 2", "block 3", "block 1", "block 2", "block 3"],
             "\(scene.server.requests)")
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         try await scene.close()
     }
 
@@ -34,9 +34,9 @@ extension ChunkedFormTests {
             $0.newID = "the-servers-own"
             $0.readPause = 2000
         }
-        let parcel = try StagedUpload(9 * Self.block)
-        _ = try await parcel.send(to: scene, RecordingReporter())
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        let staged = try StagedUpload(9 * Self.block)
+        _ = try await staged.send(to: scene, RecordingReporter())
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         #expect(scene.server.refused.isEmpty && scene.server.unfinished == 0, "\(scene.server.refused)")
         #expect(scene.server.mostTogether > 1)
         try await scene.close()
@@ -47,17 +47,17 @@ extension ChunkedFormTests {
     func newIDInBetween() async throws {
         let scene = try FormScene("fineuploader", ["parallel_blocks": .whole(4)])
         scene.server.set { $0.readPause = 2000 }
-        let parcel = try StagedUpload(9 * Self.block)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(9 * Self.block)
+        let recorder = RecordingReporter()
         let isConfirmed = Mutex(false)
-        logbook.stop { pages in
+        recorder.stop { pages in
             guard pages.accepted >= 2 * FormScene.block, isConfirmed.withLock({ $0 }) == false else { return false }
             isConfirmed.withLock { $0 = true }
             scene.server.set { $0.newID = "the-servers-own" }
             return false
         }
-        _ = try await parcel.send(to: scene, logbook)
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        _ = try await staged.send(to: scene, recorder)
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         #expect(scene.server.ids.contains("the-servers-own") && scene.server.refused.isEmpty)
         try await scene.close()
     }
@@ -65,18 +65,18 @@ extension ChunkedFormTests {
     @Test("Fine Uploader's server is told of the first block of a resumed upload, and of no other")
     func resumed() async throws {
         let scene = try FormScene("fineuploader")
-        let parcel = try StagedUpload(6 * Self.block)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
-        try await parcel.sendStopped(to: scene, logbook, accepting: 4 * Self.block)
+        let staged = try StagedUpload(6 * Self.block)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: 2 * Self.block)
+        try await staged.sendStopped(to: scene, recorder, accepting: 4 * Self.block)
         #expect(scene.server.resumes == [3])
-        _ = try await parcel.send(to: scene, logbook)
+        _ = try await staged.send(to: scene, recorder)
         #expect(scene.server.resumes == [3, 5])
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         // No block was acknowledged, so the upload does not continue.
         let other = try FormScene("fineuploader")
         other.server.set { $0.refusals = (503, 1, nil) }
-        let (object, errors) = try await other.deliver(parcel)
+        let (object, errors) = try await other.deliver(staged)
         #expect(object != nil && errors.count == 1 && other.server.resumes.isEmpty)
         try await scene.close()
         try await other.close()
@@ -91,14 +91,14 @@ extension ChunkedFormTests {
         ]
         for name in names {
             let scene = try FormScene("breakpoint", headers)
-            let parcel = try StagedUpload(2 * Self.block, name: name)
-            let error = try await parcel.failure(to: scene)
+            let staged = try StagedUpload(2 * Self.block, name: name)
+            let error = try await staged.failure(to: scene)
             #expect(error.remedy == .failUpload && error.failure.code == .nameUnfit && !error.failure.retryable)
             #expect(error.failure.message.contains("write `{name:uri}`"), "\(error.failure.message)")
             #expect(scene.server.requests.isEmpty)
             let coded = try scene.again(["send.headers": .map(["X-Name": .literal("{name:uri}")])])
-            _ = try await coded.upload(parcel.order, reporter: RecordingReporter())
-            #expect(try scene.objects.values.map { $0 } == [parcel.content])
+            _ = try await coded.upload(staged.order, reporter: RecordingReporter())
+            #expect(try scene.objects.values.map { $0 } == [staged.content])
             try await scene.close()
         }
         let plain = try FormScene("breakpoint", headers)
@@ -114,19 +114,19 @@ extension ChunkedFormTests {
     @Test("an upload started before its header could not carry the name fails as well")
     func namesInLaterHeaders() async throws {
         let scene = try FormScene("breakpoint")
-        let parcel = try StagedUpload(3 * Self.block, name: "a\nb.mp4")
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
+        let staged = try StagedUpload(3 * Self.block, name: "a\nb.mp4")
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: Self.block)
         let later = try scene.again(["send.headers": .map(["X-Name": .literal("{name}")])])
-        var order = parcel.order
-        order.checkpoint = logbook.last
-        let error = await #expect(throws: UploadError.self) { try await later.upload(order, reporter: logbook) }
+        var order = staged.order
+        order.checkpoint = recorder.last
+        let error = await #expect(throws: UploadError.self) { try await later.upload(order, reporter: recorder) }
         #expect(error?.remedy == .failUpload)
         // An invalid secret is no fault of the file.
         let secret = try scene.again([
             "secrets": .secrets(["key": .literal("a\nb")]), "send.headers": .map(["X-Key": .literal("{secret:key}")]),
         ])
-        let other = await #expect(throws: UploadError.self) { try await secret.upload(order, reporter: logbook) }
+        let other = await #expect(throws: UploadError.self) { try await secret.upload(order, reporter: recorder) }
         #expect(other?.remedy == .authenticate && other?.failure.message.contains("a\nb") == false)
         try await scene.close()
     }
@@ -185,9 +185,9 @@ extension ChunkedFormTests {
                 "url": .text(server.url + "/upload"), "secrets": .secrets(["key": .literal("k1")]),
                 "send.file_part.filename": .text("{crc32}-{secret:key}-{index0}"),
             ])
-        let parcel = try StagedUpload(Self.block)
-        _ = try await parcel.send(to: scene, RecordingReporter())
-        #expect(names.withLock { $0 } == [Array("\(FormServer.crc(parcel.content))-k1-0".utf8)])
+        let staged = try StagedUpload(Self.block)
+        _ = try await staged.send(to: scene, RecordingReporter())
+        #expect(names.withLock { $0 } == [Array("\(FormServer.crc(staged.content))-k1-0".utf8)])
         try await scene.close()
     }
 
@@ -197,11 +197,11 @@ extension ChunkedFormTests {
     func earlyURL(_ block: Int) async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.earlyURL = block }
-        let parcel = try StagedUpload(4 * Self.block)
-        let logbook = RecordingReporter()
-        let object = try await parcel.send(to: scene, logbook)
+        let staged = try StagedUpload(4 * Self.block)
+        let recorder = RecordingReporter()
+        let object = try await staged.send(to: scene, recorder)
         #expect(scene.server.requests == ["open"] + (1...4).map { "block \($0)" })
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         // The address in the last answer counts.
         #expect(object.url == "http://files.example/clip.mp4")
         try await scene.close()
@@ -213,12 +213,12 @@ extension ChunkedFormTests {
     func earlyURLAndNoMore() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.earlyURL = 2 }
-        let parcel = try StagedUpload(4 * Self.block)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
-        #expect(logbook.last?["done_url"] == "http://files.example/early")
+        let staged = try StagedUpload(4 * Self.block)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: 2 * Self.block)
+        #expect(recorder.last?["done_url"] == "http://files.example/early")
         scene.server.set { $0.forgets = (after: 2, times: 1) }
-        let error = try await parcel.failure(to: scene, logbook)
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.remedy == .failUpload && error.failure.code == .endedEarly, "\(error)")
         #expect(scene.server.requests.count { $0 == "open" } == 1)
         try await scene.close()

@@ -20,11 +20,11 @@ struct ChunkedFormTests {
             ? [1, 1, 1, 1, 1, 1, 1, 2, 2, 2] : [1, 1, 1, 1, 2, 2, 2, 2, 3, 3]
         for (size, count) in zip(sizes, counts) {
             let scene = try FormScene(preset)
-            let parcel = try StagedUpload(size)
-            let object = try await parcel.send(to: scene, RecordingReporter())
+            let staged = try StagedUpload(size)
+            let object = try await staged.send(to: scene, RecordingReporter())
             #expect(object.warnings.isEmpty)
             #expect(scene.server.refused.isEmpty, "\(preset), \(size) B: \(scene.server.refused)")
-            #expect(try scene.objects.values.map { $0 } == [parcel.content], "\(preset), \(size) B")
+            #expect(try scene.objects.values.map { $0 } == [staged.content], "\(preset), \(size) B")
             #expect(
                 scene.server.requests.filter { $0.hasPrefix("block") } == (1...count).map { "block \($0)" },
                 "\(preset), \(size) B")
@@ -38,12 +38,12 @@ struct ChunkedFormTests {
         let scene = try FormScene(preset)
         var contents: [[UInt8]] = []
         for note in 1... {
-            let parcel = try StagedUpload(
+            let staged = try StagedUpload(
                 2 * Self.block + 1, id: "\(note)", name: FilePath("at \(note).mp4"), seed: UInt64(note))
-            let logbook = RecordingReporter()
-            let wasStopped = try await parcel.sendStopped(to: scene, logbook) { $0.taken == note }
-            _ = try await parcel.send(to: scene, logbook)
-            contents.append(parcel.content)
+            let recorder = RecordingReporter()
+            let wasStopped = try await staged.sendStopped(to: scene, recorder) { $0.taken == note }
+            _ = try await staged.send(to: scene, recorder)
+            contents.append(staged.content)
             if !wasStopped { break }
         }
         #expect(contents.count > 4)
@@ -57,15 +57,15 @@ struct ChunkedFormTests {
     func lostAnswers(_ preset: String, _ block: Int) async throws {
         let scene = try FormScene(preset)
         scene.server.set { $0.lostAnswers = [block] }
-        let parcel = try StagedUpload(3 * Self.block)
-        let (object, errors) = try await scene.deliver(parcel)
+        let staged = try StagedUpload(3 * Self.block)
+        let (object, errors) = try await scene.deliver(staged)
         #expect(object != nil)
         #expect(errors.count == 1)
         let held = try Array(scene.objects.values)
         // After its last block an appending server may have completed a file already, which no protocol reports.
         let mayBeTwice = block == 3 && (preset == "plupload" || preset == "blueimp")
         #expect(
-            held.allSatisfy { $0 == parcel.content } && held.count == (mayBeTwice ? 2 : 1), "\(preset): \(held.count)")
+            held.allSatisfy { $0 == staged.content } && held.count == (mayBeTwice ? 2 : 1), "\(preset): \(held.count)")
         #expect(scene.server.refused.isEmpty)
         try await scene.close()
     }
@@ -76,11 +76,11 @@ struct ChunkedFormTests {
     func parallel(_ preset: String) async throws {
         let scene = try FormScene(preset, ["parallel_blocks": .whole(4)])
         scene.server.set { $0.readPause = 2000 }
-        let parcel = try StagedUpload(12 * Self.block)
-        _ = try await parcel.send(to: scene, RecordingReporter())
+        let staged = try StagedUpload(12 * Self.block)
+        _ = try await staged.send(to: scene, RecordingReporter())
         #expect((2...4).contains(scene.server.mostTogether), "\(scene.server.mostTogether)")
         #expect(scene.server.requests.last == "block 12")
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         try await scene.close()
     }
 
@@ -101,11 +101,11 @@ struct ChunkedFormTests {
                 "url": .text(list.url + "/upload"), "probe.query": .map(["id": .literal("{id}")]),
                 "probe.list": .text("/data/uploaded"),
             ])
-        let parcel = try StagedUpload(4 * Self.block)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 3 * Self.block)
+        let staged = try StagedUpload(4 * Self.block)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: 3 * Self.block)
         let before = list.seen.count
-        _ = try await parcel.send(to: scene, logbook)
+        _ = try await staged.send(to: scene, recorder)
         // The server has lost the second block and has the third: the missing ones are sent.
         #expect(list.seen.dropFirst(before).map { $0.prefix(4) } == ["GET ", "POST", "POST"])
         try await scene.close()
@@ -115,12 +115,12 @@ struct ChunkedFormTests {
     func finishing() async throws {
         let scene = try FormScene("webuploader", FormScene.finish) { $0.wantsFinish = true }
         scene.server.set { $0.lostFinishes = 1 }
-        let parcel = try StagedUpload(3 * Self.block)
-        let (object, errors) = try await scene.deliver(parcel)
+        let staged = try StagedUpload(3 * Self.block)
+        let (object, errors) = try await scene.deliver(staged)
         #expect(object?.url == "http://files.example/clip.mp4")
         #expect(errors.count == 1)
         #expect(scene.server.requests.suffix(2) == ["finish", "finish"])
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         try await scene.close()
     }
 
@@ -128,11 +128,11 @@ struct ChunkedFormTests {
     func portal(_ preset: String) async throws {
         let scene = try FormScene(preset)
         scene.server.set { $0.pages = 1 }
-        let parcel = try StagedUpload(10)
-        let (object, errors) = try await scene.deliver(parcel)
+        let staged = try StagedUpload(10)
+        let (object, errors) = try await scene.deliver(staged)
         #expect(object != nil && errors.map(\.remedy) == [.misconfigured])
         #expect(errors.first?.failure.message.contains("login portal") == true)
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         try await scene.close()
     }
 }

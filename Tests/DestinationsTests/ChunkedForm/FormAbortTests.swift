@@ -16,7 +16,7 @@ struct FormAbortTests {
     }
 
     /// An upload that is stopped at this point.
-    private func stopped(_ point: Point, _ logbook: RecordingReporter) async throws -> FormScene {
+    private func stopped(_ point: Point, _ recorder: RecordingReporter) async throws -> FormScene {
         let isJoined = point == .beforeFinish
         var values = FormScene.abort
         if isJoined { values.merge(FormScene.finish) { $1 } }
@@ -24,39 +24,39 @@ struct FormAbortTests {
         // `{token}` is the name that the server gave.
         if !isJoined { values["abort.fields"] = .map(["id": .literal("{token}")]) }
         let scene = try FormScene(isJoined ? "webuploader" : "breakpoint", values) { $0.wantsFinish = isJoined }
-        let parcel = try StagedUpload(4 * Self.block)
+        let staged = try StagedUpload(4 * Self.block)
         switch point {
         case .refusedOpening:
             scene.server.set { $0.refusals = (413, 1, nil) }
-            _ = try await parcel.failure(to: scene, logbook)
+            _ = try await staged.failure(to: scene, recorder)
         case .lostOpening:
             scene.server.set { $0.lostOpenings = 1 }
-            _ = try await parcel.failure(to: scene, logbook)
+            _ = try await staged.failure(to: scene, recorder)
         case .opened:
-            #expect(try await parcel.sendStopped(to: scene, logbook) { $0.checkpoints.last?["begun"] != nil })
-        case .betweenBlocks: try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+            #expect(try await staged.sendStopped(to: scene, recorder) { $0.checkpoints.last?["begun"] != nil })
+        case .betweenBlocks: try await staged.sendStopped(to: scene, recorder, accepting: 2 * Self.block)
         case .blockUnderWay, .blocksSideBySide:
             scene.server.set { $0.readPause = 200_000 }
-            let sending = Task { try await parcel.send(to: scene, logbook) }
-            try await eventually("a block is in flight") { !logbook.sent.isEmpty }
+            let sending = Task { try await staged.send(to: scene, recorder) }
+            try await eventually("a block is in flight") { !recorder.sent.isEmpty }
             sending.cancel()
             await #expect(throws: CancellationError.self) { try await sending.value }
             scene.server.set { $0.readPause = 0 }
-        case .beforeFinish: try await parcel.sendStopped(to: scene, logbook, accepting: 4 * Self.block)
+        case .beforeFinish: try await staged.sendStopped(to: scene, recorder, accepting: 4 * Self.block)
         }
         return scene
     }
 
     @Test("a cancel leaves no remains, or reports possible ones", arguments: Point.allCases)
     func everywhere(_ point: Point) async throws {
-        let logbook = RecordingReporter()
-        let scene = try await stopped(point, logbook)
-        let isRemoved = try await scene.destination.discard(try #require(logbook.last))
+        let recorder = RecordingReporter()
+        let scene = try await stopped(point, recorder)
+        let isRemoved = try await scene.destination.discard(try #require(recorder.last))
         #expect(isRemoved == (point != .lostOpening))
         #expect(scene.server.unfinished == (isRemoved ? 0 : 1), "\(scene.server.ids)")
         #expect(try scene.objects.isEmpty)
         // A second removal finds nothing, which is the desired result.
-        #expect(try await scene.destination.discard(try #require(logbook.last)) == isRemoved)
+        #expect(try await scene.destination.discard(try #require(recorder.last)) == isRemoved)
         try await scene.close()
     }
 
@@ -66,9 +66,9 @@ struct FormAbortTests {
     func failsAtFirst(_ point: Point, _ status: Int) async throws {
         // An upload that was never begun is not removed.
         if point == .refusedOpening || point == .lostOpening { return }
-        let logbook = RecordingReporter()
-        let scene = try await stopped(point, logbook)
-        let checkpoint = try #require(logbook.last)
+        let recorder = RecordingReporter()
+        let scene = try await stopped(point, recorder)
+        let checkpoint = try #require(recorder.last)
         scene.server.set { $0.aborts = [status] }
         await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
         #expect(scene.server.unfinished == 1)
@@ -82,12 +82,12 @@ struct FormAbortTests {
         let scene = try FormScene(
             "fineuploader", FormScene.abort.merging(["parallel_blocks": .whole(parallel)]) { $1 })
         scene.server.set { $0.newID = "the-servers-own" }
-        let logbook = RecordingReporter()
-        try await StagedUpload(9 * Self.block).sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        let recorder = RecordingReporter()
+        try await StagedUpload(9 * Self.block).sendStopped(to: scene, recorder, accepting: 2 * Self.block)
         // Otherwise the block in flight would be stored after the removal.
         try await eventually("no block is in flight") { scene.server.underWay == 0 }
         #expect(scene.server.ids == ["the-servers-own"])
-        #expect(try await scene.destination.discard(try #require(logbook.last)))
+        #expect(try await scene.destination.discard(try #require(recorder.last)))
         #expect(scene.server.unfinished == 0)
         try await scene.close()
     }
@@ -98,9 +98,9 @@ struct FormAbortTests {
     func refused(_ status: Int) async throws {
         for preset in ["resumable", "dropzone"] {
             let scene = try FormScene(preset, FormScene.abort)
-            let logbook = RecordingReporter()
-            try await StagedUpload(4 * Self.block).sendStopped(to: scene, logbook, accepting: Self.block)
-            let checkpoint = try #require(logbook.last)
+            let recorder = RecordingReporter()
+            try await StagedUpload(4 * Self.block).sendStopped(to: scene, recorder, accepting: Self.block)
+            let checkpoint = try #require(recorder.last)
             scene.server.set { $0.aborts = [500, status, 404] }
             await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
             #expect(try await !scene.destination.discard(checkpoint))

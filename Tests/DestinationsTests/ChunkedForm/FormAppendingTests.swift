@@ -92,16 +92,16 @@ struct FormAppendingTests {
     }
 
     private func attempts(
-        _ destination: any Destination, _ parcel: StagedUpload, _ logbook: RecordingReporter, generation: Int = 1,
+        _ destination: any Destination, _ staged: StagedUpload, _ recorder: RecordingReporter, generation: Int = 1,
         most: Int = 6
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
         var errors: [UploadError] = []
         for _ in 0..<most {
-            var order = parcel.order
-            order.checkpoint = logbook.last
+            var order = staged.order
+            order.checkpoint = recorder.last
             order.generation = generation
-            logbook.beginAttempt()
-            do { return (try await destination.upload(order, reporter: logbook), errors) } catch let error
+            recorder.beginAttempt()
+            do { return (try await destination.upload(order, reporter: recorder), errors) } catch let error
                 as UploadError
             {
                 errors.append(error)
@@ -167,11 +167,11 @@ struct FormAppendingTests {
         let appender = Appender(2, [.status(status)], appends: false)
         let server = try appender.server()
         let destination = try destination(server, "plupload")
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
-        let (object, errors) = try await attempts(destination, parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
+        let (object, errors) = try await attempts(destination, staged, recorder)
         if errors.last?.remedy == .failUpload {
             // A person retries the upload.
-            let again = try await attempts(destination, parcel, logbook, generation: 2)
+            let again = try await attempts(destination, staged, recorder, generation: 2)
             #expect(again.object != nil)
         } else {
             #expect(object?.warnings == [])
@@ -205,10 +205,10 @@ struct FormAppendingTests {
         let appender = Appender(2, [.status(status)])
         let server = try appender.server()
         let destination = try destination(server, "blueimp")
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
-        let first = try await attempts(destination, parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
+        let first = try await attempts(destination, staged, recorder)
         #expect(first.errors.map(\.remedy) == [.failUpload])
-        let second = try await attempts(destination, parcel, logbook, generation: 2)
+        let second = try await attempts(destination, staged, recorder, generation: 2)
         #expect(
             second.object?.warnings.isEmpty == false && appender.files == [[1, 2], [1, 2, 3]], "\(appender.files)")
     }
@@ -217,8 +217,8 @@ struct FormAppendingTests {
     func denied() async throws {
         let appender = Appender(3, Array(repeating: .error, count: 20))
         let server = try appender.server()
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
-        let (object, errors) = try await attempts(try destination(server, "blueimp"), parcel, logbook, most: 20)
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
+        let (object, errors) = try await attempts(try destination(server, "blueimp"), staged, recorder, most: 20)
         #expect(object == nil && errors.last?.failure.code == .refusedAtEnd && appender.files.count == 3)
         #expect(errors.last?.failure.message.contains("busy") == true, "\(errors)")
         #expect(errors.last?.failure.message.contains("may hold the file twice") == true, "\(errors)")
@@ -229,8 +229,8 @@ struct FormAppendingTests {
         let appender = Appender(number, [.status(422)])
         let server = try appender.server()
         let destination = try destination(server, "blueimp", ["send.fields": .map(["crc": .literal("{crc32}")])])
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
-        let (object, errors) = try await attempts(destination, parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
+        let (object, errors) = try await attempts(destination, staged, recorder)
         #expect(appender.files.allSatisfy { Set($0).count == $0.count }, "\(appender.files)")
         if number == 3 {
             #expect(object == nil && errors.map(\.failure.code) == [.refusedAtEnd], "\(errors)")

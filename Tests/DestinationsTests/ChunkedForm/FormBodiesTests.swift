@@ -68,10 +68,10 @@ struct FormBodiesTests {
                 exchange.answer(
                     Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body)
             }
-            let parcel = try StagedUpload(800)
+            let staged = try StagedUpload(800)
             let destination = try destination(server, preset)
             await #expect(throws: UploadError.self, "\(preset): \(name)") {
-                try await destination.upload(parcel.order, reporter: RecordingReporter())
+                try await destination.upload(staged.order, reporter: RecordingReporter())
             }
             server.stop()
         }
@@ -92,10 +92,10 @@ struct FormBodiesTests {
                 _ = exchange.body()
                 exchange.reply(exchange.method == "GET" ? 404 : 200, [("Content-Type", "text/html")], refusal)
             }
-            let parcel = try StagedUpload(800)
+            let staged = try StagedUpload(800)
             let destination = try destination(server, preset)
             await #expect(throws: UploadError.self, "\(preset): \(refusal)") {
-                try await destination.upload(parcel.order, reporter: RecordingReporter())
+                try await destination.upload(staged.order, reporter: RecordingReporter())
             }
             server.stop()
         }
@@ -121,8 +121,8 @@ struct FormBodiesTests {
                 _ = exchange.body()
                 exchange.reply(exchange.method == "GET" ? 404 : 200, [], body)
             }
-            let parcel = try StagedUpload(800)
-            let object = try await destination(server, preset).upload(parcel.order, reporter: RecordingReporter())
+            let staged = try StagedUpload(800)
+            let object = try await destination(server, preset).upload(staged.order, reporter: RecordingReporter())
             #expect(object.warnings.isEmpty, "\(preset): \(body)")
             server.stop()
         }
@@ -156,8 +156,8 @@ struct FormBodiesTests {
             let isQuestion = exchange.method == "GET"
             exchange.reply(isQuestion && !isOurs ? 404 : 200, [], isQuestion ? #"{"code":404}"# : "")
         }
-        let parcel = try StagedUpload(3000)
-        _ = try await destination(server, "flow").upload(parcel.order, reporter: RecordingReporter())
+        let staged = try StagedUpload(3000)
+        _ = try await destination(server, "flow").upload(staged.order, reporter: RecordingReporter())
         #expect(posts.withLock { $0 } == 3)
     }
 
@@ -167,14 +167,14 @@ struct FormBodiesTests {
             _ = exchange.body()
             exchange.reply(200, [], #"{"files":[{"error":"no"}]}"#)
         }
-        let parcel = try StagedUpload(800)
+        let staged = try StagedUpload(800)
         let custom: [String: SettingValue] = ["send.fields": .map(["n": .literal("{index0}")])]
-        _ = try await destination(server, "custom", custom).upload(parcel.order, reporter: RecordingReporter())
+        _ = try await destination(server, "custom", custom).upload(staged.order, reporter: RecordingReporter())
         _ = try await destination(server, "dropzone", ["success.status": .texts(["200"])])
-            .upload(parcel.order, reporter: RecordingReporter())
+            .upload(staged.order, reporter: RecordingReporter())
         let strict = try destination(
             server, "custom", custom.merging(["success.json": .texts(["/files/*/error empty"])]) { $1 })
-        await #expect(throws: UploadError.self) { try await strict.upload(parcel.order, reporter: RecordingReporter()) }
+        await #expect(throws: UploadError.self) { try await strict.upload(staged.order, reporter: RecordingReporter()) }
     }
 
     @Test("`check` reports a doubt if rules count by status, and none if a body is read")
@@ -214,13 +214,13 @@ struct FormBodiesTests {
             exchange.reply(200, [], #"{"success":true,"data":{}}"#)
         }
         defer { server.stop() }
-        let parcel = try StagedUpload(size)
+        let staged = try StagedUpload(size)
         let destination = try destination(server, preset, more)
-        let logbook = RecordingReporter()
-        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: logbook) }
-        var order = parcel.order
-        order.checkpoint = logbook.last
-        let object = try await destination.upload(order, reporter: logbook)
+        let recorder = RecordingReporter()
+        await #expect(throws: UploadError.self) { try await destination.upload(staged.order, reporter: recorder) }
+        var order = staged.order
+        order.checkpoint = recorder.last
+        let object = try await destination.upload(order, reporter: recorder)
         return (object.warnings, posts.withLock { $0 })
     }
 

@@ -119,16 +119,16 @@ struct FormCountedEndTests {
     }
 
     private func attempts(
-        _ destination: any Destination, _ parcel: StagedUpload, _ logbook: RecordingReporter, generation: Int = 1,
+        _ destination: any Destination, _ staged: StagedUpload, _ recorder: RecordingReporter, generation: Int = 1,
         most: Int = 5
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
         var errors: [UploadError] = []
         for _ in 0..<most {
-            var order = parcel.order
-            order.checkpoint = logbook.last
+            var order = staged.order
+            order.checkpoint = recorder.last
             order.generation = generation
-            logbook.beginAttempt()
-            do { return (try await destination.upload(order, reporter: logbook), errors) } catch let error
+            recorder.beginAttempt()
+            do { return (try await destination.upload(order, reporter: recorder), errors) } catch let error
                 as UploadError
             {
                 errors.append(error)
@@ -146,13 +146,13 @@ struct FormCountedEndTests {
     func triedAgain(_ preset: String, _ status: Int) async throws {
         let blocks = Joiner(3, ends: Array(repeating: .status(status), count: 9))
         let server = try blocks.server()
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
         let destination = try destination(server, preset)
-        let first = try await attempts(destination, parcel, logbook)
+        let first = try await attempts(destination, staged, recorder)
         #expect(first.object == nil && first.errors.last?.failure.code == .refusedAtEnd, "\(first.errors)")
         let (old, before) = (blocks.ids, blocks.asked.count)
         blocks.state.withLock { $0.ends = [] }
-        let second = try await attempts(destination, parcel, logbook, generation: 2)
+        let second = try await attempts(destination, staged, recorder, generation: 2)
         #expect(second.object?.warnings.contains { $0.contains("(\(status)): it may hold the file already") } == true)
         let later = blocks.asked[before...]
         #expect(!later.contains { old.contains($0.id) }, "\(Array(later))")
@@ -163,12 +163,12 @@ struct FormCountedEndTests {
     func triedAgainAfterFinish(_ status: Int) async throws {
         let blocks = Joiner(3, joinsOnDemand: true, ends: [.status(status)])
         let server = try blocks.server()
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
         let destination = try destination(server, "webuploader", finish: true)
-        let first = try await attempts(destination, parcel, logbook)
+        let first = try await attempts(destination, staged, recorder)
         #expect(first.errors.map(\.failure.code) == [.refusedAtEnd] && first.errors.last?.failure.http == status)
         let (old, before) = (blocks.ids, blocks.asked.count)
-        let second = try await attempts(destination, parcel, logbook, generation: 2)
+        let second = try await attempts(destination, staged, recorder, generation: 2)
         #expect(second.object != nil)
         #expect(blocks.asked[before...].map(\.number) == [1, 2, 3, 0])
         #expect(!blocks.asked[before...].contains { old.contains($0.id) })
@@ -178,11 +178,11 @@ struct FormCountedEndTests {
     func damaged() async throws {
         let blocks = Joiner(3, ends: Array(repeating: .status(422), count: 3))
         let server = try blocks.server()
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
         let destination = try destination(server, "breakpoint")
-        let first = try await attempts(destination, parcel, logbook)
+        let first = try await attempts(destination, staged, recorder)
         #expect(first.errors.map(\.failure.code) == [.refusedAtEnd] && blocks.posts(3) == 3)
-        let second = try await attempts(destination, parcel, logbook, generation: 2)
+        let second = try await attempts(destination, staged, recorder, generation: 2)
         #expect(second.object != nil && blocks.posts(1) == 2 && blocks.state.withLock { $0.tokens } == 2)
         #expect(warns(second.object), "the server may have stored the refused file")
     }
@@ -193,15 +193,15 @@ struct FormCountedEndTests {
     func anotherUpload(_ preset: String) async throws {
         let blocks = Joiner(3, ends: [.status(422), .status(422)])
         let server = try blocks.server()
-        let parcel = try StagedUpload(3000)
+        let staged = try StagedUpload(3000)
         let destination = try destination(server, preset)
         for _ in 0..<2 {
-            let end = try await attempts(destination, parcel, RecordingReporter())
+            let end = try await attempts(destination, staged, RecordingReporter())
             #expect(end.errors.last?.failure.code == .refusedAtEnd && end.object == nil)
         }
         // Blocks with known content are not sent again.
         #expect(blocks.posts(1) == 1 && blocks.posts(2) == 1 && blocks.posts(3) == 2)
-        let end = try await attempts(destination, parcel, RecordingReporter())
+        let end = try await attempts(destination, staged, RecordingReporter())
         #expect(end.object?.warnings.contains { $0.contains("may hold the file twice") } == true)
     }
 
@@ -215,12 +215,12 @@ struct FormCountedEndTests {
             let count = size == 800 ? 1 : 3
             let blocks = Joiner(count, ends: Array(repeating: .status(status), count: 9))
             let server = try blocks.server()
-            let logbook = RecordingReporter()
+            let recorder = RecordingReporter()
             let (object, errors) = try await attempts(
-                try destination(server, preset, ["final_error": .text(policy)]), try StagedUpload(size), logbook)
+                try destination(server, preset, ["final_error": .text(policy)]), try StagedUpload(size), recorder)
             #expect(object == nil && errors.map(\.failure.code) == [.refusedAtEnd], "\(size) \(policy): \(errors)")
             #expect(errors.last?.failure.http == status && errors.last?.failure.message.contains("virus") == true)
-            #expect(blocks.posts(count) == 1 && logbook.last?["refused_status"] == "\(status)")
+            #expect(blocks.posts(count) == 1 && recorder.last?["refused_status"] == "\(status)")
             server.stop()
         }
     }
@@ -248,14 +248,14 @@ struct FormCountedEndTests {
             let count = size == 800 ? 1 : 3
             let blocks = Joiner(count, joinsOnDemand: finish, ends: [.status(status), .status(status)])
             let server = try blocks.server()
-            let logbook = RecordingReporter()
+            let recorder = RecordingReporter()
             let (object, errors) = try await attempts(
                 try destination(server, "dropzone", finish: finish, ["final_error": .text(policy)]),
                 try StagedUpload(size),
-                logbook)
+                recorder)
             let remedy: Remedy = status == 507 ? .noRoom(after: nil) : .holdDestination(after: nil)
             #expect(errors.map(\.remedy) == [remedy, remedy], "\(errors)")
-            #expect(object != nil && logbook.last?["refused_status"] == nil)
+            #expect(object != nil && recorder.last?["refused_status"] == nil)
             // 417 refuses a request without its body, and 507 the request to finish.
             let isUndone = status == 417 || finish && status == 507
             #expect(warns(object) == !isUndone, "\(object?.warnings ?? [])")

@@ -18,7 +18,7 @@ struct FormFuzzTests {
         ]
         let words = ["{", "}", "{{", "}}", "/", "~0", "~1", " = ", " absent", "\"", "\r\n", "--", "{crc32:HEX}", "\0"]
         let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 400)
-        let parcel = try StagedUpload(10)
+        let staged = try StagedUpload(10)
         let plan = try #require(PartPlan(size: 10, partSize: 10))
         try Fuzz("form texts", rounds: 1500).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
@@ -26,7 +26,7 @@ struct FormFuzzTests {
             _ = try? FormStatuses([text])
             if let document = JSONValue.read(round.input), let pointer = JSONPointer(text) { _ = document[pointer] }
             if let template = try? FormTemplate(text) {
-                var values = FormValues(order: parcel.order, plan: plan, blockSize: 10)
+                var values = FormValues(order: staged.order, plan: plan, blockSize: 10)
                 values.part = plan[0]
                 _ = template.filled(values)
             }
@@ -83,13 +83,13 @@ struct FormFuzzTests {
             if preset == "breakpoint" || preset == "dropzone" { own.removeAll { $0 == UInt8(ascii: "%") } }
             let name = FilePath(bytes: own)
             let size = Int.random(in: 0...(3 * Int(FormScene.block) + 1), using: &round.dice)
-            let parcel = try StagedUpload(size, id: "\(number)", name: name, seed: round.seed)
-            _ = try await parcel.send(to: scene, RecordingReporter())
+            let staged = try StagedUpload(size, id: "\(number)", name: name, seed: round.seed)
+            _ = try await staged.send(to: scene, RecordingReporter())
             try round.expect(scene.server.refused.isEmpty, "\(scene.server.refused)")
             let held = try scene.objects
             let isThere = held.contains { path, content in
                 // Servers that know an upload only by its name have our id before it.
-                content == parcel.content && path.name.bytes.suffix(own.count) == own[...]
+                content == staged.content && path.name.bytes.suffix(own.count) == own[...]
             }
             try round.expect(
                 isThere && held.count == number,
@@ -134,16 +134,16 @@ struct FormFuzzTests {
             values,
             DestinationTools(
                 transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in }))
-        let parcel = try StagedUpload(2500)
+        let staged = try StagedUpload(2500)
         try await Fuzz("form replies of \(preset)", rounds: 40, share: 400).each(mutator) { round in
             lies.withLock { $0 = (Dice(seed: round.seed), 0) }
-            let logbook = RecordingReporter()
+            let recorder = RecordingReporter()
             for _ in 0..<3 {
-                var order = parcel.order
-                order.checkpoint = logbook.last
+                var order = staged.order
+                order.checkpoint = recorder.last
                 do {
-                    let object = try await destination.upload(order, reporter: logbook)
-                    try round.expect(logbook.accepted == 2500, "completed with \(logbook.accepted) B acknowledged")
+                    let object = try await destination.upload(order, reporter: recorder)
+                    try round.expect(recorder.accepted == 2500, "completed with \(recorder.accepted) B acknowledged")
                     try round.expect(object.url.map { printable($0) == $0 } ?? true, "the address is not printable")
                     break
                 } catch let error as UploadError {
@@ -154,7 +154,7 @@ struct FormFuzzTests {
                     if case .failUpload = error.remedy { break }
                 }
             }
-            try round.expect(!occurs(Self.canary, in: logbook.everything), "a record contains the secret")
+            try round.expect(!occurs(Self.canary, in: recorder.everything), "a record contains the secret")
             let requests = lies.withLock { $0.requests }
             try round.expect(requests < 100, "\(requests) requests")
         }

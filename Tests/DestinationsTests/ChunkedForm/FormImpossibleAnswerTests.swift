@@ -32,10 +32,10 @@ struct FormImpossibleAnswerTests {
     @Test("a page acknowledges nothing, whatever its start", arguments: ["dropzone", "resumable"], pages)
     func portal(_ preset: String, _ page: String) async throws {
         let server = try FakeServer { $0.reply(200, [("Content-Type", "text/html")], page) }
-        let parcel = try StagedUpload(2500)
+        let staged = try StagedUpload(2500)
         let destination = try destination(server, preset)
         let error = await #expect(throws: UploadError.self) {
-            try await destination.upload(parcel.order, reporter: RecordingReporter())
+            try await destination.upload(staged.order, reporter: RecordingReporter())
         }
         #expect(
             error.map { if case .failUpload = $0.remedy { false } else { true } } == true,
@@ -52,8 +52,8 @@ struct FormImpossibleAnswerTests {
             if exchange.method == "POST" { posts.withLock { $0 += 1 } }
             exchange.reply(200, [], "{\"success\":true}")
         }
-        let parcel = try StagedUpload(3000)
-        _ = try await destination(server, preset).upload(parcel.order, reporter: RecordingReporter())
+        let staged = try StagedUpload(3000)
+        _ = try await destination(server, preset).upload(staged.order, reporter: RecordingReporter())
         #expect(posts.withLock { $0 } == 3)
     }
 
@@ -77,20 +77,20 @@ struct FormImpossibleAnswerTests {
                 exchange.reply(200, [], "{\"data\":{\"upToken\":\"t-1\"\(end)}}")
             }
         }
-        let parcel = try StagedUpload(4000)
+        let staged = try StagedUpload(4000)
         let asked = try destination(
             server, "breakpoint",
             ["probe.query": .map(["t": .literal("{token}"), "n": .literal("{index0}")])])
-        let logbook = RecordingReporter()
-        logbook.stop { $0.accepted >= 2000 }
-        let order = parcel.order
+        let recorder = RecordingReporter()
+        recorder.stop { $0.accepted >= 2000 }
+        let order = staged.order
         await #expect(throws: CancellationError.self) {
-            try await Task { try await asked.upload(order, reporter: logbook) }.value
+            try await Task { try await asked.upload(order, reporter: recorder) }.value
         }
-        logbook.stop { _ in false }
+        recorder.stop { _ in false }
         var again = order
-        again.checkpoint = logbook.last
-        _ = try await asked.upload(again, reporter: logbook)
+        again.checkpoint = recorder.last
+        _ = try await asked.upload(again, reporter: recorder)
         // The opening, and each block once.
         #expect(posts.withLock { $0 } == 5)
     }
@@ -101,8 +101,8 @@ struct FormImpossibleAnswerTests {
             _ = exchange.body()
             exchange.reply(200, [("Range", "0-9223372036854775807")])
         }
-        let parcel = try StagedUpload(2500)
-        _ = try? await destination(position, "blueimp").upload(parcel.order, reporter: RecordingReporter())
+        let staged = try StagedUpload(2500)
+        _ = try? await destination(position, "blueimp").upload(staged.order, reporter: RecordingReporter())
         for number in ["-9223372036854775808", "\"-9223372036854775808\"", "9223372036854775807"] {
             let list = try FakeServer { exchange in
                 _ = exchange.body()
@@ -112,14 +112,14 @@ struct FormImpossibleAnswerTests {
             let asked = try destination(
                 list, "breakpoint",
                 ["probe.list": .text("/l"), "probe.query": .map(["i": .literal("{token}")]), "probe.base": .whole(1)])
-            let logbook = RecordingReporter()
-            logbook.stop { $0.accepted >= 1000 }
-            let order = parcel.order
-            _ = try? await Task { try await asked.upload(order, reporter: logbook) }.value
-            logbook.stop { _ in false }
+            let recorder = RecordingReporter()
+            recorder.stop { $0.accepted >= 1000 }
+            let order = staged.order
+            _ = try? await Task { try await asked.upload(order, reporter: recorder) }.value
+            recorder.stop { _ in false }
             var again = order
-            again.checkpoint = logbook.last
-            _ = try? await asked.upload(again, reporter: logbook)
+            again.checkpoint = recorder.last
+            _ = try? await asked.upload(again, reporter: recorder)
         }
     }
 
@@ -178,9 +178,9 @@ struct FormImpossibleAnswerTests {
             _ = exchange.body()
             exchange.reply(200, [], "{}")
         }
-        let parcel = try StagedUpload(3 << 20)
+        let staged = try StagedUpload(3 << 20)
         _ = try await destination(server, "dropzone", ["block.size": .bytes(2 << 20)])
-            .upload(parcel.order, reporter: RecordingReporter())
+            .upload(staged.order, reporter: RecordingReporter())
         #expect(!headers.withLock { $0 }.isEmpty)
         #expect(!headers.withLock { $0 }.contains("expect"))
     }

@@ -72,14 +72,14 @@ struct FormLastAnswerTests {
     }
 
     private func attempts(
-        _ destination: any Destination, _ parcel: StagedUpload, _ logbook: RecordingReporter, generation: Int = 1
+        _ destination: any Destination, _ staged: StagedUpload, _ recorder: RecordingReporter, generation: Int = 1
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
         var errors: [UploadError] = []
         for _ in 0..<5 {
-            var order = parcel.order
-            order.checkpoint = logbook.last
+            var order = staged.order
+            order.checkpoint = recorder.last
             order.generation = generation
-            do { return (try await destination.upload(order, reporter: logbook), errors) } catch let error
+            do { return (try await destination.upload(order, reporter: recorder), errors) } catch let error
                 as UploadError
             {
                 errors.append(error)
@@ -94,18 +94,18 @@ struct FormLastAnswerTests {
         arguments: [299, 400, 413, 422, 500, 501])
     func refused(_ status: Int) async throws {
         let server = try blocks.server { number, _ in number == 3 ? status : 200 }
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
-        let (object, errors) = try await attempts(try destination(server.url), parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
+        let (object, errors) = try await attempts(try destination(server.url), staged, recorder)
         #expect(object == nil)
         let http = status == 299 ? 200 : status
         #expect(errors.last?.remedy == .failUpload && errors.last?.failure.http == http)
         #expect(errors.last?.failure.code == .refusedAtEnd)
         #expect(errors.last?.failure.message.contains("virus found") == true)
-        #expect(logbook.last?["refused_status"] == "\(http)")
+        #expect(recorder.last?["refused_status"] == "\(http)")
         // A person retries the upload: it is sent from the first block on, and the old upload is not queried.
         let before = blocks.asked.count
-        let old = try #require(logbook.last?["id"])
-        _ = try await attempts(try destination(server.url), parcel, logbook, generation: 2)
+        let old = try #require(recorder.last?["id"])
+        _ = try await attempts(try destination(server.url), staged, recorder, generation: 2)
         #expect(blocks.asked.count > before && !blocks.asked[before...].contains { $0.contains(old) })
     }
 
@@ -138,11 +138,11 @@ struct FormLastAnswerTests {
         }
         let destination = try destination(
             server.url, ["finish.url": .text("/done"), "finish.query": .map(["id": .literal("{id}")])])
-        let (parcel, logbook) = (try StagedUpload(3000), RecordingReporter())
-        let (_, errors) = try await attempts(destination, parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(3000), RecordingReporter())
+        let (_, errors) = try await attempts(destination, staged, recorder)
         #expect(errors.map(\.failure.code) == [.refusedAtEnd] && errors.last?.failure.http == 422)
-        let (old, before) = (try #require(logbook.last?["id"]), asked.withLock { $0.count })
-        _ = try await attempts(destination, parcel, logbook, generation: 2)
+        let (old, before) = (try #require(recorder.last?["id"]), asked.withLock { $0.count })
+        _ = try await attempts(destination, staged, recorder, generation: 2)
         let after = asked.withLock { $0[before...].filter { $0.contains(old) }.count }
         #expect(after == 0 && asked.withLock { $0.count } > before + 3)
     }
@@ -184,11 +184,11 @@ struct FormLastAnswerTests {
         arguments: [402, 406, 418, 451, 499, 505, 511, 522])
     func forwarded(_ status: Int) async throws {
         let server = try blocks.server { number, _ in number == 3 ? status : 200 }
-        let logbook = RecordingReporter()
-        let (object, errors) = try await attempts(try destination(server.url), try StagedUpload(3000), logbook)
+        let recorder = RecordingReporter()
+        let (object, errors) = try await attempts(try destination(server.url), try StagedUpload(3000), recorder)
         #expect(errors.map(\.failure.http) == [status] && errors.first?.remedy == .holdDestination(after: nil))
         #expect(object?.warnings.contains { $0.contains("\(status)") && $0.contains("has every byte") } == true)
-        #expect(logbook.last?["refused_status"] == nil)
+        #expect(recorder.last?["refused_status"] == nil)
     }
 
     @Test("a block on the server that was never sent from here is another writer's: a new upload starts")
@@ -200,17 +200,17 @@ struct FormLastAnswerTests {
                 return number == 2 && !isCut ? nil : 200
             }
         }
-        let (parcel, logbook) = (try StagedUpload(5000), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(5000), RecordingReporter())
         let destination = try destination(server.url)
-        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, reporter: logbook) }
-        let first = try #require(logbook.last?["id"])
+        await #expect(throws: UploadError.self) { try await destination.upload(staged.order, reporter: recorder) }
+        let first = try #require(recorder.last?["id"])
         blocks.state.withLock { $0.alien = (first, [2, 3, 4, 5]) }
-        var order = parcel.order
-        order.checkpoint = logbook.last
-        let object = try await destination.upload(order, reporter: logbook)
-        #expect(logbook.last?["id"] != first)
+        var order = staged.order
+        order.checkpoint = recorder.last
+        let object = try await destination.upload(order, reporter: recorder)
+        #expect(recorder.last?["id"] != first)
         // The old upload is left there, with a warning.
-        #expect(logbook.left.isEmpty && object.warnings.contains { $0.contains("another writer") })
+        #expect(recorder.left.isEmpty && object.warnings.contains { $0.contains("another writer") })
     }
 
     @Test("a file stopped in its last block may be incomplete, and starts again without a warning")
@@ -222,13 +222,13 @@ struct FormLastAnswerTests {
             isHanging.withLock { $0 = true }
             exchange.hang()
         }
-        let (parcel, logbook) = (try StagedUpload(16 << 20), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(16 << 20), RecordingReporter())
         let destination = try destination(server.url, ["block.size": .bytes(32 << 20)])
-        let task = Task { try await destination.upload(parcel.order, reporter: logbook) }
+        let task = Task { try await destination.upload(staged.order, reporter: recorder) }
         try await eventually("the body is in flight") { isHanging.withLock { $0 ? true : nil } }
-        #expect(logbook.last?["final_sent"] == "1")
+        #expect(recorder.last?["final_sent"] == "1")
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(logbook.last?["final_sent"] == nil)
+        #expect(recorder.last?["final_sent"] == nil)
     }
 }

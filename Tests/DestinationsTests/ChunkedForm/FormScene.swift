@@ -6,7 +6,7 @@ import Transport
 
 @testable import Destinations
 
-/// A server with one preset, a destination for it, and parcels to send.
+/// A server with one preset, a destination for it, and stagedUploads to send.
 final class FormScene: RemoteFixture {
     let destination: any Destination
     let server: FormServer
@@ -92,11 +92,11 @@ final class FormScene: RemoteFixture {
     ///
     /// - Returns: The result, and the number of attempts.
     func deliver(
-        _ parcel: StagedUpload, _ logbook: RecordingReporter = RecordingReporter(), attempts: Int = 5
+        _ staged: StagedUpload, _ recorder: RecordingReporter = RecordingReporter(), attempts: Int = 5
     ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
         var errors: [UploadError] = []
         for _ in 0..<attempts {
-            do { return (try await parcel.send(to: self, logbook), errors) } catch let error as UploadError {
+            do { return (try await staged.send(to: self, recorder), errors) } catch let error as UploadError {
                 errors.append(error)
                 if error.remedy == .failUpload { break }
             }

@@ -36,13 +36,13 @@ struct FormServersTests {
         let block = Int(FormScene.block)
         var expected: [[UInt8]] = []
         for size in [1, block - 1, block, block + 1, 2 * block, 2 * block + 1, 5 * block + 7] {
-            let parcel = try StagedUpload(size, name: FilePath("\(size).mp4"), seed: UInt64(size))
-            let logbook = RecordingReporter()
+            let staged = try StagedUpload(size, name: FilePath("\(size).mp4"), seed: UInt64(size))
+            let recorder = RecordingReporter()
             if size > 4 * block {
-                try await parcel.sendStopped(to: scene, logbook, accepting: 2 * block)
+                try await staged.sendStopped(to: scene, recorder, accepting: 2 * block)
             }
-            _ = try await parcel.send(to: scene, logbook)
-            expected.append(parcel.content)
+            _ = try await staged.send(to: scene, recorder)
+            expected.append(staged.content)
         }
         let done = folder.path.appending("done")
         let held = try Files.names(in: done).filter { $0.fileExtension == "mp4" }

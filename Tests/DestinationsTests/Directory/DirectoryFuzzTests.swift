@@ -16,8 +16,8 @@ struct DirectoryFuzzTests {
     @Test("no checkpoint leads to another file, and the upload ends")
     func checkpoints() async throws {
         let end = try DirectoryEnd()
-        let parcel = try StagedUpload(2500)
-        let digest = hexadecimal(parcel.order.file.sha256)
+        let staged = try StagedUpload(2500)
+        let digest = hexadecimal(staged.order.file.sha256)
         let part = "front/.clip.mp4.sluice-01JQ-1.part"
         let seeds = [
             "part: \(part)\nsha256: \(digest)\noffset: 1000", "part: front/.clip.mp4.sluice-01JP-7.part\noffset: 2000",
@@ -38,7 +38,7 @@ struct DirectoryFuzzTests {
             }
             // Half of them find their earlier bytes, or something else in their place.
             if Bool.random(using: &round.dice) {
-                let held = Array((parcel.content + noise(900)).prefix(Int.random(in: 0...3000, using: &round.dice)))
+                let held = Array((staged.content + noise(900)).prefix(Int.random(in: 0...3000, using: &round.dice)))
                 try Files.replace(end.folder.appending(FilePath(part)), with: held)
             }
             var checkpoint = Checkpoint()
@@ -47,7 +47,7 @@ struct DirectoryFuzzTests {
                 guard parts.count == 2 else { continue }
                 checkpoint[String(parts[0])] = String(parts[1].drop { $0 == " " })
             }
-            var order = parcel.order
+            var order = staged.order
             order.checkpoint = checkpoint
             var hasArrived = false
             do {
@@ -66,7 +66,7 @@ struct DirectoryFuzzTests {
                 try round.expect(objects[name] == content, "\(name) has changed")
             }
             try round.expect(
-                objects["front/clip (2).mp4"] == (hasArrived ? parcel.content : nil)
+                objects["front/clip (2).mp4"] == (hasArrived ? staged.content : nil)
                     && objects.count == Self.precious.count + (hasArrived ? 1 : 0),
                 "holds \(objects.mapValues(\.count)), and should \(hasArrived ? "" : "not ")have the file")
             try round.expect(try Files.names(in: end.folder.parent) == ["in"], "a file was created outside the folder")

@@ -21,8 +21,8 @@ struct DirectoryTests {
         try Files.replace(path, with: content)
     }
 
-    private func code(_ end: DirectoryEnd, _ parcel: StagedUpload) async throws -> Failure.Code {
-        try await parcel.failure(to: end).failure.code
+    private func code(_ end: DirectoryEnd, _ staged: StagedUpload) async throws -> Failure.Code {
+        try await staged.failure(to: end).failure.code
     }
 
     // MARK: Names that are taken
@@ -30,24 +30,24 @@ struct DirectoryTests {
     @Test("the same content under its name or a numbered name is done, and nothing is written")
     func held() async throws {
         let end = try DirectoryEnd()
-        let parcel = try StagedUpload(10, name: "clip.mp4")
+        let staged = try StagedUpload(10, name: "clip.mp4")
         try put(noise(10, seed: 5), end, "clip.mp4")
-        try put(parcel.content, end, "clip (2).mp4")
-        let logbook = RecordingReporter()
-        let object = try await parcel.send(to: end, logbook)
+        try put(staged.content, end, "clip (2).mp4")
+        let recorder = RecordingReporter()
+        let object = try await staged.send(to: end, recorder)
         #expect(object.verifiedBy == "held")
         #expect(object.url == end.folder.appending("clip (2).mp4").display)
-        #expect(logbook.last == nil, "a cancel has nothing to remove")
+        #expect(recorder.last == nil, "a cancel has nothing to remove")
         #expect(try end.objects.count == 2)
     }
 
     @Test("`replace` replaces files, and nothing else")
     func replaces() async throws {
         let end = try DirectoryEnd(taken: .replace)
-        let parcel = try StagedUpload(10, name: "clip.mp4")
+        let staged = try StagedUpload(10, name: "clip.mp4")
         try put([1, 2, 3], end, "clip.mp4")
-        #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "digest")
-        #expect(try end.objects == ["clip.mp4": parcel.content])
+        #expect(try await staged.send(to: end, RecordingReporter()).verifiedBy == "digest")
+        #expect(try end.objects == ["clip.mp4": staged.content])
         try Files.makeFolders(end.folder.appending("folder.mp4"))
         let error = try await StagedUpload(10, name: "folder.mp4").failure(to: end)
         #expect(error.failure.code == .nameTaken)
@@ -58,11 +58,11 @@ struct DirectoryTests {
     func fails() async throws {
         let end = try DirectoryEnd(taken: .fail)
         try put([1, 2, 3], end, "clip.mp4")
-        let logbook = RecordingReporter()
-        let error = try await StagedUpload(10, name: "clip.mp4").failure(to: end, logbook)
+        let recorder = RecordingReporter()
+        let error = try await StagedUpload(10, name: "clip.mp4").failure(to: end, recorder)
         #expect(error.failure.code == .nameTaken)
         #expect(error.remedy == .failUpload)
-        #expect(logbook.last == nil)
+        #expect(recorder.last == nil)
         #expect(try end.objects == ["clip.mp4": [1, 2, 3]])
     }
 
@@ -72,12 +72,12 @@ struct DirectoryTests {
         let outside = TemporaryFolder()
         let precious = try outside.write("precious", [1, 2, 3])
         try #require(makeLink(to: precious, at: end.folder.appending("clip.mp4")))
-        let parcel = try StagedUpload(10, name: "clip.mp4")
+        let staged = try StagedUpload(10, name: "clip.mp4")
         if taken == .suffix {
-            let object = try await parcel.send(to: end, RecordingReporter())
+            let object = try await staged.send(to: end, RecordingReporter())
             #expect(object.url == end.folder.appending("clip (2).mp4").display)
         } else {
-            #expect(try await code(end, parcel) == .nameTaken)
+            #expect(try await code(end, staged) == .nameTaken)
         }
         #expect(try Files.read(precious) == [1, 2, 3])
         #expect(try Files.names(in: outside.path) == ["precious"])
@@ -86,13 +86,15 @@ struct DirectoryTests {
     @Test("files of one name that arrive at the same moment are all kept")
     func race() async throws {
         let end = try DirectoryEnd()
-        let parcels = try (0..<12).map { try StagedUpload(5000, id: "\($0)", name: "same.mp4", seed: UInt64($0 + 1)) }
+        let stagedUploads = try (0..<12).map {
+            try StagedUpload(5000, id: "\($0)", name: "same.mp4", seed: UInt64($0 + 1))
+        }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for parcel in parcels { group.addTask { _ = try await parcel.send(to: end, RecordingReporter()) } }
+            for staged in stagedUploads { group.addTask { _ = try await staged.send(to: end, RecordingReporter()) } }
             try await group.waitForAll()
         }
         let held = try end.objects
-        #expect(Set(held.values) == Set(parcels.map(\.content)))
+        #expect(Set(held.values) == Set(stagedUploads.map(\.content)))
         #expect(held.count == 12)
         #expect(try end.remains.isEmpty)
     }
@@ -125,11 +127,11 @@ struct DirectoryTests {
     @Test("a name component over the length limit is refused before a byte is copied")
     func tooLong() async throws {
         let end = try DirectoryEnd()
-        let logbook = RecordingReporter()
+        let recorder = RecordingReporter()
         let long = FilePath(String(repeating: "x", count: 256))
-        let error = try await StagedUpload(10, name: long.appending("a")).failure(to: end, logbook)
+        let error = try await StagedUpload(10, name: long.appending("a")).failure(to: end, recorder)
         #expect(error.failure.code == .nameRefused)
-        #expect(logbook.sent.isEmpty)
+        #expect(recorder.sent.isEmpty)
     }
 
     // MARK: The intended folder
@@ -163,15 +165,15 @@ struct DirectoryTests {
     @Test("a folder that replaced the first one during a copy gets no file")
     func swapped() async throws {
         let end = try DirectoryEnd()
-        let parcel = try StagedUpload(TestedRemote.chunk)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(TestedRemote.chunk)
+        let recorder = RecordingReporter()
         // Between the checkpoint and the copy the path becomes another folder.
-        let swap = SwappingReporter(logbook) {
+        let swap = SwappingReporter(recorder) {
             try await end.goAway()
             try Files.makeFolders(end.folder)
         }
         let error = await #expect(throws: UploadError.self) {
-            try await end.destination.upload(parcel.order, reporter: swap)
+            try await end.destination.upload(staged.order, reporter: swap)
         }
         #expect(error?.failure.code == .targetReplaced)
         #expect(try Files.names(in: end.folder) == [])
@@ -182,10 +184,10 @@ struct DirectoryTests {
     @Test("the time is kept, and the configured mode is set", arguments: [nil, 0o600, 0o664] as [UInt32?])
     func dress(_ mode: UInt32?) async throws {
         let end = try DirectoryEnd(mode: mode)
-        let parcel = try StagedUpload(10)
-        _ = try await parcel.send(to: end, RecordingReporter())
+        let staged = try StagedUpload(10)
+        _ = try await staged.send(to: end, RecordingReporter())
         let status = try FileStatus(at: end.folder.appending("front/clip.mp4"))
-        #expect(status.modified == parcel.order.modified)
+        #expect(status.modified == staged.order.modified)
         if let mode { #expect(status.mode & 0o777 == mode) }
         if mode == 0o664 { #expect(try FileStatus(at: end.folder.appending("front")).mode & 0o555 == 0o555) }
     }
@@ -194,15 +196,15 @@ struct DirectoryTests {
     @Test("acknowledged bytes that are gone are detected by reading back, and written again")
     func holes() async throws {
         let end = try DirectoryEnd()
-        let parcel = try StagedUpload(3 * TestedRemote.chunk)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
+        let staged = try StagedUpload(3 * TestedRemote.chunk)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: end, recorder, accepting: TestedRemote.chunk)
         let part = try #require(try end.remains.first)
         let length = try FileStatus(at: end.folder.appending(part)).size
         try put([UInt8](repeating: 0, count: Int(length)), end, part)
-        #expect(try await parcel.send(to: end, logbook).verifiedBy == "digest")
-        #expect(logbook.sent.contains { $0 <= Int64(TestedRemote.chunk) }, "the file was sent from its beginning")
-        #expect(try end.objects == ["front/clip.mp4": parcel.content])
+        #expect(try await staged.send(to: end, recorder).verifiedBy == "digest")
+        #expect(recorder.sent.contains { $0 <= Int64(TestedRemote.chunk) }, "the file was sent from its beginning")
+        #expect(try end.objects == ["front/clip.mp4": staged.content])
     }
 
     @Test(
@@ -210,17 +212,17 @@ struct DirectoryTests {
         arguments: [0, 300, 9000])
     func part(_ length: Int) async throws {
         let end = try DirectoryEnd()
-        let parcel = try StagedUpload(3 * TestedRemote.chunk)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
+        let staged = try StagedUpload(3 * TestedRemote.chunk)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: end, recorder, accepting: TestedRemote.chunk)
         let part = try #require(try end.remains.first)
         if length == 0 {
             try Files.remove(end.folder.appending(part))
         } else {
-            try put(Array((parcel.content + noise(9000)).prefix(length)), end, part)
+            try put(Array((staged.content + noise(9000)).prefix(length)), end, part)
         }
-        #expect(try await parcel.send(to: end, logbook).verifiedBy == "digest")
-        #expect(try end.objects == ["front/clip.mp4": parcel.content])
+        #expect(try await staged.send(to: end, recorder).verifiedBy == "digest")
+        #expect(try end.objects == ["front/clip.mp4": staged.content])
     }
 
     @Test("a copy staged again with other content is not appended to the bytes of the first")
@@ -228,9 +230,9 @@ struct DirectoryTests {
         let end = try DirectoryEnd()
         let first = try StagedUpload(3 * TestedRemote.chunk, seed: 1)
         let second = try StagedUpload(3 * TestedRemote.chunk, seed: 2)
-        let logbook = RecordingReporter()
-        try await first.sendStopped(to: end, logbook, accepting: TestedRemote.chunk)
-        _ = try await second.send(to: end, logbook)
+        let recorder = RecordingReporter()
+        try await first.sendStopped(to: end, recorder, accepting: TestedRemote.chunk)
+        _ = try await second.send(to: end, recorder)
         #expect(try end.objects == ["front/clip.mp4": second.content])
         #expect(try end.remains.isEmpty)
     }
@@ -238,9 +240,9 @@ struct DirectoryTests {
     @Test("a corrupted staged copy is distinguished from a damaging target")
     func rotten() async throws {
         let end = try DirectoryEnd()
-        let parcel = try StagedUpload(10)
-        try parcel.restage(noise(10, seed: 7))
-        let error = try await parcel.failure(to: end)
+        let staged = try StagedUpload(10)
+        try staged.restage(noise(10, seed: 7))
+        let error = try await staged.failure(to: end)
         #expect(error.failure.code == .stagedChanged)
         #expect(error.remedy == .restage(.changed))
         // There may be no source from which to make another copy.
@@ -250,27 +252,27 @@ struct DirectoryTests {
     @Test("discarding removes no file with its final name")
     func discard() async throws {
         let end = try DirectoryEnd()
-        let parcel = try StagedUpload(10)
-        let logbook = RecordingReporter()
-        _ = try await parcel.send(to: end, logbook)
-        #expect(try await end.destination.discard(try #require(logbook.last)))
-        #expect(try end.objects == ["front/clip.mp4": parcel.content])
+        let staged = try StagedUpload(10)
+        let recorder = RecordingReporter()
+        _ = try await staged.send(to: end, recorder)
+        #expect(try await end.destination.discard(try #require(recorder.last)))
+        #expect(try end.objects == ["front/clip.mp4": staged.content])
     }
 
     @Test("existing files are found by content, under any numbered name")
     func finds() async throws {
         let end = try DirectoryEnd()
-        let parcel = try StagedUpload(10)
+        let staged = try StagedUpload(10)
         try put(noise(10, seed: 5), end, "front/clip.mp4")
-        #expect(try await end.destination.find(parcel.order) == .absent)
-        _ = try await parcel.send(to: end, RecordingReporter())
-        guard case .found(let object) = try await end.destination.find(parcel.order) else {
+        #expect(try await end.destination.find(staged.order) == .absent)
+        _ = try await staged.send(to: end, RecordingReporter())
+        guard case .found(let object) = try await end.destination.find(staged.order) else {
             Issue.record("the file was not found")
             return
         }
         #expect(object.url == end.folder.appending("front/clip (2).mp4").display)
         try await end.goAway()
-        await #expect(throws: UploadError.self) { try await end.destination.find(parcel.order) }
+        await #expect(throws: UploadError.self) { try await end.destination.find(staged.order) }
     }
 
     @Test(
@@ -283,49 +285,49 @@ struct DirectoryTests {
         let target = DirectoryTarget(
             name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
             disk: SlowDisk(patience: .seconds(60)))
-        let parcel = try StagedUpload(300_000, name: "clip.mp4")
+        let staged = try StagedUpload(300_000, name: "clip.mp4")
         // Only in the kernel's cache, as after a copy by another program, or a rename before a kill.
         let file = try Descriptor.open(disk.path.appending("clip.mp4"), for: .creating)
-        try file.write(parcel.content, named: "clip.mp4")
+        try file.write(staged.content, named: "clip.mp4")
         try file.close(named: "clip.mp4")
-        guard case .found = try await DirectoryDestination(target, taken: .suffix).find(parcel.order) else {
+        guard case .found = try await DirectoryDestination(target, taken: .suffix).find(staged.order) else {
             Issue.record("the file was not found")
             return
         }
         try await disk.cutPower()
-        #expect(try Files.read(disk.path.appending("clip.mp4")) == parcel.content)
+        #expect(try Files.read(disk.path.appending("clip.mp4")) == staged.content)
     }
 }
 
 /// Notes that do something once, after the first checkpoint.
 private final class SwappingReporter: UploadReporter {
-    private let logbook: RecordingReporter
+    private let recorder: RecordingReporter
     private let act: @Sendable () async throws -> Void
 
-    init(_ logbook: RecordingReporter, _ act: @escaping @Sendable () async throws -> Void) {
-        self.logbook = logbook
+    init(_ recorder: RecordingReporter, _ act: @escaping @Sendable () async throws -> Void) {
+        self.recorder = recorder
         self.act = act
     }
 
     func record(_ checkpoint: Checkpoint) async throws {
-        try await logbook.record(checkpoint)
+        try await recorder.record(checkpoint)
         try await act()
     }
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
-        try await logbook.accepted(offset, checkpoint)
+        try await recorder.accepted(offset, checkpoint)
     }
-    func companions() async throws -> [Companion] { try await logbook.companions() }
-    func parts() async throws -> [AcknowledgedPart] { try await logbook.parts() }
+    func companions() async throws -> [Companion] { try await recorder.companions() }
+    func parts() async throws -> [AcknowledgedPart] { try await recorder.parts() }
     func recordParts(_ parts: [AcknowledgedPart], lost: [Int], acked: Int64) async throws {
-        try await logbook.recordParts(parts, lost: lost, acked: acked)
+        try await recorder.recordParts(parts, lost: lost, acked: acked)
     }
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
-        try await logbook.renewed(checkpoint, leaving: old)
+        try await recorder.renewed(checkpoint, leaving: old)
     }
-    func recordName(_ id: String, at url: String?) async throws { try await logbook.recordName(id, at: url) }
-    func credential(_ renewal: CredentialRenewal) async throws { try await logbook.credential(renewal) }
-    func sending(_ offset: Int64) { logbook.sending(offset) }
+    func recordName(_ id: String, at url: String?) async throws { try await recorder.recordName(id, at: url) }
+    func credential(_ renewal: CredentialRenewal) async throws { try await recorder.credential(renewal) }
+    func sending(_ offset: Int64) { recorder.sending(offset) }
     func spent(_ bytes: Int64) {}
     func entered(_ phase: UploadPhase) {}
-    var shouldPause: Bool { logbook.shouldPause }
+    var shouldPause: Bool { recorder.shouldPause }
 }

@@ -53,29 +53,29 @@ private final class DamagingPlace: WholeDialect, RemoteDirectory {
 
 @Suite("WholeEngine")
 struct WholeEngineTests {
-    private func upload(_ place: DamagingPlace, _ logbook: RecordingReporter) async throws -> RemoteObject {
-        let parcel = try StagedUpload(10)
-        return try await WholeEngine(dialect: place, taken: .suffix).upload(parcel.order, logbook)
+    private func upload(_ place: DamagingPlace, _ recorder: RecordingReporter) async throws -> RemoteObject {
+        let staged = try StagedUpload(10)
+        return try await WholeEngine(dialect: place, taken: .suffix).upload(staged.order, recorder)
     }
 
     @Test("a file that reads back with other content is sent again from the start, once")
     func once() async throws {
         let place = DamagingPlace(damages: 1)
-        let logbook = RecordingReporter()
-        #expect(try await upload(place, logbook).verifiedBy == "digest")
+        let recorder = RecordingReporter()
+        #expect(try await upload(place, recorder).verifiedBy == "digest")
         #expect(place.state.withLock { $0.starts } == [0, 0])
         // Each file was read back, which costs as much as sending it.
-        #expect(logbook.readBack.withLock { $0 } == 20)
+        #expect(recorder.readBack.withLock { $0 } == 20)
     }
 
     @Test("a second wrong read in a row holds the destination, the file gets no name, and the next attempt starts at 0")
     func twice() async throws {
         let place = DamagingPlace(damages: 2)
-        let logbook = RecordingReporter()
-        let error = await #expect(throws: UploadError.self) { try await self.upload(place, logbook) }
+        let recorder = RecordingReporter()
+        let error = await #expect(throws: UploadError.self) { try await self.upload(place, recorder) }
         #expect(error?.failure.code == .readBackDiffers)
         #expect(error?.remedy == .holdDestination(after: .seconds(60)))
         #expect(place.state.withLock { $0.names } == [])
-        #expect(logbook.last?["offset"] == "0")
+        #expect(recorder.last?["offset"] == "0")
     }
 }

@@ -44,79 +44,79 @@ struct AfterPartTests {
 
     /// Three parts of six at the gate.
     private func begun(
-        _ remote: PartsRemote, _ gate: Gate, _ parcel: StagedUpload, _ logbook: RecordingReporter
+        _ remote: PartsRemote, _ gate: Gate, _ staged: StagedUpload, _ recorder: RecordingReporter
     ) async throws -> Task<RemoteObject, any Error> {
         remote.holds(at: gate)
-        let sending = Task { try await send(parcel, to: remote, logbook) }
+        let sending = Task { try await send(staged, to: remote, recorder) }
         try await eventually("three parts are in flight") { gate.waiting == 3 }
         return sending
     }
 
-    private func send(_ parcel: StagedUpload, to remote: PartsRemote, _ logbook: RecordingReporter) async throws
+    private func send(_ staged: StagedUpload, to remote: PartsRemote, _ recorder: RecordingReporter) async throws
         -> RemoteObject
     {
-        var order = parcel.order
-        order.checkpoint = logbook.last
-        logbook.beginAttempt()
-        return try await PartsEngine(dialect: remote, parallel: 3, gone: .reupload).upload(order, logbook)
+        var order = staged.order
+        order.checkpoint = recorder.last
+        recorder.beginAttempt()
+        return try await PartsEngine(dialect: remote, parallel: 3, gone: .reupload).upload(order, recorder)
     }
 
     @Test("three running parts are completed, and the fourth does not start")
     func ends() async throws {
-        let (remote, gate, logbook) = (PartsRemote(), Gate(), RecordingReporter())
-        let parcel = try StagedUpload(6 * Self.part)
-        let sending = try await begun(remote, gate, parcel, logbook)
-        logbook.pause { _ in true }
+        let (remote, gate, recorder) = (PartsRemote(), Gate(), RecordingReporter())
+        let staged = try StagedUpload(6 * Self.part)
+        let sending = try await begun(remote, gate, staged, recorder)
+        recorder.pause { _ in true }
         gate.open()
         await #expect(throws: CancellationError.self) { try await sending.value }
         #expect(remote.sent.sorted() == [0, 1, 2] && remote.objects.isEmpty)
-        #expect(logbook.accepted == 3 * Int64(Self.part))
-        logbook.pause { _ in false }
-        _ = try await send(parcel, to: remote, logbook)
-        #expect(remote.sent.sorted() == Array(0..<6) && remote.objects == [parcel.content] && remote.begun == 1)
+        #expect(recorder.accepted == 3 * Int64(Self.part))
+        recorder.pause { _ in false }
+        _ = try await send(staged, to: remote, recorder)
+        #expect(remote.sent.sorted() == Array(0..<6) && remote.objects == [staged.content] && remote.begun == 1)
     }
 
     @Test("withdrawn in time, the upload continues as if not paused")
     func takenBack() async throws {
-        let (remote, gate, logbook) = (PartsRemote(), Gate(), RecordingReporter())
-        let parcel = try StagedUpload(6 * Self.part)
-        let sending = try await begun(remote, gate, parcel, logbook)
+        let (remote, gate, recorder) = (PartsRemote(), Gate(), RecordingReporter())
+        let staged = try StagedUpload(6 * Self.part)
+        let sending = try await begun(remote, gate, staged, recorder)
         let asked = Mutex(0)
-        logbook.pause { pages in
+        recorder.pause { pages in
             asked.withLock { $0 += pages.accepted > 0 ? 1 : 0 }
             return true
         }
         gate.letOneGo()
         try await eventually("the pause was checked after the first part") { asked.withLock { $0 } > 0 }
         #expect(gate.waiting == 2)
-        logbook.pause { _ in false }
+        recorder.pause { _ in false }
         gate.open()
         _ = try await sending.value
-        #expect(remote.sent.sorted() == Array(0..<6) && remote.objects == [parcel.content] && remote.begun == 1)
+        #expect(remote.sent.sorted() == Array(0..<6) && remote.objects == [staged.content] && remote.begun == 1)
     }
 
     @Test("with every part running, the upload completes")
     func completes() async throws {
-        let (remote, gate, logbook) = (PartsRemote(), Gate(), RecordingReporter())
-        let parcel = try StagedUpload(3 * Self.part)
-        let sending = try await begun(remote, gate, parcel, logbook)
-        logbook.pause { _ in true }
+        let (remote, gate, recorder) = (PartsRemote(), Gate(), RecordingReporter())
+        let staged = try StagedUpload(3 * Self.part)
+        let sending = try await begun(remote, gate, staged, recorder)
+        recorder.pause { _ in true }
         gate.open()
         _ = try await sending.value
-        #expect(remote.objects == [parcel.content])
+        #expect(remote.objects == [staged.content])
     }
 
     @Test("a part that fails meanwhile is a failure, not a pause")
     func fails() async throws {
-        let (remote, gate, logbook) = (PartsRemote(), Gate(), RecordingReporter())
-        let parcel = try StagedUpload(6 * Self.part)
+        let (remote, gate, recorder) = (PartsRemote(), Gate(), RecordingReporter())
+        let staged = try StagedUpload(6 * Self.part)
         // The opening is the first request.
         remote.loses(3)
-        let sending = try await begun(remote, gate, parcel, logbook)
-        logbook.pause { _ in true }
+        let sending = try await begun(remote, gate, staged, recorder)
+        recorder.pause { _ in true }
         gate.open()
         await #expect(throws: UploadError.self) { try await sending.value }
-        #expect(logbook.accepted == 2 * Int64(Self.part))
+        #expect(recorder.accepted == 2 * Int64(Self.part))
     }
 
     @Test("with offsets, the running request ends, and the next does not start")

@@ -11,7 +11,7 @@ import Testing
 /// Properties that the daemon relies on, for destinations that take small files together; other destinations take none.
 @Suite("Bundles at every destination", .needsPackages, .timeLimit(.minutes(Patience.minutes(3))))
 struct BundleContractTests {
-    private func parcels(_ names: [FilePath], size: Int = 700) throws -> [StagedUpload] {
+    private func stagedUploads(_ names: [FilePath], size: Int = 700) throws -> [StagedUpload] {
         try names.enumerated().map { number, name in
             try StagedUpload(size + number, id: "id\(number)", name: name, seed: UInt64(number))
         }
@@ -19,13 +19,13 @@ struct BundleContractTests {
 
     /// Sends the files that were left out, each alone, like the daemon.
     private func sendRest(
-        _ parcels: [StagedUpload], but done: [String: RemoteObject], to end: any RemoteFixture,
+        _ stagedUploads: [StagedUpload], but done: [String: RemoteObject], to end: any RemoteFixture,
         _ reporter: RecordingBundleReporter
     ) async throws {
-        for parcel in parcels where done[parcel.order.id] == nil {
-            let logbook = RecordingReporter()
-            if let checkpoint = reporter.checkpoints[parcel.order.id] { try await logbook.record(checkpoint) }
-            _ = try await parcel.send(to: end, logbook)
+        for staged in stagedUploads where done[staged.order.id] == nil {
+            let recorder = RecordingReporter()
+            if let checkpoint = reporter.checkpoints[staged.order.id] { try await recorder.record(checkpoint) }
+            _ = try await staged.send(to: end, recorder)
         }
     }
 
@@ -34,22 +34,23 @@ struct BundleContractTests {
         arguments: Tier.sample(TestedRemote.all, 3))
     func all(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcels = try parcels(
+            let stagedUploads = try stagedUploads(
                 ContractTests.names.filter(end.keeps) + ["empty.mp4", "front/a.mp4", "front/b.mp4"],
                 size: end.keepsEmpty ? 0 : 1)
             let reporter = RecordingBundleReporter()
-            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
-            if end.destination.bundling != nil { #expect(done.count == parcels.count) }
-            for parcel in parcels where done[parcel.order.id] != nil {
-                #expect(try await end.objects[end.place(of: parcel.order.name)] == parcel.content)
-                #expect(reporter.spent[parcel.order.id] ?? 0 == Int64(parcel.content.count))
+            let done = try await end.destination.upload(together: stagedUploads.map(\.order), reporter: reporter)
+            if end.destination.bundling != nil { #expect(done.count == stagedUploads.count) }
+            for staged in stagedUploads where done[staged.order.id] != nil {
+                #expect(try await end.objects[end.place(of: staged.order.name)] == staged.content)
+                #expect(reporter.spent[staged.order.id] ?? 0 == Int64(staged.content.count))
             }
             // Where files are read back, each is read once.
             #expect(reporter.received.isEmpty || reporter.received == reporter.spent)
-            try await sendRest(parcels, but: done, to: end, reporter)
+            try await sendRest(stagedUploads, but: done, to: end, reporter)
             #expect(
                 try await end.objects
-                    == Dictionary(uniqueKeysWithValues: parcels.map { (end.place(of: $0.order.name), $0.content) }))
+                    == Dictionary(
+                        uniqueKeysWithValues: stagedUploads.map { (end.place(of: $0.order.name), $0.content) }))
             #expect(try await end.remains.isEmpty)
             #expect(!reporter.wasEarly, "no byte is sent before its place is recorded")
         }
@@ -59,12 +60,12 @@ struct BundleContractTests {
     func paused(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             guard end.destination.bundling != nil else { return }
-            let parcels = try parcels(["a.mp4", "b.mp4", "c.mp4"])
+            let stagedUploads = try stagedUploads(["a.mp4", "b.mp4", "c.mp4"])
             let reporter = RecordingBundleReporter(pausing: ["id0", "id1", "id2"])
-            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
+            let done = try await end.destination.upload(together: stagedUploads.map(\.order), reporter: reporter)
             #expect(done.count == 1 && Set(done.keys) == Set(reporter.spent.keys), "\(done.keys) and \(reporter.spent)")
             #expect(try await end.objects.count == 1)
-            try await sendRest(parcels, but: done, to: end, reporter)
+            try await sendRest(stagedUploads, but: done, to: end, reporter)
             #expect(try await end.objects.count == 3)
             #expect(try await end.remains.isEmpty)
         }
@@ -74,27 +75,27 @@ struct BundleContractTests {
         "unusual files are left out, and are uploaded alone without loss", arguments: Tier.sample(TestedRemote.all, 3))
     func notPlain(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcels = try parcels([
+            let stagedUploads = try stagedUploads([
                 "held.mp4", "taken.mp4", "twice.mp4", "twice.mp4", "gone.mp4", "cut.mp4", "f.mp4",
             ])
             // The same content has the name; another content has the name.
             _ = try await StagedUpload(700, id: "early", name: "held.mp4", seed: 0).send(to: end, RecordingReporter())
             _ = try await StagedUpload(50, id: "other", name: "taken.mp4", seed: 99).send(to: end, RecordingReporter())
-            try parcels[4].restage(nil)
-            try parcels[5].restage(Array(parcels[5].content.dropLast()))
+            try stagedUploads[4].restage(nil)
+            try stagedUploads[5].restage(Array(stagedUploads[5].content.dropLast()))
             let reporter = RecordingBundleReporter()
-            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
+            let done = try await end.destination.upload(together: stagedUploads.map(\.order), reporter: reporter)
             if end.destination.bundling != nil {
                 #expect(Set(done.keys).isSuperset(of: ["id2", "id6"]))
                 #expect(Set(done.keys).isDisjoint(with: ["id3", "id4", "id5"]))
             }
-            try parcels[4].restage(parcels[4].content)
-            try parcels[5].restage(parcels[5].content)
-            try await sendRest(parcels, but: done, to: end, reporter)
+            try stagedUploads[4].restage(stagedUploads[4].content)
+            try stagedUploads[5].restage(stagedUploads[5].content)
+            try await sendRest(stagedUploads, but: done, to: end, reporter)
             let held = try await end.objects
-            #expect(held["held.mp4"] == parcels[0].content)
-            #expect(held["f.mp4"] == parcels[6].content)
-            #expect(Set(held.values).isSuperset(of: parcels.map(\.content)))
+            #expect(held["held.mp4"] == stagedUploads[0].content)
+            #expect(held["f.mp4"] == stagedUploads[6].content)
+            #expect(Set(held.values).isSuperset(of: stagedUploads.map(\.content)))
             #expect(held.count == 8)
             #expect(try await end.remains.isEmpty)
         }
@@ -106,20 +107,20 @@ struct BundleContractTests {
     func oneName(_ remote: TestedRemote) async throws {
         try await remote.open { end in
             let names = [FilePath(bytes: [0xFF, 0xFE]), FilePath("\\xff\\xfe"), FilePath("plain")]
-            let parcels = try parcels(names.filter(end.keeps))
+            let stagedUploads = try stagedUploads(names.filter(end.keeps))
             let reporter = RecordingBundleReporter()
-            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
-            try await sendRest(parcels, but: done, to: end, reporter)
-            #expect(try await Set(end.objects.values) == Set(parcels.map(\.content)))
+            let done = try await end.destination.upload(together: stagedUploads.map(\.order), reporter: reporter)
+            try await sendRest(stagedUploads, but: done, to: end, reporter)
+            #expect(try await Set(end.objects.values) == Set(stagedUploads.map(\.content)))
         }
     }
 
     @Test("a file cancelled before it started leaves nothing", arguments: TestedRemote.all)
     func notHeld(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcels = try parcels(["a.mp4", "b.mp4"])
+            let stagedUploads = try stagedUploads(["a.mp4", "b.mp4"])
             let reporter = RecordingBundleReporter(losing: ["id0"])
-            let done = try await end.destination.upload(together: parcels.map(\.order), reporter: reporter)
+            let done = try await end.destination.upload(together: stagedUploads.map(\.order), reporter: reporter)
             #expect(done["id0"] == nil)
             #expect(try await end.objects["a.mp4"] == nil)
             #expect(try await end.remains.isEmpty)
@@ -131,14 +132,17 @@ struct BundleContractTests {
         arguments: Tier.sample(TestedRemote.all, 3))
     func stopped(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcels = try parcels((0..<20).map { FilePath("\($0).mp4") })
+            let stagedUploads = try stagedUploads((0..<20).map { FilePath("\($0).mp4") })
             let reporter = RecordingBundleReporter(stopping: true)
-            let task = Task { try await end.destination.upload(together: parcels.map(\.order), reporter: reporter) }
+            let task = Task {
+                try await end.destination.upload(together: stagedUploads.map(\.order), reporter: reporter)
+            }
             var done: [String: RemoteObject] = [:]
             do { done = try await task.value } catch is CancellationError { #expect(reporter.wasStopped) }
-            try await sendRest(parcels, but: done, to: end, reporter)
+            try await sendRest(stagedUploads, but: done, to: end, reporter)
             #expect(
-                try await end.objects == Dictionary(uniqueKeysWithValues: parcels.map { ($0.order.name, $0.content) }))
+                try await end.objects
+                    == Dictionary(uniqueKeysWithValues: stagedUploads.map { ($0.order.name, $0.content) }))
             #expect(try await end.remains.isEmpty)
         }
     }
@@ -146,11 +150,13 @@ struct BundleContractTests {
     @Test("with an unreachable server, nothing is reported as sent and nothing lost", arguments: TestedRemote.all)
     func away(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcels = try parcels(["a.mp4", "b.mp4"])
+            let stagedUploads = try stagedUploads(["a.mp4", "b.mp4"])
             try await end.goAway()
             #expect(
-                try await end.destination.upload(together: parcels.map(\.order), reporter: RecordingBundleReporter())
-                    .isEmpty)
+                try await end.destination.upload(
+                    together: stagedUploads.map(\.order), reporter: RecordingBundleReporter()
+                )
+                .isEmpty)
         }
     }
 }
@@ -165,12 +171,12 @@ struct TogetherInFolderTests {
             let target = DirectoryTarget(
                 name: "archive", path: folder.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
                 disk: SlowDisk(patience: .seconds(60)))
-            let parcels = try (0..<32).map {
+            let stagedUploads = try (0..<32).map {
                 try StagedUpload(100, id: "\($0)", name: FilePath("\($0)"), seed: UInt64($0))
             }
             let task = Task {
                 try await DirectoryDestination(target, taken: .suffix).upload(
-                    together: parcels.map(\.order), reporter: RecordingBundleReporter())
+                    together: stagedUploads.map(\.order), reporter: RecordingBundleReporter())
             }
             let enough = Int.random(in: 0..<32, using: &dice)
             func named() throws -> Set<String> {
@@ -194,15 +200,17 @@ struct TogetherInFolderTests {
         let target = DirectoryTarget(
             name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
             disk: SlowDisk(patience: .seconds(60)))
-        let parcels = try (0..<20).map { number in
+        let stagedUploads = try (0..<20).map { number in
             try StagedUpload(
                 number * 5000, id: "\(number)", name: FilePath("day \(number % 3)/\(number)"), seed: UInt64(number))
         }
         let done = try await DirectoryDestination(target, taken: .suffix).upload(
-            together: parcels.map(\.order), reporter: RecordingBundleReporter())
-        #expect(done.count == parcels.count)
+            together: stagedUploads.map(\.order), reporter: RecordingBundleReporter())
+        #expect(done.count == stagedUploads.count)
         try await disk.cutPower()
-        for parcel in parcels { #expect(try Files.read(disk.path.appending(parcel.order.name)) == parcel.content) }
+        for staged in stagedUploads {
+            #expect(try Files.read(disk.path.appending(staged.order.name)) == staged.content)
+        }
     }
 }
 

@@ -146,10 +146,10 @@ struct ContentRangeTests {
         arguments: Maker.allCases, [1, 262_143, 262_144, 262_145, 1_000_000])
     func sizes(_ maker: Maker, _ size: Int) async throws {
         let google = try await Google(maker)
-        let parcel = try StagedUpload(size, name: "clip.mp4")
-        let logbook = RecordingReporter()
-        let object = try await engine(google).upload(parcel.order, logbook)
-        #expect(try await google.content("clip.mp4") == parcel.content)
+        let staged = try StagedUpload(size, name: "clip.mp4")
+        let recorder = RecordingReporter()
+        let object = try await engine(google).upload(staged.order, recorder)
+        #expect(try await google.content("clip.mp4") == staged.content)
         #expect(object.warnings.isEmpty)
     }
 
@@ -157,21 +157,21 @@ struct ContentRangeTests {
     func resumes() async throws {
         let google = try await Google()
         for pieces in 1...3 {
-            let parcel = try StagedUpload(
+            let staged = try StagedUpload(
                 1_000_000, id: "\(pieces)", name: FilePath("\(pieces).mp4"), seed: UInt64(pieces))
-            let logbook = RecordingReporter()
-            logbook.stop { $0.accepted >= Self.piece * Int64(pieces) }
-            let (engine, order) = (engine(google), parcel.order)
+            let recorder = RecordingReporter()
+            recorder.stop { $0.accepted >= Self.piece * Int64(pieces) }
+            let (engine, order) = (engine(google), staged.order)
             await #expect(throws: CancellationError.self) {
-                _ = try await Task { try await engine.upload(order, logbook) }.value
+                _ = try await Task { try await engine.upload(order, recorder) }.value
             }
-            logbook.stop { _ in false }
-            logbook.beginAttempt()
+            recorder.stop { _ in false }
+            recorder.beginAttempt()
             var again = order
-            again.checkpoint = logbook.last
-            _ = try await engine.upload(again, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= Self.piece * Int64(pieces) })
-            #expect(try await google.content("\(pieces).mp4") == parcel.content)
+            again.checkpoint = recorder.last
+            _ = try await engine.upload(again, recorder)
+            #expect(recorder.sent.allSatisfy { $0 >= Self.piece * Int64(pieces) })
+            #expect(try await google.content("\(pieces).mp4") == staged.content)
         }
     }
 
@@ -237,13 +237,13 @@ struct ContentRangeTests {
         let size = 40 << 20
         let sessions = Sessions()
         let server = try sessions.server(size, refused: nil, claim: isAlien ? size : nil)
-        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
-        await #expect(throws: UploadError.self) { try await engine(server).upload(parcel.order, logbook) }
-        var again = parcel.order
-        again.checkpoint = logbook.last
-        _ = try await engine(server).upload(again, logbook)
+        let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
+        await #expect(throws: UploadError.self) { try await engine(server).upload(staged.order, recorder) }
+        var again = staged.order
+        again.checkpoint = recorder.last
+        _ = try await engine(server).upload(again, recorder)
         #expect(verbs(server).filter { $0 == "POST" }.count == (isAlien ? 2 : 1))
-        #expect(sessions.state.withLock { $0.held[isAlien ? "/s/2" : "/s/1"] } == parcel.content)
+        #expect(sessions.state.withLock { $0.held[isAlien ? "/s/2" : "/s/1"] } == staged.content)
     }
 
     @Test(
@@ -252,21 +252,21 @@ struct ContentRangeTests {
     func refused(_ status: Int) async throws {
         let sessions = Sessions()
         let server = try sessions.server(1_000_000, refused: status, claim: nil)
-        let (parcel, logbook) = (try StagedUpload(1_000_000), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(1_000_000), RecordingReporter())
         var error: UploadError?
         for _ in 0..<3 where error?.remedy != .failUpload {
-            var order = parcel.order
-            order.checkpoint = logbook.last
-            error = await #expect(throws: UploadError.self) { try await engine(server).upload(order, logbook) }
+            var order = staged.order
+            order.checkpoint = recorder.last
+            error = await #expect(throws: UploadError.self) { try await engine(server).upload(order, recorder) }
         }
         #expect(error?.failure.code == .refusedAtEnd && error?.failure.http == status)
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
         // Retried by a person: a new session, without a query for the old one.
         let before = server.seen.count
-        var again = parcel.order
-        (again.checkpoint, again.generation) = (logbook.last, 2)
-        _ = try await engine(server).upload(again, logbook)
+        var again = staged.order
+        (again.checkpoint, again.generation) = (recorder.last, 2)
+        _ = try await engine(server).upload(again, recorder)
         #expect(!server.seen[before...].contains { $0.contains("/s/1") })
-        #expect(sessions.state.withLock { $0.held["/s/2"] } == parcel.content)
+        #expect(sessions.state.withLock { $0.held["/s/2"] } == staged.content)
     }
 }

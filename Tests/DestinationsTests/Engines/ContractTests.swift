@@ -27,15 +27,15 @@ struct ContractTests {
         Tier.sample([0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 3 * chunk + 1], 3))
     func sizes(_ remote: TestedRemote, _ size: Int) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(size)
+            let staged = try StagedUpload(size)
             guard size > 0 || end.keepsEmpty else {
-                #expect(try await parcel.failure(to: end).remedy == .failUpload)
+                #expect(try await staged.failure(to: end).remedy == .failUpload)
                 return
             }
-            let object = try await parcel.send(to: end, RecordingReporter())
+            let object = try await staged.send(to: end, RecordingReporter())
             #expect(object.warnings.isEmpty)
             #expect(!object.verifiedBy.isEmpty)
-            #expect(try await end.objects == ["front/clip.mp4": parcel.content])
+            #expect(try await end.objects == ["front/clip.mp4": staged.content])
             #expect(try await end.remains.isEmpty)
         }
     }
@@ -62,20 +62,20 @@ struct ContractTests {
     @Test("the remote location is recorded before a byte is sent", arguments: TestedRemote.all)
     func notesFirst(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(3 * Self.chunk)
-            let logbook = RecordingReporter()
-            _ = try await parcel.send(to: end, logbook)
-            #expect(!logbook.wasEarly)
-            #expect(logbook.last != nil)
+            let staged = try StagedUpload(3 * Self.chunk)
+            let recorder = RecordingReporter()
+            _ = try await staged.send(to: end, recorder)
+            #expect(!recorder.wasEarly)
+            #expect(recorder.last != nil)
         }
     }
 
     @Test("if the first note cannot be written, no remains are left", arguments: TestedRemote.all)
     func deadBefore(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let logbook = RecordingReporter(refusing: 1)
-            let parcel = try StagedUpload(10)
-            await #expect(throws: RecordingReporter.Dead.self) { try await parcel.send(to: end, logbook) }
+            let recorder = RecordingReporter(refusing: 1)
+            let staged = try StagedUpload(10)
+            await #expect(throws: RecordingReporter.Dead.self) { try await staged.send(to: end, recorder) }
             #expect(try await end.objects.isEmpty)
             #expect(try await end.remains.isEmpty)
         }
@@ -84,14 +84,14 @@ struct ContractTests {
     @Test("an upload resumes after the accepted bytes, and sends none of them again", arguments: TestedRemote.all)
     func resumes(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(4 * Self.chunk + 1)
-            let logbook = RecordingReporter()
-            try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.chunk)
-            let accepted = logbook.accepted
+            let staged = try StagedUpload(4 * Self.chunk + 1)
+            let recorder = RecordingReporter()
+            try await staged.sendStopped(to: end, recorder, accepting: 2 * Self.chunk)
+            let accepted = recorder.accepted
             #expect(try await end.objects.isEmpty, "an incomplete file is not visible")
-            _ = try await parcel.send(to: end, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= accepted }, "\(logbook.sent) and \(accepted)")
-            #expect(try await end.objects == ["front/clip.mp4": parcel.content])
+            _ = try await staged.send(to: end, recorder)
+            #expect(recorder.sent.allSatisfy { $0 >= accepted }, "\(recorder.sent) and \(accepted)")
+            #expect(try await end.objects == ["front/clip.mp4": staged.content])
         }
     }
 
@@ -100,18 +100,18 @@ struct ContractTests {
         arguments: TestedRemote.all)
     func pausedBehindPart(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(4 * Self.chunk + 1)
-            let logbook = RecordingReporter()
-            logbook.pause { $0.accepted > 0 }
-            await #expect(throws: CancellationError.self) { try await parcel.send(to: end, logbook) }
-            let (accepted, sent) = (logbook.accepted, logbook.sent)
-            #expect(accepted > 0 && accepted < parcel.content.count)
+            let staged = try StagedUpload(4 * Self.chunk + 1)
+            let recorder = RecordingReporter()
+            recorder.pause { $0.accepted > 0 }
+            await #expect(throws: CancellationError.self) { try await staged.send(to: end, recorder) }
+            let (accepted, sent) = (recorder.accepted, recorder.sent)
+            #expect(accepted > 0 && accepted < staged.content.count)
             #expect(sent.allSatisfy { $0 <= accepted }, "all sent bytes are acknowledged: \(sent) and \(accepted)")
             #expect(try await end.objects.isEmpty)
-            logbook.pause { _ in false }
-            _ = try await parcel.send(to: end, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= accepted }, "\(logbook.sent) and \(accepted)")
-            #expect(try await end.objects == ["front/clip.mp4": parcel.content])
+            recorder.pause { _ in false }
+            _ = try await staged.send(to: end, recorder)
+            #expect(recorder.sent.allSatisfy { $0 >= accepted }, "\(recorder.sent) and \(accepted)")
+            #expect(try await end.objects == ["front/clip.mp4": staged.content])
             #expect(try await end.remains.isEmpty)
         }
     }
@@ -121,14 +121,14 @@ struct ContractTests {
         arguments: TestedRemote.all)
     func pausedAtTheEnds(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(3 * Self.chunk)
-            let logbook = RecordingReporter()
-            logbook.pause { _ in true }
-            await #expect(throws: CancellationError.self) { try await parcel.send(to: end, logbook) }
-            #expect(logbook.sent.isEmpty)
-            logbook.pause { $0.accepted >= 3 * Self.chunk }
-            _ = try await parcel.send(to: end, logbook)
-            #expect(try await end.objects == ["front/clip.mp4": parcel.content])
+            let staged = try StagedUpload(3 * Self.chunk)
+            let recorder = RecordingReporter()
+            recorder.pause { _ in true }
+            await #expect(throws: CancellationError.self) { try await staged.send(to: end, recorder) }
+            #expect(recorder.sent.isEmpty)
+            recorder.pause { $0.accepted >= 3 * Self.chunk }
+            _ = try await staged.send(to: end, recorder)
+            #expect(try await end.objects == ["front/clip.mp4": staged.content])
         }
     }
 
@@ -140,11 +140,11 @@ struct ContractTests {
             var expected: [FilePath: [UInt8]] = [:]
             for note in 1... {
                 let name = FilePath("stopped at \(note).mp4")
-                let parcel = try StagedUpload(2 * Self.chunk + 1, id: "\(note)", name: name, seed: UInt64(note))
-                let logbook = RecordingReporter()
-                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
-                _ = try await parcel.send(to: end, logbook)
-                expected[name] = parcel.content
+                let staged = try StagedUpload(2 * Self.chunk + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let recorder = RecordingReporter()
+                let wasStopped = try await staged.sendStopped(to: end, recorder) { $0.taken == note }
+                _ = try await staged.send(to: end, recorder)
+                expected[name] = staged.content
                 if !wasStopped { break }
             }
             #expect(expected.count > 4)
@@ -157,17 +157,17 @@ struct ContractTests {
         "a finished upload that is repeated sends no byte", arguments: TestedRemote.all, Tier.sample([true, false]))
     func again(_ remote: TestedRemote, remembers: Bool) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(2 * Self.chunk)
-            let logbook = RecordingReporter()
-            _ = try await parcel.send(to: end, logbook)
+            let staged = try StagedUpload(2 * Self.chunk)
+            let recorder = RecordingReporter()
+            _ = try await staged.send(to: end, recorder)
             // As after a crash before *completed* was stored, or after the loss of the store.
-            let second = remembers ? logbook : RecordingReporter()
-            _ = try await parcel.send(to: end, second)
+            let second = remembers ? recorder : RecordingReporter()
+            _ = try await staged.send(to: end, second)
             // At a server that only counts blocks, the blocks with this name may belong to another upload, which was
             // refused. The last block is sent.
             let isCounted = !remembers && end is FormScene
             #expect(second.sent.isEmpty || isCounted && second.sent.first == Int64(Self.chunk))
-            #expect(try await end.objects == ["front/clip.mp4": parcel.content])
+            #expect(try await end.objects == ["front/clip.mp4": staged.content])
             #expect(try await end.remains.isEmpty)
         }
     }
@@ -188,11 +188,11 @@ struct ContractTests {
     @Test("discarding removes a started upload, and may be repeated", arguments: TestedRemote.all)
     func discards(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(3 * Self.chunk)
-            let logbook = RecordingReporter()
-            try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
+            let staged = try StagedUpload(3 * Self.chunk)
+            let recorder = RecordingReporter()
+            try await staged.sendStopped(to: end, recorder, accepting: Self.chunk)
             #expect(try await end.remains.count == 1)
-            let checkpoint = try #require(logbook.last)
+            let checkpoint = try #require(recorder.last)
             for _ in 0..<2 { #expect(try await end.destination.discard(checkpoint)) }
             #expect(try await end.remains.isEmpty)
             #expect(try await end.objects.isEmpty)
@@ -208,16 +208,16 @@ struct ContractTests {
         Tier.sample(Mishap.allCases, 2))
     func damagedCopy(_ remote: TestedRemote, _ mishap: Mishap) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(2 * Self.chunk)
+            let staged = try StagedUpload(2 * Self.chunk)
             switch mishap {
-            case .missing: try parcel.restage(nil)
-            case .shorter: try parcel.restage(Array(parcel.content.dropLast()))
-            case .longer: try parcel.restage(parcel.content + [1])
+            case .missing: try staged.restage(nil)
+            case .shorter: try staged.restage(Array(staged.content.dropLast()))
+            case .longer: try staged.restage(staged.content + [1])
             case .folder:
-                try parcel.restage(nil)
-                try Files.makeFolders(parcel.order.file.path)
+                try staged.restage(nil)
+                try Files.makeFolders(staged.order.file.path)
             }
-            let error = try await parcel.failure(to: end)
+            let error = try await staged.failure(to: end)
             #expect(error.remedy == .restage(mishap == .missing ? .unreadable : .changed))
             #expect(try await end.objects.isEmpty)
         }
@@ -226,9 +226,9 @@ struct ContractTests {
     @Test("a staged copy with other bytes of the same number never gets a name", arguments: TestedRemote.all)
     func rottenCopy(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(2 * Self.chunk)
-            try parcel.restage(noise(2 * Self.chunk, seed: 9))
-            _ = try await parcel.failure(to: end)
+            let staged = try StagedUpload(2 * Self.chunk)
+            try staged.restage(noise(2 * Self.chunk, seed: 9))
+            _ = try await staged.failure(to: end)
             #expect(try await end.objects.isEmpty)
         }
     }
@@ -238,17 +238,17 @@ struct ContractTests {
         arguments: TestedRemote.all)
     func away(_ remote: TestedRemote) async throws {
         try await remote.open { end in
-            let parcel = try StagedUpload(3 * Self.chunk)
-            let logbook = RecordingReporter()
-            try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
+            let staged = try StagedUpload(3 * Self.chunk)
+            let recorder = RecordingReporter()
+            try await staged.sendStopped(to: end, recorder, accepting: Self.chunk)
             try await end.goAway()
-            let error = try await parcel.failure(to: end, logbook)
+            let error = try await staged.failure(to: end, recorder)
             guard case .holdDestination = error.remedy else { throw error }
             #expect(error.failure.retryable)
             #expect(error.failure.message.hasPrefix("archive: "))
             if let secret = end.secret {
                 #expect(!error.failure.message.contains(secret))
-                #expect(!logbook.everything.contains(secret))
+                #expect(!recorder.everything.contains(secret))
             }
         }
     }

@@ -79,9 +79,9 @@ struct PartDigestTests {
         "a copy corrupted before its block is sent is detected before the last block", arguments: [1, 4], [1500, 3500])
     func rotten(_ parallel: Int, _ place: Int) async throws {
         let scene = try FormScene("dropzone", ["parallel_blocks": .whole(parallel)])
-        let parcel = try StagedUpload(4 * Int(FormScene.block))
-        try Self.rot(parcel.order.file.path, at: place)
-        let error = try await parcel.failure(to: scene)
+        let staged = try StagedUpload(4 * Int(FormScene.block))
+        try Self.rot(staged.order.file.path, at: place)
+        let error = try await staged.failure(to: scene)
         #expect(error.remedy == .restage(.changed) && error.failure.code == .stagedChanged, "\(error)")
         #expect(!scene.server.requests.contains("block 4"))
         try await scene.close()
@@ -90,14 +90,14 @@ struct PartDigestTests {
     @Test("a copy corrupted between two attempts is detected by the second one, whatever the first has sent")
     func rottenBetween() async throws {
         let scene = try FormScene("dropzone")
-        let parcel = try StagedUpload(4 * Int(FormScene.block))
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Int(FormScene.block))
-        try Self.rot(parcel.order.file.path, at: 500)
-        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage(.changed))
+        let staged = try StagedUpload(4 * Int(FormScene.block))
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: 2 * Int(FormScene.block))
+        try Self.rot(staged.order.file.path, at: 500)
+        #expect(try await staged.failure(to: scene, recorder).remedy == .restage(.changed))
         #expect(!scene.server.requests.contains("block 4"))
         // The server keeps the blocks: no request removes them there.
-        let kept = PartsCheckpoint(scene.destination.lasting(of: try #require(logbook.last)))
+        let kept = PartsCheckpoint(scene.destination.lasting(of: try #require(recorder.last)))
         #expect(kept.remains == 1 && !kept.isBegun)
         try await scene.close()
     }
@@ -105,15 +105,15 @@ struct PartDigestTests {
     @Test("a copy corrupted after the last block was sent is detected before that is repeated")
     func rottenLast() async throws {
         let scene = try FormScene("dropzone")
-        let parcel = try StagedUpload(4 * Int(FormScene.block))
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(4 * Int(FormScene.block))
+        let recorder = RecordingReporter()
         scene.server.set { $0.lostAnswers = [4] }
-        guard case .holdDestination = try await parcel.failure(to: scene, logbook).remedy else {
+        guard case .holdDestination = try await staged.failure(to: scene, recorder).remedy else {
             Issue.record("the failure was not a lost answer")
             return
         }
-        try Self.rot(parcel.order.file.path, at: 3500)
-        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage(.changed))
+        try Self.rot(staged.order.file.path, at: 3500)
+        #expect(try await staged.failure(to: scene, recorder).remedy == .restage(.changed))
         #expect(scene.server.requests.filter { $0 == "block 4" }.count == 1)
         try await scene.close()
     }
@@ -126,8 +126,8 @@ struct PartDigestTests {
     @Test("a copy corrupted before a repetition within an attempt is detected before the last block")
     func rottenAgain() async throws {
         let scene = try FormScene("dropzone", ["send.headers": .map(["X-Sum": .literal("{md5}")])])
-        let parcel = try StagedUpload(4 * Int(FormScene.block))
-        let (path, server) = (parcel.order.file.path, scene.server)
+        let staged = try StagedUpload(4 * Int(FormScene.block))
+        let (path, server) = (staged.order.file.path, scene.server)
         let blocks = Count()
         let watched = try scene.watched { request in
             guard (request.body.count ?? 0) > 900 else { return }
@@ -138,7 +138,7 @@ struct PartDigestTests {
             try? Self.rot(path, at: 500)
         }
         let error = await #expect(throws: UploadError.self) {
-            _ = try await watched.upload(parcel.order, reporter: RecordingReporter())
+            _ = try await watched.upload(staged.order, reporter: RecordingReporter())
         }
         #expect(error?.remedy == .restage(.changed), "\(String(describing: error))")
         #expect(blocks.next() == 5, "the first block is sent twice, and the last one never")

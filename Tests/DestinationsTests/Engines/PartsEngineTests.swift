@@ -13,14 +13,14 @@ struct PartsEngineTests {
     private static let part = 100
 
     private func send(
-        _ parcel: StagedUpload, to remote: PartsRemote, _ logbook: RecordingReporter = RecordingReporter(),
+        _ staged: StagedUpload, to remote: PartsRemote, _ recorder: RecordingReporter = RecordingReporter(),
         parallel: Int = 1,
         gone: GonePolicy = .reupload
     ) async throws -> RemoteObject {
-        var order = parcel.order
-        order.checkpoint = logbook.last
-        logbook.beginAttempt()
-        return try await PartsEngine(dialect: remote, parallel: parallel, gone: gone).upload(order, logbook)
+        var order = staged.order
+        order.checkpoint = recorder.last
+        recorder.beginAttempt()
+        return try await PartsEngine(dialect: remote, parallel: parallel, gone: gone).upload(order, recorder)
     }
 
     @Test(
@@ -29,15 +29,15 @@ struct PartsEngineTests {
     func killedAnywhere(_ parallel: Int) async throws {
         for note in 1... {
             let remote = PartsRemote()
-            let parcel = try StagedUpload(5 * Self.part + 1)
-            let logbook = RecordingReporter()
-            logbook.stop { $0.taken == note }
-            let first = Task { try await send(parcel, to: remote, logbook, parallel: parallel) }
+            let staged = try StagedUpload(5 * Self.part + 1)
+            let recorder = RecordingReporter()
+            recorder.stop { $0.taken == note }
+            let first = Task { try await send(staged, to: remote, recorder, parallel: parallel) }
             var wasStopped = false
             do { _ = try await first.value } catch is CancellationError { wasStopped = true }
-            logbook.stop { _ in false }
-            _ = try await send(parcel, to: remote, logbook, parallel: parallel)
-            #expect(remote.objects == [parcel.content], "stopped at note \(note)")
+            recorder.stop { _ in false }
+            _ = try await send(staged, to: remote, recorder, parallel: parallel)
+            #expect(remote.objects == [staged.content], "stopped at note \(note)")
             #expect(remote.open.count <= 1, "stopped at note \(note): \(remote.open)")
             if !wasStopped {
                 #expect(note > 8)
@@ -51,13 +51,13 @@ struct PartsEngineTests {
         for number in 1...9 {
             let remote = PartsRemote()
             remote.loses(number)
-            let parcel = try StagedUpload(5 * Self.part)
-            let logbook = RecordingReporter()
+            let staged = try StagedUpload(5 * Self.part)
+            let recorder = RecordingReporter()
             var object: RemoteObject?
             for _ in 0..<4 where object == nil {
-                do { object = try await send(parcel, to: remote, logbook) } catch is UploadError {}
+                do { object = try await send(staged, to: remote, recorder) } catch is UploadError {}
             }
-            #expect(object != nil && remote.objects == [parcel.content], "request \(number)")
+            #expect(object != nil && remote.objects == [staged.content], "request \(number)")
         }
     }
 
@@ -66,12 +66,12 @@ struct PartsEngineTests {
         arguments: [1, 4])
     func quota(_ parallel: Int) async throws {
         let remote = PartsRemote()
-        let parcel = try StagedUpload(7 * Self.part)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(7 * Self.part)
+        let recorder = RecordingReporter()
         func isShort(_ left: Int64) async -> Bool {
             remote.leaves(left)
             let error = await #expect(throws: UploadError.self) {
-                try await send(parcel, to: remote, logbook, parallel: parallel)
+                try await send(staged, to: remote, recorder, parallel: parallel)
             }
             return error?.failure.code == .shortOfQuota && error?.remedy == .lackQuota(after: .seconds(9))
         }
@@ -85,22 +85,22 @@ struct PartsEngineTests {
         #expect(await isShort(299))
         #expect(remote.sent.count == 5)
         remote.leaves(nil)
-        _ = try await send(parcel, to: remote, logbook, parallel: parallel)
-        #expect(remote.objects == [parcel.content])
+        _ = try await send(staged, to: remote, recorder, parallel: parallel)
+        #expect(remote.objects == [staged.content])
         #expect(remote.sent.count == 7)
     }
 
     @Test("a possibly complete object is looked for, whatever quota is left")
     func quotaAtTheEnd() async throws {
         let remote = PartsRemote()
-        let parcel = try StagedUpload(2 * Self.part)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(2 * Self.part)
+        let recorder = RecordingReporter()
         // The answer to the completion.
         remote.loses(4)
-        await #expect(throws: UploadError.self) { try await send(parcel, to: remote, logbook) }
+        await #expect(throws: UploadError.self) { try await send(staged, to: remote, recorder) }
         remote.leaves(0)
-        _ = try await send(parcel, to: remote, logbook)
-        #expect(remote.objects == [parcel.content] && remote.sent.count == 2)
+        _ = try await send(staged, to: remote, recorder)
+        #expect(remote.objects == [staged.content] && remote.sent.count == 2)
     }
 
     @Test(
@@ -108,104 +108,104 @@ struct PartsEngineTests {
     func unsettled() async throws {
         let remote = PartsRemote()
         remote.leavesUnsettled(2)
-        let parcel = try StagedUpload(Self.part)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(Self.part)
+        let recorder = RecordingReporter()
         for _ in 0..<2 {
-            await #expect(throws: UploadError.self) { _ = try await send(parcel, to: remote, logbook) }
-            #expect(logbook.last == nil)
+            await #expect(throws: UploadError.self) { _ = try await send(staged, to: remote, recorder) }
+            #expect(recorder.last == nil)
         }
-        let object = try await send(parcel, to: remote, logbook)
+        let object = try await send(staged, to: remote, recorder)
         #expect(object.warnings.isEmpty, "\(object.warnings)")
-        #expect(remote.begun == 1 && remote.objects == [parcel.content])
+        #expect(remote.begun == 1 && remote.objects == [staged.content])
     }
 
     @Test("the remote list counts: lost parts are sent again, existing ones are not, another tag is another part")
     func listIsTruth() async throws {
         let remote = PartsRemote()
-        let parcel = try StagedUpload(6 * Self.part)
-        let logbook = RecordingReporter()
-        logbook.stop { $0.accepted >= 4 * Int64(Self.part) }
-        let first = Task { try await send(parcel, to: remote, logbook) }
+        let staged = try StagedUpload(6 * Self.part)
+        let recorder = RecordingReporter()
+        recorder.stop { $0.accepted >= 4 * Int64(Self.part) }
+        let first = Task { try await send(staged, to: remote, recorder) }
         await #expect(throws: CancellationError.self) { try await first.value }
-        logbook.stop { _ in false }
+        recorder.stop { _ in false }
         remote.change { parts in
             parts[0] = nil
             parts[1]?.tag = "somebody else's"
-            parts[4] = PartsRemote.Stored(bytes: Array(parcel.content[400..<500]), tag: "t4")
+            parts[4] = PartsRemote.Stored(bytes: Array(staged.content[400..<500]), tag: "t4")
         }
         let before = remote.sent.count
-        _ = try await send(parcel, to: remote, logbook)
+        _ = try await send(staged, to: remote, recorder)
         #expect(remote.sent.dropFirst(before).sorted() == [0, 1, 5])
-        #expect(remote.objects == [parcel.content])
+        #expect(remote.objects == [staged.content])
     }
 
     @Test("a completion with missing parts gets them, a limited number of times")
     func missingParts() async throws {
         let remote = PartsRemote()
         remote.dropsBeforeCompletion(2)
-        let parcel = try StagedUpload(4 * Self.part)
-        _ = try await send(parcel, to: remote)
-        #expect(remote.objects == [parcel.content] && remote.sent == [0, 1, 2, 3, 2])
+        let staged = try StagedUpload(4 * Self.part)
+        _ = try await send(staged, to: remote)
+        #expect(remote.objects == [staged.content] && remote.sent == [0, 1, 2, 3, 2])
     }
 
     @Test("tags are returned unchanged at completion, after a restart too")
     func tags() async throws {
         let remote = PartsRemote()
-        let parcel = try StagedUpload(3 * Self.part)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(3 * Self.part)
+        let recorder = RecordingReporter()
         remote.loses(4)
-        await #expect(throws: UploadError.self) { try await send(parcel, to: remote, logbook) }
-        _ = try await send(parcel, to: remote, logbook)
+        await #expect(throws: UploadError.self) { try await send(staged, to: remote, recorder) }
+        _ = try await send(staged, to: remote, recorder)
         #expect(remote.completedWith == ["t0", "t1", "t2"])
     }
 
     @Test("a lost upload starts again, at most twice in an attempt, and a complete object is found")
     func gone() async throws {
         let remote = PartsRemote()
-        let parcel = try StagedUpload(4 * Self.part)
-        let logbook = RecordingReporter()
-        logbook.stop { $0.accepted >= 2 * Int64(Self.part) }
-        let first = Task { try await send(parcel, to: remote, logbook) }
+        let staged = try StagedUpload(4 * Self.part)
+        let recorder = RecordingReporter()
+        recorder.stop { $0.accepted >= 2 * Int64(Self.part) }
+        let first = Task { try await send(staged, to: remote, recorder) }
         await #expect(throws: CancellationError.self) { try await first.value }
-        logbook.stop { _ in false }
+        recorder.stop { _ in false }
         remote.forget()
-        _ = try await send(parcel, to: remote, logbook)
-        #expect(remote.objects == [parcel.content] && remote.begun == 2)
+        _ = try await send(staged, to: remote, recorder)
+        #expect(remote.objects == [staged.content] && remote.begun == 2)
         // The answer to the completion is lost, and the upload no longer exists: the object itself is found.
         let other = PartsRemote()
         other.loses(6)
         let second = RecordingReporter()
-        await #expect(throws: UploadError.self) { try await send(parcel, to: other, second) }
-        #expect(try await send(parcel, to: other, second).verifiedBy == "found")
-        #expect(other.objects == [parcel.content] && other.begun == 1)
+        await #expect(throws: UploadError.self) { try await send(staged, to: other, second) }
+        #expect(try await send(staged, to: other, second).verifiedBy == "found")
+        #expect(other.objects == [staged.content] && other.begun == 1)
     }
 
     @Test("another content, another server, or a damaged note starts again, and the old parts are discarded")
     func renewed() async throws {
         let remote = PartsRemote()
-        let parcel = try StagedUpload(4 * Self.part)
-        let logbook = RecordingReporter()
-        logbook.stop { $0.accepted >= 2 * Int64(Self.part) }
-        let first = Task { try await send(parcel, to: remote, logbook) }
+        let staged = try StagedUpload(4 * Self.part)
+        let recorder = RecordingReporter()
+        recorder.stop { $0.accepted >= 2 * Int64(Self.part) }
+        let first = Task { try await send(staged, to: remote, recorder) }
         await #expect(throws: CancellationError.self) { try await first.value }
-        logbook.stop { _ in false }
+        recorder.stop { _ in false }
         let other = try StagedUpload(4 * Self.part, seed: 5)
-        _ = try await send(other, to: remote, logbook)
+        _ = try await send(other, to: remote, recorder)
         #expect(remote.objects == [other.content])
         let engine = PartsEngine(dialect: remote, parallel: 1, gone: .hold)
-        #expect(logbook.left.count == 1)
-        for old in logbook.left { #expect(try await engine.discard(PartsCheckpoint(old))) }
+        #expect(recorder.left.count == 1)
+        for old in recorder.left { #expect(try await engine.discard(PartsCheckpoint(old))) }
         #expect(remote.open.isEmpty, "parts begun with the other content are removed")
     }
 
     @Test("progress is acknowledged bytes and bytes in flight, and never more than the file")
     func progress() async throws {
         let remote = PartsRemote()
-        let logbook = RecordingReporter()
-        let parcel = try StagedUpload(9 * Self.part)
-        _ = try await send(parcel, to: remote, logbook, parallel: 3)
-        #expect(logbook.sent.max() == Int64(parcel.content.count))
-        #expect(logbook.accepted == Int64(parcel.content.count))
+        let recorder = RecordingReporter()
+        let staged = try StagedUpload(9 * Self.part)
+        _ = try await send(staged, to: remote, recorder, parallel: 3)
+        #expect(recorder.sent.max() == Int64(staged.content.count))
+        #expect(recorder.accepted == Int64(staged.content.count))
     }
 }
 

@@ -35,46 +35,46 @@ final class StagedUpload: Sendable {
         if let content { try temporary.write("staged", content) }
     }
 
-    /// One attempt, continuing from the state in `logbook`.
-    func send(to end: any RemoteFixture, _ logbook: RecordingReporter) async throws -> RemoteObject {
+    /// One attempt, continuing from the state in `recorder`.
+    func send(to end: any RemoteFixture, _ recorder: RecordingReporter) async throws -> RemoteObject {
         var order = order
-        order.checkpoint = logbook.last
+        order.checkpoint = recorder.last
         if isCounted {
             order.file.parts = PartDigests(of: content, end.destination.requestedDigests(forSize: order.file.size))
         }
-        logbook.beginAttempt()
-        return try await end.destination.upload(order, reporter: logbook)
+        recorder.beginAttempt()
+        return try await end.destination.upload(order, reporter: recorder)
     }
 
     /// One attempt whose task is cancelled while it takes the matching note.
     ///
     /// - Returns: Whether it was stopped, and not finished before.
     func sendStopped(
-        to end: any RemoteFixture, _ logbook: RecordingReporter,
+        to end: any RemoteFixture, _ recorder: RecordingReporter,
         when isMeant: @escaping @Sendable (RecordingReporter.Pages) -> Bool
     ) async throws -> Bool {
-        logbook.stop(when: isMeant)
-        defer { logbook.stop { _ in false } }
+        recorder.stop(when: isMeant)
+        defer { recorder.stop { _ in false } }
         // A separate task, because a cancelled one stays cancelled.
         do {
-            _ = try await Task { try await self.send(to: end, logbook) }.value
+            _ = try await Task { try await self.send(to: end, recorder) }.value
             return false
         } catch is CancellationError { return true }
     }
 
     /// One attempt that is stopped when the remote has durably accepted this many bytes.
-    func sendStopped(to end: any RemoteFixture, _ logbook: RecordingReporter, accepting bytes: Int) async throws {
-        guard try await sendStopped(to: end, logbook, when: { $0.accepted >= bytes }) else {
+    func sendStopped(to end: any RemoteFixture, _ recorder: RecordingReporter, accepting bytes: Int) async throws {
+        guard try await sendStopped(to: end, recorder, when: { $0.accepted >= bytes }) else {
             throw Unexpected(what: "it was done before it was stopped")
         }
     }
 
     /// The error of one attempt that must fail.
-    func failure(to end: any RemoteFixture, _ logbook: RecordingReporter = RecordingReporter()) async throws
+    func failure(to end: any RemoteFixture, _ recorder: RecordingReporter = RecordingReporter()) async throws
         -> UploadError
     {
         do {
-            let object = try await send(to: end, logbook)
+            let object = try await send(to: end, recorder)
             throw Unexpected(what: "it worked: \(object)")
         } catch let error as UploadError { return error }
     }

@@ -15,19 +15,19 @@ struct UnusableCreationTests {
     private func fourFiles(
         _ destination: any Destination, _ clocks: ManualClocks, name: FilePath = "front/clip.mp4", size: Int = 3000
     ) async throws -> [RecordingReporter] {
-        let parcels = try (0..<4).map {
+        let stagedUploads = try (0..<4).map {
             (try StagedUpload(size, id: "0\($0)", name: name, seed: UInt64($0)), RecordingReporter())
         }
         for _ in 0..<60 {
-            for (parcel, logbook) in parcels {
-                var order = parcel.order
-                order.checkpoint = logbook.last
-                logbook.beginAttempt()
-                await #expect(throws: UploadError.self) { try await destination.upload(order, reporter: logbook) }
+            for (staged, recorder) in stagedUploads {
+                var order = staged.order
+                order.checkpoint = recorder.last
+                recorder.beginAttempt()
+                await #expect(throws: UploadError.self) { try await destination.upload(order, reporter: recorder) }
             }
             clocks.advance(by: .seconds(300))
         }
-        return parcels.map(\.1)
+        return stagedUploads.map(\.1)
     }
 
     private func tools(_ clocks: ManualClocks) -> DestinationTools {
@@ -66,15 +66,15 @@ struct UnusableCreationTests {
         }
         defer { relay.stop() }
         let behind = try S3Scene(["endpoint": .text(relay.url)], at: scene.emulator)
-        let logbooks = try await fourFiles(behind.destination, behind.clocks)
+        let recorders = try await fourFiles(behind.destination, behind.clocks)
         let created = scene.emulator.requests.filter { $0 == "create" }.count
         #expect((2...12).contains(created), "\(created) uploads in five hours")
-        let orphans = logbooks.compactMap { $0.last?["orphans"].flatMap { Int64($0) } }.reduce(0, +)
+        let orphans = recorders.compactMap { $0.last?["orphans"].flatMap { Int64($0) } }.reduce(0, +)
         #expect((created - 4...created).contains(Int(orphans)), "\(orphans) of \(created) are counted")
         isUnreadable.withLock { $0 = false }
         behind.clocks.advance(by: .seconds(6 * 3600))
-        let parcel = try StagedUpload(3000, id: "00", seed: 0)
-        let object = try await parcel.send(to: behind, logbooks[0])
+        let staged = try StagedUpload(3000, id: "00", seed: 0)
+        let object = try await staged.send(to: behind, recorders[0])
         #expect(object.warnings.contains { $0.contains("got no answer") }, "\(object.warnings)")
     }
 
@@ -152,10 +152,10 @@ struct UnusableCreationTests {
                 "faults",
                 #"[{"do": "error", "status": 403, "code": "InvalidSecurityToken", "times": 0, "match": {"operation": "PutObject"}}]"#
             )
-            let (parcel, logbook) = (try StagedUpload(3000, name: "a.png"), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(3000, name: "a.png"), RecordingReporter())
             var waits: [Duration] = []
             for _ in 0..<30 {
-                let error = try await parcel.failure(to: end, logbook)
+                let error = try await staged.failure(to: end, recorder)
                 if case .holdDestination(let wait?) = error.remedy { waits.append(wait) }
                 clocks.advance(by: .seconds(2))
             }

@@ -20,20 +20,20 @@ struct OSSTests {
         try await OSSEnd.open(["signature": .text(signature)]) { end in
             for (number, size) in [0, 1, 100 << 10, (100 << 10) + 1, Self.part, 4 * Self.part + 1].enumerated() {
                 let name = FilePath("a b+%é/\(number).mp4")
-                let parcel = try StagedUpload(size, id: "\(number)", name: name, seed: UInt64(number))
-                #expect(try await end.destination.find(parcel.order) == .absent)
-                let logbook = RecordingReporter()
-                let object = try await parcel.send(to: end, logbook)
+                let staged = try StagedUpload(size, id: "\(number)", name: name, seed: UInt64(number))
+                #expect(try await end.destination.find(staged.order) == .absent)
+                let recorder = RecordingReporter()
+                let object = try await staged.send(to: end, recorder)
                 #expect(object.verifiedBy == "crc64")
                 #expect(object.warnings.isEmpty)
-                let isWhole = try await end.objects[name] == parcel.content
+                let isWhole = try await end.objects[name] == staged.content
                 #expect(isWhole, "\(size) bytes")
-                #expect(!logbook.everything.contains(OSSServer.secretKey))
-                guard case .found = try await end.destination.find(parcel.order) else {
+                #expect(!recorder.everything.contains(OSSServer.secretKey))
+                guard case .found = try await end.destination.find(staged.order) else {
                     Issue.record("the file is not found again")
                     continue
                 }
-                #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "held")
+                #expect(try await staged.send(to: end, RecordingReporter()).verifiedBy == "held")
             }
             #expect(try await end.server.unfinished() == [])
             #expect(try await end.objects.count == 6)
@@ -45,17 +45,17 @@ struct OSSTests {
     func stops() async throws {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             for note in 1... {
-                let parcel = try StagedUpload(
+                let staged = try StagedUpload(
                     2 * Self.part + 1, id: "\(note)", name: FilePath("\(note).mp4"), seed: UInt64(note))
-                let logbook = RecordingReporter()
-                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
-                let accepted = logbook.accepted
-                var order = parcel.order
-                order.checkpoint = logbook.last
-                logbook.beginAttempt()
-                _ = try await end.destination(["parallel": .whole(1)]).upload(order, reporter: logbook)
-                #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
-                let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
+                let recorder = RecordingReporter()
+                let wasStopped = try await staged.sendStopped(to: end, recorder) { $0.taken == note }
+                let accepted = recorder.accepted
+                var order = staged.order
+                order.checkpoint = recorder.last
+                recorder.beginAttempt()
+                _ = try await end.destination(["parallel": .whole(1)]).upload(order, reporter: recorder)
+                #expect(recorder.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+                let isWhole = try await end.objects[FilePath("\(note).mp4")] == staged.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
                 #expect(note < 40, "the upload does not end")
@@ -82,8 +82,8 @@ struct OSSTests {
             ])
             try await end.server.control(
                 "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
-            let parcel = try StagedUpload(3 * Self.part)
-            let object = try await destination.upload(parcel.order, reporter: RecordingReporter())
+            let staged = try StagedUpload(3 * Self.part)
+            let object = try await destination.upload(staged.order, reporter: RecordingReporter())
             #expect(object.verifiedBy == "crc64")
             let operations = try await end.server.operations()
             #expect(operations.filter { $0 == "InitiateMultipartUpload" }.count == 1)
@@ -117,12 +117,12 @@ struct OSSTests {
                 "faults",
                 #"[{"do": "error", "status": 403, "code": "InvalidAccessKeyId", "times": 0, "match": {"operation": "UploadPart", "part": 2}}]"#
             )
-            let (parcel, logbook) = (try StagedUpload(3 * Self.part), RecordingReporter())
-            let error = await #expect(throws: UploadError.self) { _ = try await parcel.send(to: end, logbook) }
+            let (staged, recorder) = (try StagedUpload(3 * Self.part), RecordingReporter())
+            let error = await #expect(throws: UploadError.self) { _ = try await staged.send(to: end, recorder) }
             #expect(error?.remedy == .authenticate, "\(String(describing: error))")
             try await end.server.control("faults", "[]")
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
-            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "\(logbook.sent)")
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "crc64")
+            #expect(recorder.sent.allSatisfy { $0 >= Self.part }, "\(recorder.sent)")
         }
     }
 
@@ -148,12 +148,12 @@ struct OSSTests {
     func answers(_ faults: String, _ code: String?) async throws {
         try await OSSEnd.open(["parallel": .whole(1)]) { end in
             try await end.server.control("faults", faults)
-            let parcel = try StagedUpload(2 * Self.part + 1)
-            let logbook = RecordingReporter()
+            let staged = try StagedUpload(2 * Self.part + 1)
+            let recorder = RecordingReporter()
             var failures: [String?] = []
             var object: RemoteObject?
             for _ in 0..<6 where object == nil {
-                do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
+                do { object = try await staged.send(to: end, recorder) } catch let error as UploadError {
                     failures.append(error.failure.code.rawValue)
                 }
             }
@@ -161,7 +161,7 @@ struct OSSTests {
                 #expect(failures.contains(code), "\(failures)")
             } else {
                 #expect(object != nil, "\(failures)")
-                let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+                let isWhole = try await end.objects["front/clip.mp4"] == staged.content
                 #expect(isWhole)
             }
             #expect(try await end.objects.count == 1)
@@ -217,13 +217,13 @@ struct OSSTests {
             let object = try await StagedUpload(1000, id: "2", seed: 2).send(to: end, RecordingReporter())
             #expect(object.id == "front/clip (2).mp4")
             let large = try StagedUpload(2 * Self.part, id: "3", name: "large.mp4", seed: 3)
-            let logbook = RecordingReporter()
-            let wasStopped = try await large.sendStopped(to: end, logbook) { $0.accepted >= Self.part }
+            let recorder = RecordingReporter()
+            let wasStopped = try await large.sendStopped(to: end, recorder) { $0.accepted >= Self.part }
             try #require(wasStopped)
             // Another writer creates the object meanwhile.
             let other = try StagedUpload(50_000, id: "4", name: "large.mp4", seed: 4)
             _ = try await end.destination().upload(other.order, reporter: RecordingReporter())
-            #expect(try await large.send(to: end, logbook).id == "large (2).mp4")
+            #expect(try await large.send(to: end, recorder).id == "large (2).mp4")
             let kept = try await end.objects["large.mp4"] == other.content
             #expect(kept)
         }
@@ -238,9 +238,9 @@ struct OSSTests {
         try await OSSEnd.open([:]) { end in
             for (number, size) in [1000, Self.part + 1].enumerated() {
                 let folder = "\(name.bytes.first == 0x5C ? "" : "\(number)/")"
-                let parcel = try StagedUpload(
+                let staged = try StagedUpload(
                     size, id: "\(number)", name: FilePath(bytes: Array(folder.utf8) + name.bytes), seed: UInt64(number))
-                let object = try await parcel.send(to: end, RecordingReporter())
+                let object = try await staged.send(to: end, RecordingReporter())
                 #expect(object.verifiedBy == "crc64")
             }
             let keys = try await Set(end.objects.keys.map(\.display))
@@ -261,19 +261,19 @@ struct OSSTests {
             }
             let page = try #require(try await end.destination.list(after: nil))
             #expect(page.items.contains { $0.id == "1 é.mp4" && $0.size == 100 })
-            var logbooks: [RecordingReporter] = []
+            var recorders: [RecordingReporter] = []
             for number in 1...3 {
-                let logbook = RecordingReporter()
-                let parcel = try StagedUpload(
+                let recorder = RecordingReporter()
+                let staged = try StagedUpload(
                     4 * Self.part, id: "u\(number)", name: FilePath("u\(number).mp4"), seed: UInt64(number))
-                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.accepted >= 3 * Self.part }
+                let wasStopped = try await staged.sendStopped(to: end, recorder) { $0.accepted >= 3 * Self.part }
                 try #require(wasStopped)
-                logbooks.append(logbook)
+                recorders.append(recorder)
             }
             let unfinished = try #require(try await end.destination.unfinished())
             #expect(Set(unfinished.map(\.name)) == ["u1.mp4", "u2.mp4", "u3.mp4"])
-            for logbook in logbooks {
-                #expect(try await end.destination.discard(#require(logbook.last)) == true)
+            for recorder in recorders {
+                #expect(try await end.destination.discard(#require(recorder.last)) == true)
             }
             #expect(try await end.server.unfinished() == [])
         }

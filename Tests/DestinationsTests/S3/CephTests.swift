@@ -124,25 +124,25 @@ struct CephTests {
     }
 
     private func attempt(
-        _ parcel: StagedUpload, _ destination: any Destination, _ logbook: RecordingReporter,
+        _ staged: StagedUpload, _ destination: any Destination, _ recorder: RecordingReporter,
         _ reporter: (any UploadReporter)? = nil
     ) async throws -> RemoteObject {
-        var order = parcel.order
-        order.checkpoint = logbook.last
-        logbook.beginAttempt()
-        return try await destination.upload(order, reporter: reporter ?? logbook)
+        var order = staged.order
+        order.checkpoint = recorder.last
+        recorder.beginAttempt()
+        return try await destination.upload(order, reporter: reporter ?? recorder)
     }
 
     /// The first part of three is there.
-    private func begun(_ parcel: StagedUpload, _ destination: any Destination) async throws -> RecordingReporter {
-        let logbook = RecordingReporter()
-        logbook.stop { $0.accepted >= Self.part }
+    private func begun(_ staged: StagedUpload, _ destination: any Destination) async throws -> RecordingReporter {
+        let recorder = RecordingReporter()
+        recorder.stop { $0.accepted >= Self.part }
         do {
-            _ = try await Task { try await attempt(parcel, destination, logbook) }.value
+            _ = try await Task { try await attempt(staged, destination, recorder) }.value
             Issue.record("the upload ended before it was stopped")
         } catch is CancellationError {}
-        logbook.stop { _ in false }
-        return logbook
+        recorder.stop { _ in false }
+        return recorder
     }
 
     @Test(
@@ -160,19 +160,19 @@ struct CephTests {
                 bad.append(wrong)
             }
             for size in [1000, 2 * Self.part + 1] {
-                let parcel = try StagedUpload(size, name: FilePath("\(size).mp4"))
+                let staged = try StagedUpload(size, name: FilePath("\(size).mp4"))
                 for wrong in bad {
                     let destination = try scene.destination(wrong)
                     let error = await #expect(throws: UploadError.self) {
-                        _ = try await attempt(parcel, destination, RecordingReporter())
+                        _ = try await attempt(staged, destination, RecordingReporter())
                     }
                     #expect(error?.remedy == .authenticate, "\(String(describing: error))")
                     #expect(error?.failure.message.contains(key.secret) == false)
                     if wrong.token.utf8.count > 1 { #expect(error?.failure.message.contains(wrong.token) == false) }
                     #expect(await destination.check().verdict == .failed)
                 }
-                _ = try await attempt(parcel, try scene.destination(key), RecordingReporter())
-                let isWhole = try await scene.end.content(FilePath("\(size).mp4")) == parcel.content
+                _ = try await attempt(staged, try scene.destination(key), RecordingReporter())
+                let isWhole = try await scene.end.content(FilePath("\(size).mp4")) == staged.content
                 #expect(isWhole)
             }
             #expect(try await scene.end.unfinished() == 0)
@@ -185,20 +185,20 @@ struct CephTests {
             let first = try await scene.lend()
             try scene.keep(first, telling: false)
             let destination = try scene.destination()
-            let parcel = try StagedUpload(2 * Self.part + 1)
-            let logbook = try await begun(parcel, destination)
+            let staged = try StagedUpload(2 * Self.part + 1)
+            let recorder = try await begun(staged, destination)
             try scene.gateway.setClock(ahead: 2)
             for _ in 0..<2 {
                 let error = await #expect(throws: UploadError.self) {
-                    _ = try await attempt(parcel, destination, logbook)
+                    _ = try await attempt(staged, destination, recorder)
                 }
                 #expect(error?.remedy == .authenticate)
                 #expect(error?.failure.message.contains(first.token) == false)
             }
             try scene.keep(try await scene.lend(ahead: 2), telling: false)
-            _ = try await attempt(parcel, destination, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "\(logbook.sent)")
-            let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
+            _ = try await attempt(staged, destination, recorder)
+            #expect(recorder.sent.allSatisfy { $0 >= Self.part }, "\(recorder.sent)")
+            let isWhole = try await scene.end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
             #expect(try await scene.end.unfinished() == 0)
         }
@@ -213,9 +213,9 @@ struct CephTests {
             try scene.gateway.setClock(ahead: 2)
             try scene.keep(try await scene.lend(ahead: 2), telling: false)
             // The upload begins with the query whether the name is free.
-            let parcel = try StagedUpload(Self.part + 1)
-            _ = try await attempt(parcel, destination, RecordingReporter())
-            let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
+            let staged = try StagedUpload(Self.part + 1)
+            _ = try await attempt(staged, destination, RecordingReporter())
+            let isWhole = try await scene.end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
         }
     }
@@ -225,15 +225,15 @@ struct CephTests {
         try await open { scene in
             try scene.keep(try await scene.lend(), telling: true)
             let destination = try scene.destination(.command(["/bin/cat", scene.keyFile.display]))
-            let parcel = try StagedUpload(2 * Self.part + 1)
-            let logbook = RecordingReporter()
-            let reporter = ActingReporter(logbook) {
+            let staged = try StagedUpload(2 * Self.part + 1)
+            let recorder = RecordingReporter()
+            let reporter = ActingReporter(recorder) {
                 try scene.gateway.setClock(ahead: 2)
                 try scene.keep(try await scene.lend(ahead: 2), telling: true)
             }
-            let object = try await attempt(parcel, destination, logbook, reporter)
+            let object = try await attempt(staged, destination, recorder, reporter)
             #expect(reporter.hasHappened && object.verifiedBy == "parts")
-            let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
+            let isWhole = try await scene.end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
             #expect(try await scene.end.unfinished() == 0)
         }
@@ -268,7 +268,7 @@ struct CephTests {
         arguments: [true, false])
     func cleared(_ isMeanwhile: Bool) async throws {
         try await S3End.open(.ceph, ["parallel": .whole(1)]) { end in
-            let parcel = try StagedUpload(2 * Self.part + 1)
+            let staged = try StagedUpload(2 * Self.part + 1)
             let clean: @Sendable () async throws -> Void = {
                 try #require(try await end.ask("PUT", nil, [("lifecycle", "")], Self.cleaning).status == 200)
                 try await eventually(
@@ -279,14 +279,14 @@ struct CephTests {
                 // Otherwise the rule would remove the next upload too.
                 try #require(try await end.ask("DELETE", nil, [("lifecycle", "")]).status == 204)
             }
-            let logbook = isMeanwhile ? RecordingReporter() : try await begun(parcel, end.destination)
+            let recorder = isMeanwhile ? RecordingReporter() : try await begun(staged, end.destination)
             if !isMeanwhile { try await clean() }
-            let reporter = isMeanwhile ? ActingReporter(logbook, clean) : nil
-            do { _ = try await attempt(parcel, end.destination, logbook, reporter) } catch let error as UploadError {
+            let reporter = isMeanwhile ? ActingReporter(recorder, clean) : nil
+            do { _ = try await attempt(staged, end.destination, recorder, reporter) } catch let error as UploadError {
                 guard case .retry = error.remedy else { throw error }
-                _ = try await attempt(parcel, end.destination, logbook)
+                _ = try await attempt(staged, end.destination, recorder)
             }
-            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            let isWhole = try await end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
             #expect(try await end.keys() == ["front/clip.mp4"])
             #expect(try await end.unfinished() == 0)

@@ -21,16 +21,16 @@ struct CorrectedKeyTests {
     private func prove(
         _ destination: any Destination, _ secret: String, size: Int, _ codes: [String]
     ) async throws {
-        let parcel = try StagedUpload(size)
+        let staged = try StagedUpload(size)
         for _ in 0..<2 {
             let error = await #expect(throws: UploadError.self) {
-                _ = try await destination.upload(parcel.order, reporter: RecordingReporter())
+                _ = try await destination.upload(staged.order, reporter: RecordingReporter())
             }
             #expect(error?.remedy == .authenticate, "\(String(describing: error))")
             #expect(codes.contains(error?.failure.code.rawValue ?? ""), "\(String(describing: error))")
         }
         _ = try put(secret)
-        let object = try await destination.upload(parcel.order, reporter: RecordingReporter())
+        let object = try await destination.upload(staged.order, reporter: RecordingReporter())
         #expect(object.id == "front/clip.mp4")
     }
 
@@ -62,10 +62,10 @@ struct CorrectedKeyTests {
     func vod() async throws {
         let file = try put(Self.mistyped(OSSServer.secretKey))
         try await ApsaraEnd.open(.key, ["secret_key": .secret(.file(file))]) { end in
-            let parcel = try StagedUpload(1000)
-            #expect(try await parcel.failure(to: end).remedy == .authenticate)
+            let staged = try StagedUpload(1000)
+            #expect(try await staged.failure(to: end).remedy == .authenticate)
             _ = try put(OSSServer.secretKey)
-            _ = try await parcel.send(to: end, RecordingReporter())
+            _ = try await staged.send(to: end, RecordingReporter())
         }
     }
 
@@ -82,12 +82,12 @@ struct CorrectedKeyTests {
         let scene = try S3Scene(
             ["access_key": .secret(.file(file)), "secret_key": .secret(.literal("no-matter")), "preset": .text("aws")],
             at: emulator, without: ["credentials"])
-        let parcel = try StagedUpload(900)
-        #expect(try await parcel.failure(to: scene).failure.code == .service("AccessDenied"))
+        let staged = try StagedUpload(900)
+        #expect(try await staged.failure(to: scene).failure.code == .service("AccessDenied"))
         #expect(emulator.requests.count { $0 == "put" } == 1, "no other key exists, so no second try")
         _ = try put("AKRIGHT")
         emulator.change { $0.requests = [] }
-        #expect(try await parcel.send(to: scene, RecordingReporter()).verifiedBy != "held")
+        #expect(try await staged.send(to: scene, RecordingReporter()).verifiedBy != "held")
         #expect(emulator.requests.filter { $0 == "put" }.count == 1)
         // While the key is used, the secret is not read.
         _ = try put("AKWRONG")
@@ -111,8 +111,8 @@ struct CorrectedKeyTests {
         let scene = try S3Scene(
             ["access_key": .secret(.file(file)), "secret_key": .secret(.literal("no-matter"))], at: emulator,
             without: ["credentials"])
-        let parcel = try StagedUpload(S3Scene.size)
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(S3Scene.size)
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
     }
 }

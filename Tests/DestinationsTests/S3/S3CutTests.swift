@@ -20,13 +20,13 @@ struct S3CutTests {
         let scene = try S3Scene(Self.settings)
         defer { scene.emulator.stop() }
         scene.emulator.script(.part, Self.cut, Self.cut, Self.cut, Self.cut)
-        let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
-        _ = try await parcel.failure(to: scene, logbook)
+        let (staged, recorder) = (try StagedUpload(Self.size), RecordingReporter())
+        _ = try await staged.failure(to: scene, recorder)
         #expect(parts(scene) == 3)
-        _ = try await parcel.failure(to: scene, logbook)
+        _ = try await staged.failure(to: scene, recorder)
         #expect(parts(scene) == 4)
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel) && parts(scene) == 4 + 5)
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged) && parts(scene) == 4 + 5)
         let size = try #require(scene.destination.requestSize)
         #expect(size.most == 4 << 20 && size.failed == 8 << 20)
         let next = try S3Scene(Self.settings, at: scene.emulator)
@@ -40,10 +40,10 @@ struct S3CutTests {
         let scene = try S3Scene(["single_up_to": .bytes(16 << 20)])
         defer { scene.emulator.stop() }
         scene.emulator.script(.put, Self.cut, Self.cut)
-        let (parcel, logbook) = (try StagedUpload(12 << 20), RecordingReporter())
-        for _ in 0..<2 { _ = try await parcel.failure(to: scene, logbook) }
-        let object = try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel) && parts(scene) == 3 && object.warnings == [])
+        let (staged, recorder) = (try StagedUpload(12 << 20), RecordingReporter())
+        for _ in 0..<2 { _ = try await staged.failure(to: scene, recorder) }
+        let object = try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged) && parts(scene) == 3 && object.warnings == [])
     }
 
     @Test("parts that are cut again and again are reported with their size, and with the key if there is one")
@@ -51,9 +51,9 @@ struct S3CutTests {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.part, Self.cut, Self.cut, Self.cut)
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
         var message = ""
-        for _ in 0..<3 { message = try await parcel.failure(to: scene, logbook).failure.message }
+        for _ in 0..<3 { message = try await staged.failure(to: scene, recorder).failure.message }
         #expect(message.contains("requests of \(5 << 20) bytes were cut 3 times in a row"), "\(message)")
         var checkpoint = PartsCheckpoint()
         let part = try #require(PartPlan(size: 10, partSize: 5))[0]
@@ -66,11 +66,11 @@ struct S3CutTests {
     func rotten() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-        var content = parcel.content
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        var content = staged.content
         content[3_000_000] ^= 1
-        try parcel.restage(content)
-        let error = try await parcel.failure(to: scene, logbook)
+        try staged.restage(content)
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.failure.code == .stagedChanged && error.remedy == .restage(.changed), "\(error)")
         #expect(scene.emulator.requests.filter { $0 == "part 1" }.count == 1)
     }
@@ -80,12 +80,12 @@ struct S3CutTests {
         let scene = try S3Scene(Self.settings)
         defer { scene.emulator.stop() }
         scene.emulator.script(.part, .answer(499), .answer(499), .answer(499))
-        let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
-        _ = try await parcel.failure(to: scene, logbook)
-        #expect(logbook.sent.last == Int64(Self.size) && logbook.accepted == 0)
+        let (staged, recorder) = (try StagedUpload(Self.size), RecordingReporter())
+        _ = try await staged.failure(to: scene, recorder)
+        #expect(recorder.sent.last == Int64(Self.size) && recorder.accepted == 0)
         scene.emulator.script(.part, .error(400, "BadDigest"))
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(logbook.sentInVain.withLock { $0 } == 8 << 20)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(recorder.sentInVain.withLock { $0 } == 8 << 20)
+        #expect(scene.holds(staged))
     }
 }

@@ -27,9 +27,9 @@ struct S3EndTests {
         let server = try portal("")
         defer { server.stop() }
         let scene = try S3Scene(["endpoint": .text(server.url)])
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
         for _ in 0..<3 {
-            let error = try await parcel.failure(to: scene, logbook)
+            let error = try await staged.failure(to: scene, recorder)
             #expect(error.remedy == .misconfigured && error.failure.code == .webPage, "\(error)")
         }
         #expect(server.seen.count == 3)
@@ -56,27 +56,27 @@ struct S3EndTests {
                 state.objects["front/\(name.display)"] = S3Emulator.Object(bytes: [1], headers: [:], etag: "\"x\"")
             }
         }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
         for _ in 0..<2 {
             let before = scene.emulator.requests.count
-            let error = try await parcel.failure(to: scene, logbook)
+            let error = try await staged.failure(to: scene, recorder)
             guard case .pending = error.remedy else { throw error }
             #expect(error.failure.code == .namesTaken && error.failure.retryable)
             #expect(scene.emulator.requests.count - before <= 32)
         }
-        #expect(try await parcel.send(to: scene, logbook).id == "front/clip (71).mp4")
+        #expect(try await staged.send(to: scene, recorder).id == "front/clip (71).mp4")
     }
 
     @Test("a cancel at the end reports that nothing was removed if the object is complete", arguments: sizes)
     func cancelled(_ size: Int) async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
         scene.emulator.script(size == 500 ? .put : .complete, .loseReply)
-        _ = try await parcel.failure(to: scene, logbook)
-        let checkpoint = try #require(logbook.last)
+        _ = try await staged.failure(to: scene, recorder)
+        let checkpoint = try #require(recorder.last)
         #expect(try await scene.destination.discard(checkpoint) == false)
-        #expect(scene.holds(parcel))
+        #expect(scene.holds(staged))
         // If the key has no permission for the query, nothing is reported.
         scene.emulator.change { $0.judge = { $0.method == "HEAD" ? (403, "AccessDenied", "no") : nil } }
         let error = await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
@@ -94,9 +94,9 @@ struct S3EndTests {
     func abortedBefore(_ status: Int) async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
-        let checkpoint = try #require(logbook.last)
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        try await staged.sendStopped(to: scene, recorder, accepting: 5 << 20)
+        let checkpoint = try #require(recorder.last)
         scene.emulator.script(.abort, .error(status, "NoSuchUpload"))
         #expect(try await scene.destination.discard(checkpoint))
         scene.emulator.script(.abort, .error(400, "InvalidRequest"))
@@ -107,32 +107,32 @@ struct S3EndTests {
     func unknownUpload() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
         scene.emulator.change {
             $0.faults[.complete] = Array(repeating: .error(404, "NoSuchUpload"), count: 5)
         }
         var waits = 0
         for _ in 0..<2 {
-            let error = try await parcel.failure(to: scene, logbook)
+            let error = try await staged.failure(to: scene, recorder)
             #expect(error.remedy != .failUpload, "\(error)")
             if case .pending = error.remedy { waits += 1 }
         }
         #expect(waits == 2)
-        let object = try await scene.bring(parcel, logbook)
+        let object = try await scene.bring(staged, recorder)
         #expect(!object.warnings.contains { $0.contains("sent twice") }, "\(object.warnings)")
-        #expect(scene.holds(parcel))
+        #expect(scene.holds(staged))
     }
 
     @Test("if an answer to its end was lost before, the possible object is reported")
     func lostBefore() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
         scene.emulator.script(.complete, .loseReply)
-        _ = try await parcel.failure(to: scene, logbook)
+        _ = try await staged.failure(to: scene, recorder)
         // Another program removes it at once.
         scene.emulator.change { $0.objects = [:] }
-        let object = try await scene.bring(parcel, logbook)
+        let object = try await scene.bring(staged, recorder)
         #expect(object.warnings.contains { $0.contains("sent twice") }, "\(object.warnings)")
     }
 }

@@ -45,10 +45,10 @@ struct S3FaultTests {
     func recovers(_ trouble: Trouble) async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
-        let parcel = try StagedUpload(Self.size)
+        let staged = try StagedUpload(Self.size)
         scene.emulator.change { $0.faults[trouble.kind] = trouble.faults }
-        try await scene.bring(parcel)
-        #expect(scene.holds(parcel), "\(scene.emulator.requests)")
+        try await scene.bring(staged)
+        #expect(scene.holds(staged), "\(scene.emulator.requests)")
         let creations = scene.emulator.requests.filter { $0 == "create" }.count
         #expect(creations <= 2, "\(scene.emulator.requests)")
     }
@@ -57,11 +57,11 @@ struct S3FaultTests {
     func single(_ isGuarded: Bool) async throws {
         let scene = try Scene(isGuarded ? ["preset": .text("minio")] : [:])
         defer { scene.emulator.stop() }
-        let parcel = try StagedUpload(900)
+        let staged = try StagedUpload(900)
         scene.emulator.script(.put, .loseReply)
-        let logbook = RecordingReporter()
-        try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel), "\(scene.emulator.requests)")
+        let recorder = RecordingReporter()
+        try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged), "\(scene.emulator.requests)")
         #expect(scene.emulator.requests.filter { $0 == "put" }.count <= 2)
     }
 
@@ -69,10 +69,10 @@ struct S3FaultTests {
     func lostCompletion() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
-        let parcel = try StagedUpload(Self.size)
+        let staged = try StagedUpload(Self.size)
         scene.emulator.script(.complete, .loseReply)
-        let logbook = RecordingReporter()
-        let object = try await scene.bring(parcel, logbook)
+        let recorder = RecordingReporter()
+        let object = try await scene.bring(staged, recorder)
         #expect(object.verifiedBy == "held")
         #expect(scene.emulator.requests.filter { $0.hasPrefix("part ") }.count == 3)
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
@@ -83,15 +83,15 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.create, .loseReply)
-        let parcel = try StagedUpload(Self.size)
-        let logbook = RecordingReporter()
-        let object = try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(Self.size)
+        let recorder = RecordingReporter()
+        let object = try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged))
         #expect(
             object.warnings == [
                 "1 creation(s) got no answer: the upload that the last one began was found, and continued"
             ])
-        #expect(logbook.names == [try #require(object.id)], "its key is known from the list")
+        #expect(recorder.names == [try #require(object.id)], "its key is known from the list")
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 
@@ -100,12 +100,12 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.page = 1 }
-        let parcel = try StagedUpload(4 * (5 << 20))
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 15 << 20)
+        let staged = try StagedUpload(4 * (5 << 20))
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: 15 << 20)
         scene.emulator.change { $0.requests = [] }
-        try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged))
         #expect(scene.emulator.requests == ["head", "parts", "parts", "parts", "part 4", "complete", "head"])
     }
 
@@ -114,17 +114,17 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.token = "token-1" }
-        let parcel = try StagedUpload(Self.size)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let staged = try StagedUpload(Self.size)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: 5 << 20)
         scene.emulator.change { $0.token = "token-2" }
-        let error = try await parcel.failure(to: scene, logbook)
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.remedy == .authenticate)
         #expect(!error.failure.message.contains("token-1") && !error.failure.message.contains("the-secret"))
         try Files.replace(scene.keyFile, with: Array(Scene.document("token-2").utf8))
         scene.emulator.change { $0.requests = [] }
-        try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged))
         #expect(!scene.emulator.requests.contains("part 1") && !scene.emulator.requests.contains("create"))
     }
 
@@ -135,12 +135,12 @@ struct S3FaultTests {
         scene.emulator.change { $0.token = "token-1" }
         #expect(await scene.destination.check().verdict == .ok, "the key has been read")
         scene.emulator.change { $0.token = "token-2" }
-        let parcel = try StagedUpload(Self.size)
+        let staged = try StagedUpload(Self.size)
         // The upload begins with HEAD.
-        #expect(try await parcel.failure(to: scene).remedy == .authenticate)
+        #expect(try await staged.failure(to: scene).remedy == .authenticate)
         try Files.replace(scene.keyFile, with: Array(Scene.document("token-2").utf8))
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
     }
 
     @Test("a partially written key file holds the destination until it is complete")
@@ -148,23 +148,23 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         try Files.replace(scene.keyFile, with: Array("{\"AccessKeyId\":\"AK".utf8))
-        let parcel = try StagedUpload(900)
-        for _ in 0..<2 { #expect(try await parcel.failure(to: scene).remedy == .authenticate) }
+        let staged = try StagedUpload(900)
+        for _ in 0..<2 { #expect(try await staged.failure(to: scene).remedy == .authenticate) }
         try Files.replace(scene.keyFile, with: Array(Scene.document("token-1").utf8))
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
     }
 
     @Test("a started upload continues with its own checksum and sizes when these are changed", arguments: [900, size])
     func changedSettings(_ size: Int) async throws {
         let scene = try Scene(["checksum": .text("crc64nvme")])
         defer { scene.emulator.stop() }
-        let parcel = try StagedUpload(size)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(size)
+        let recorder = RecordingReporter()
         scene.emulator.script(size == 900 ? .put : .complete, .error(500, "InternalError"))
-        _ = try await parcel.failure(to: scene, logbook)
-        var order = parcel.order
-        order.checkpoint = logbook.last
+        _ = try await staged.failure(to: scene, recorder)
+        var order = staged.order
+        order.checkpoint = recorder.last
         let values: [String: SettingValue] = [
             "endpoint": .text(scene.emulator.url), "bucket": .text("bucket"),
             "credentials": .secret(.file(scene.keyFile)), "single_up_to": .bytes(size == 900 ? 10 : 1 << 30),
@@ -174,8 +174,8 @@ struct S3FaultTests {
             values,
             DestinationTools(
                 transport: Transport(), secrets: SecretReader(), clocks: scene.clocks, name: "archive", log: { _ in }))
-        #expect(try await changed.upload(order, reporter: logbook).verifiedBy == "crc64nvme")
-        #expect(scene.holds(parcel))
+        #expect(try await changed.upload(order, reporter: recorder).verifiedBy == "crc64nvme")
+        #expect(scene.holds(staged))
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == (size == 900 ? 0 : 1))
     }
 
@@ -184,9 +184,9 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.region = "eu-north-7" }
-        let parcel = try StagedUpload(Self.size)
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(Self.size)
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
         #expect(scene.emulator.requests.prefix(3) == ["head", "head", "create"])
     }
 
@@ -195,9 +195,9 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.ahead = seconds }
-        let parcel = try StagedUpload(Self.size)
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(Self.size)
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
         #expect(scene.emulator.requests.prefix(3) == ["head", "head", "create"])
     }
 
@@ -228,20 +228,20 @@ struct S3FaultTests {
     func rotten(_ size: Int, _ way: (preset: String, isCounted: Bool)) async throws {
         let scene = try Scene(["preset": .text(way.preset)])
         defer { scene.emulator.stop() }
-        let parcel = try StagedUpload(size, isCounted: way.isCounted)
-        var other = parcel.content
+        let staged = try StagedUpload(size, isCounted: way.isCounted)
+        var other = staged.content
         other[size / 2] ^= 1
-        try parcel.restage(other)
-        let logbook = RecordingReporter()
-        let error = try await parcel.failure(to: scene, logbook)
+        try staged.restage(other)
+        let recorder = RecordingReporter()
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.remedy == .restage(.changed))
-        logbook.giveUp(by: scene.destination)
-        for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
+        recorder.giveUp(by: scene.destination)
+        for checkpoint in recorder.left { #expect(try await scene.destination.discard(checkpoint)) }
         #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
         // The file is staged once more, and sent.
-        try parcel.restage(parcel.content)
-        try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel))
+        try staged.restage(staged.content)
+        try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged))
     }
 
     @Test(
@@ -252,11 +252,11 @@ struct S3FaultTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.hasConditions = false }
         let first = try StagedUpload(size, id: "first", seed: 1), second = try StagedUpload(size, id: "second", seed: 2)
-        let logbook = RecordingReporter()
+        let recorder = RecordingReporter()
         // The upload is recorded as begun, and no byte was sent.
-        #expect(try await first.sendStopped(to: scene, logbook) { $0.checkpoints.last?["begun"] != nil })
+        #expect(try await first.sendStopped(to: scene, recorder) { $0.checkpoints.last?["begun"] != nil })
         try await scene.bring(second)
-        try await scene.bring(first, logbook)
+        try await scene.bring(first, recorder)
         let objects = scene.emulator.objects.mapValues(\.bytes)
         #expect(objects == ["front/clip.mp4": second.content, "front/clip (2).mp4": first.content])
         #expect(scene.emulator.uploads.isEmpty)
@@ -270,16 +270,16 @@ struct S3FaultTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.wholeTags = .md5 }
         scene.emulator.script(.put, .damage)
-        let (parcel, logbook) = (try StagedUpload(900, isCounted: isCounted), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(900, isCounted: isCounted), RecordingReporter())
         for _ in 0..<3 {
-            let error = try await parcel.failure(to: scene, logbook)
+            let error = try await staged.failure(to: scene, recorder)
             #expect(error.failure.code == .objectDamaged && error.remedy == .refused(after: nil), "\(error)")
         }
         #expect(scene.emulator.requests.count { $0 == "put" } <= 2, "\(scene.emulator.requests)")
         #expect(Array(scene.emulator.objects.keys) == ["front/clip.mp4"])
         scene.emulator.change { $0.objects = [:] }
-        try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged))
     }
 
     @Test(
@@ -319,14 +319,14 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.hasConditions = false }
-        let parcels = try (0..<4).map { try StagedUpload(size, id: "\($0)", seed: UInt64($0)) }
+        let stagedUploads = try (0..<4).map { try StagedUpload(size, id: "\($0)", seed: UInt64($0)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for parcel in parcels {
+            for staged in stagedUploads {
                 group.addTask {
-                    let logbook = RecordingReporter()
+                    let recorder = RecordingReporter()
                     while true {
                         do {
-                            _ = try await parcel.send(to: scene, logbook)
+                            _ = try await staged.send(to: scene, recorder)
                             return
                         } catch let error as UploadError {
                             // The upload does not wait for the time in the answer.
@@ -339,7 +339,7 @@ struct S3FaultTests {
             try await group.waitForAll()
         }
         let arrived = Set(scene.emulator.objects.values.map(\.bytes))
-        #expect(arrived == Set(parcels.map(\.content)))
+        #expect(arrived == Set(stagedUploads.map(\.content)))
         #expect(scene.emulator.objects.count == 4 && scene.emulator.uploads.isEmpty)
     }
 
@@ -352,8 +352,8 @@ struct S3FaultTests {
         ])
         defer { scene.emulator.stop() }
         for size in [900, Self.size] {
-            let parcel = try StagedUpload(size, name: FilePath("\(size).mp4"))
-            let object = try await scene.bring(parcel)
+            let staged = try StagedUpload(size, name: FilePath("\(size).mp4"))
+            let object = try await scene.bring(staged)
             #expect(object.verifiedBy == "crc64nvme")
             let headers = try #require(scene.emulator.objects["\(size).mp4"]).headers
             #expect(headers["content-type"] == "video/mp4")

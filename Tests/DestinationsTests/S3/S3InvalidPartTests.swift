@@ -17,8 +17,8 @@ struct S3InvalidPartTests {
         for isOther in [false, true] {
             let scene = try Scene()
             defer { scene.emulator.stop() }
-            let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
-            let reporter = ActingReporter(logbook) {
+            let (staged, recorder) = (try StagedUpload(Self.size), RecordingReporter())
+            let reporter = ActingReporter(recorder) {
                 scene.emulator.change { state in
                     for id in state.uploads.keys {
                         if isOther {
@@ -29,9 +29,9 @@ struct S3InvalidPartTests {
                     }
                 }
             }
-            let object = try await scene.destination.upload(parcel.order, reporter: reporter)
+            let object = try await scene.destination.upload(staged.order, reporter: reporter)
             #expect(reporter.hasHappened && object.warnings.isEmpty)
-            #expect(scene.holds(parcel), "\(scene.emulator.requests)")
+            #expect(scene.holds(staged), "\(scene.emulator.requests)")
             let sent = scene.emulator.requests.filter { $0.hasPrefix("part ") }
             #expect(sent.count == 4, "\(scene.emulator.requests)")
         }
@@ -43,7 +43,7 @@ struct S3InvalidPartTests {
     func neverGood(_ list: String) async throws {
         let scene = try Scene(["taken": .text("replace")])
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(Self.size), RecordingReporter())
         let forever = Array(repeating: S3Emulator.Fault.error(400, "InvalidPart"), count: 20)
         scene.emulator.change { state in
             state.faults[.complete] = forever
@@ -52,13 +52,13 @@ struct S3InvalidPartTests {
             }
         }
         // The list lacks the second part each time.
-        let reporter = ActingReporter(logbook, isOnce: false) {
+        let reporter = ActingReporter(recorder, isOnce: false) {
             guard list == "listed" else { return }
             scene.emulator.change { state in for id in state.uploads.keys { state.uploads[id]?.parts[1] = nil } }
         }
         func next() async -> UploadError? {
-            var order = parcel.order
-            order.checkpoint = logbook.last
+            var order = staged.order
+            order.checkpoint = recorder.last
             let again = order
             return await #expect(throws: UploadError.self) {
                 _ = try await scene.destination.upload(again, reporter: reporter)
@@ -78,24 +78,24 @@ struct S3InvalidPartTests {
         #expect(parts == (list == "listed" ? 5 : 6), "\(requests)")
         // A person retries it: another upload begins.
         scene.emulator.change { $0.faults[.complete] = nil }
-        var order = parcel.order
-        order.checkpoint = logbook.last
+        var order = staged.order
+        order.checkpoint = recorder.last
         order.generation = 2
-        _ = try await scene.destination.upload(order, reporter: logbook)
+        _ = try await scene.destination.upload(order, reporter: recorder)
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 2)
-        #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
+        #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == staged.content)
     }
 
     @Test("an outdated list is queried again before a part is repeated")
     func lateList() async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(Self.size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(Self.size), RecordingReporter())
         scene.emulator.change { $0.faults[.complete] = [.error(400, "InvalidPart")] }
-        let error = try await parcel.failure(to: scene, logbook)
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.remedy == .pending(after: CompletionRetryLimit.wait))
-        _ = try await parcel.send(to: scene, logbook)
-        #expect(scene.holds(parcel))
+        _ = try await staged.send(to: scene, recorder)
+        #expect(scene.holds(staged))
         #expect(scene.emulator.requests.filter { $0.hasPrefix("part ") }.count == 3, "\(scene.emulator.requests)")
     }
 }

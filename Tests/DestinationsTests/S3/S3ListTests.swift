@@ -64,12 +64,12 @@ struct S3ListTests {
     func parts(_ maker: S3Maker) async throws {
         let end = try await S3End(maker, chunk: 10)
         do {
-            let parcel = try StagedUpload(10 * 1003)
-            let logbook = RecordingReporter()
-            try await parcel.sendStopped(to: end, logbook, accepting: 10 * 1002)
-            _ = try await parcel.send(to: end, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= 10 * 1002 }, "\(logbook.sent)")
-            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            let staged = try StagedUpload(10 * 1003)
+            let recorder = RecordingReporter()
+            try await staged.sendStopped(to: end, recorder, accepting: 10 * 1002)
+            _ = try await staged.send(to: end, recorder)
+            #expect(recorder.sent.allSatisfy { $0 >= 10 * 1002 }, "\(recorder.sent)")
+            let isWhole = try await end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
         } catch {
             try await end.close()

@@ -299,8 +299,8 @@ struct S3MetadataTests {
         #expect(made.status == 200)
         let check = await destination.check()
         #expect(check.verdict == .ok, "\(check.detail)")
-        let parcel = try StagedUpload(100)
-        _ = try await destination.upload(parcel.order, reporter: RecordingReporter())
+        let staged = try StagedUpload(100)
+        _ = try await destination.upload(staged.order, reporter: RecordingReporter())
         #expect(try await destination.list(after: nil)?.items.map(\.id) == ["front/clip.mp4"])
     }
 }

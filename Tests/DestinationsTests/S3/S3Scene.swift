@@ -63,8 +63,8 @@ final class S3Scene: RemoteFixture {
     func close() async throws { emulator.stop() }
 
     /// Whether it has exactly this file, complete, and nothing unfinished.
-    func holds(_ parcel: StagedUpload, as key: String = "front/clip.mp4") -> Bool {
-        emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
+    func holds(_ staged: StagedUpload, as key: String = "front/clip.mp4") -> Bool {
+        emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == staged.content
             && emulator.uploads.isEmpty
     }
 }
@@ -72,14 +72,14 @@ final class S3Scene: RemoteFixture {
 extension RemoteFixture {
     /// Attempts until it is complete or refused; remains are removed as by the daemon.
     @discardableResult
-    func bring(_ parcel: StagedUpload, _ logbook: RecordingReporter = RecordingReporter(), attempts: Int = 6)
+    func bring(_ staged: StagedUpload, _ recorder: RecordingReporter = RecordingReporter(), attempts: Int = 6)
         async throws -> RemoteObject
     {
         var last: (any Error)?
         for _ in 0..<attempts {
             do {
-                let object = try await parcel.send(to: self, logbook)
-                for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
+                let object = try await staged.send(to: self, recorder)
+                for checkpoint in recorder.left { _ = try await destination.discard(checkpoint) }
                 return object
             } catch let error as UploadError {
                 if error.remedy == .failUpload { throw error }

@@ -59,10 +59,10 @@ struct S3SecrecyTests {
                 "endpoint": .text(emulator.url), "bucket": .text("bucket"), "access_key": .secret(.literal("AK")),
                 "secret_key": .secret(.literal(Self.canary)),
             ], Scene.tools)
-        let parcel = try StagedUpload(900)
+        let staged = try StagedUpload(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: RecordingReporter())
+                try await destination.upload(staged.order, reporter: RecordingReporter())
             })
         #expect(!"\(error)".contains(Self.canary) && error.failure.code.rawValue.contains("***"), "\(error)")
     }
@@ -97,10 +97,10 @@ struct S3SecrecyTests {
                 "endpoint": .text(emulator.url), "bucket": .text("bucket"),
                 "presign.command": .texts([script.display]),
             ], Scene.tools)
-        let parcel = try StagedUpload(900)
+        let staged = try StagedUpload(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: RecordingReporter())
+                try await destination.upload(staged.order, reporter: RecordingReporter())
             })
         #expect(error.failure.message.contains("the signer \(script.display) "), "\(error)")
         #expect(!"\(error)".contains(Self.canary), "\(error)")

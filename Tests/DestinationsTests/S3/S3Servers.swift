@@ -101,12 +101,12 @@ final class S3End: RemoteFixture {
 
     /// One attempt as a new process.
     func sendAnew(
-        _ parcel: StagedUpload, _ logbook: RecordingReporter, _ more: [String: SettingValue?] = [:]
+        _ staged: StagedUpload, _ recorder: RecordingReporter, _ more: [String: SettingValue?] = [:]
     ) async throws -> RemoteObject {
-        var order = parcel.order
-        order.checkpoint = logbook.last
-        logbook.beginAttempt()
-        return try await destination(more).upload(order, reporter: logbook)
+        var order = staged.order
+        order.checkpoint = recorder.last
+        recorder.beginAttempt()
+        return try await destination(more).upload(order, reporter: recorder)
     }
 
     var api: S3API {
@@ -134,8 +134,8 @@ final class S3End: RemoteFixture {
     }
 
     /// Ends an upload without the destination's knowledge.
-    func abort(_ logbook: RecordingReporter, _ key: FilePath = "front/clip.mp4") async throws {
-        let upload = try #require(logbook.last?["upload"])
+    func abort(_ recorder: RecordingReporter, _ key: FilePath = "front/clip.mp4") async throws {
+        let upload = try #require(recorder.last?["upload"])
         let status = try await ask("DELETE", key, [("uploadId", upload)]).status
         try #require(status == 204 || status == 200)
     }

@@ -17,22 +17,22 @@ struct S3ServersTests {
         arguments: Tier.sample(S3Maker.here), [0, 1, 1 << 20, (1 << 20) + 1, 5 << 20, (10 << 20) + 1])
     func sizes(_ maker: S3Maker, _ size: Int) async throws {
         try await S3End.open(maker) { end in
-            let parcel = try StagedUpload(size)
-            #expect(try await end.destination.find(parcel.order) == .absent)
-            let logbook = RecordingReporter()
-            let object = try await parcel.send(to: end, logbook)
+            let staged = try StagedUpload(size)
+            #expect(try await end.destination.find(staged.order) == .absent)
+            let recorder = RecordingReporter()
+            let object = try await staged.send(to: end, recorder)
             #expect(object.id == "front/clip.mp4")
             #expect(object.warnings.isEmpty)
-            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            let isWhole = try await end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
             #expect(try await end.unfinished() == 0)
-            #expect(!logbook.everything.contains(S3Server.secretKey))
-            guard case .found = try await end.destination.find(parcel.order) else {
+            #expect(!recorder.everything.contains(S3Server.secretKey))
+            guard case .found = try await end.destination.find(staged.order) else {
                 Issue.record("the file is not found again")
                 return
             }
             // The same file once more needs no upload.
-            #expect(try await parcel.send(to: end, RecordingReporter()).verifiedBy == "held")
+            #expect(try await staged.send(to: end, RecordingReporter()).verifiedBy == "held")
             #expect(try await end.keys() == ["front/clip.mp4"])
         }
     }
@@ -40,22 +40,22 @@ struct S3ServersTests {
     @Test("stopped after any note, an upload resumes with the server's state", arguments: Tier.sample(S3Maker.here))
     func stops(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
-            let parcel = try StagedUpload(2 * Self.part + 1)
+            let staged = try StagedUpload(2 * Self.part + 1)
             for note in 1... {
                 let name = FilePath("\(note).mp4")
-                let parcel = try StagedUpload(2 * Self.part + 1, id: "\(note)", name: name, seed: UInt64(note))
-                let logbook = RecordingReporter()
-                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
-                let accepted = logbook.accepted
-                _ = try await end.sendAnew(parcel, logbook, ["parallel": .whole(1)])
+                let staged = try StagedUpload(2 * Self.part + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let recorder = RecordingReporter()
+                let wasStopped = try await staged.sendStopped(to: end, recorder) { $0.taken == note }
+                let accepted = recorder.accepted
+                _ = try await end.sendAnew(staged, recorder, ["parallel": .whole(1)])
                 // An existing object is found by its name, without sending a byte.
-                #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
-                let isWhole = try await end.content(name) == parcel.content
+                #expect(recorder.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+                let isWhole = try await end.content(name) == staged.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
                 #expect(note < 40, "the upload does not end")
             }
-            #expect(parcel.content.count > 0)
+            #expect(staged.content.count > 0)
             // If the answer to the creation was lost, the upload is found in a list.
             #expect(try await end.unfinished() == 0)
         }
@@ -73,11 +73,11 @@ struct S3ServersTests {
                 var kept: Set<String> = []
                 for (number, name) in names.filter(maker.keeps).enumerated() {
                     let name = FilePath("\(name.display)-\(size)")
-                    let parcel = try StagedUpload(size, id: "\(number)", name: name, seed: UInt64(number))
-                    _ = try await parcel.send(to: end, RecordingReporter())
-                    let isWhole = try await end.content(name) == parcel.content
+                    let staged = try StagedUpload(size, id: "\(number)", name: name, seed: UInt64(number))
+                    _ = try await staged.send(to: end, RecordingReporter())
+                    let isWhole = try await end.content(name) == staged.content
                     #expect(isWhole, "\(name.display)")
-                    guard case .found = try await end.destination.find(parcel.order) else {
+                    guard case .found = try await end.destination.find(staged.order) else {
                         Issue.record("\(name.display) is not found")
                         continue
                     }
@@ -94,10 +94,10 @@ struct S3ServersTests {
         try await S3End.open(maker, isVirtual: true) { end in
             for (number, size) in [1000, Self.part + 1].enumerated() {
                 let name = FilePath("a b/\(number).mp4")
-                let parcel = try StagedUpload(size, id: "\(number)", name: name)
-                let object = try await parcel.send(to: end, RecordingReporter())
+                let staged = try StagedUpload(size, id: "\(number)", name: name)
+                let object = try await staged.send(to: end, RecordingReporter())
                 #expect(object.url?.contains("/\(end.bucket).") == true, "\(object)")
-                let isWhole = try await end.content(name) == parcel.content
+                let isWhole = try await end.content(name) == staged.content
                 #expect(isWhole)
             }
             #expect(await end.destination.check().verdict == .ok)
@@ -151,12 +151,12 @@ struct S3ServersTests {
     func faster(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["preset": .text("minio"), "parallel": .whole(1)]) { end in
             let slow = try StagedUpload(2 * Self.part, id: "2", seed: 2)
-            let logbook = RecordingReporter()
-            try await slow.sendStopped(to: end, logbook, accepting: Self.part)
+            let recorder = RecordingReporter()
+            try await slow.sendStopped(to: end, recorder, accepting: Self.part)
             let fast = try StagedUpload(1000, seed: 1)
             _ = try await fast.send(to: end, RecordingReporter())
-            let object = try await end.sendAnew(slow, logbook, ["preset": .text("minio")])
-            for checkpoint in logbook.left { #expect(try await end.destination.discard(checkpoint)) }
+            let object = try await end.sendAnew(slow, recorder, ["preset": .text("minio")])
+            for checkpoint in recorder.left { #expect(try await end.destination.discard(checkpoint)) }
             #expect(object.id == "front/clip (2).mp4")
             let contents = [try await end.content("front/clip.mp4"), try await end.content("front/clip (2).mp4")]
             let areBoth = contents == [fast.content, slow.content]
@@ -168,15 +168,15 @@ struct S3ServersTests {
     @Test("a wrong key is reported, and holds the destination", arguments: S3Maker.here.filter(\.checksKeys))
     func wrongKey(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
-            let parcel = try StagedUpload(2 * Self.part)
-            let logbook = RecordingReporter()
-            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            let staged = try StagedUpload(2 * Self.part)
+            let recorder = RecordingReporter()
+            try await staged.sendStopped(to: end, recorder, accepting: Self.part)
             for (key, value) in [("secret_key", "not-the-secret-at-all"), ("access_key", "AKNOBODY0000000000001")] {
                 let wrong = try end.destination([key: .secret(.literal(value))])
-                for (parcel, reporter) in [
-                    (parcel, logbook), (try StagedUpload(10, name: "small.mp4"), RecordingReporter()),
+                for (staged, reporter) in [
+                    (staged, recorder), (try StagedUpload(10, name: "small.mp4"), RecordingReporter()),
                 ] {
-                    var order = parcel.order
+                    var order = staged.order
                     order.checkpoint = reporter.last
                     let error = await #expect(throws: UploadError.self) {
                         _ = try await wrong.upload(order, reporter: reporter)
@@ -189,9 +189,9 @@ struct S3ServersTests {
             }
             #expect(await end.destination.check().verdict == .ok)
             // With the correct key it continues.
-            _ = try await end.sendAnew(parcel, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= Self.part })
-            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            _ = try await end.sendAnew(staged, recorder)
+            #expect(recorder.sent.allSatisfy { $0 >= Self.part })
+            let isWhole = try await end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
         }
     }
@@ -203,9 +203,9 @@ struct S3ServersTests {
                 let now = SystemClocks().wall().advanced(by: .seconds(hours * 3600))
                 let clocks = ManualClocks(wall: now)
                 let name = FilePath("\(hours).mp4")
-                let parcel = try StagedUpload(1000, id: "\(hours)", name: name)
-                _ = try await end.destination([:], clocks: clocks).upload(parcel.order, reporter: RecordingReporter())
-                let isWhole = try await end.content(name) == parcel.content
+                let staged = try StagedUpload(1000, id: "\(hours)", name: name)
+                _ = try await end.destination([:], clocks: clocks).upload(staged.order, reporter: RecordingReporter())
+                let isWhole = try await end.content(name) == staged.content
                 #expect(isWhole, "\(hours) h")
             }
         }
@@ -216,17 +216,17 @@ struct S3ServersTests {
         arguments: Tier.sample(S3Maker.here.filter(\.hasUploadList)))
     func aborts(_ maker: S3Maker) async throws {
         try await S3End.open(maker, ["parallel": .whole(1)]) { end in
-            let parcel = try StagedUpload(2 * Self.part)
-            let logbook = RecordingReporter()
-            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            let staged = try StagedUpload(2 * Self.part)
+            let recorder = RecordingReporter()
+            try await staged.sendStopped(to: end, recorder, accepting: Self.part)
             #expect(try await end.unfinished() == 1)
-            let last = try #require(logbook.last)
+            let last = try #require(recorder.last)
             #expect(try await end.destination.discard(last))
             #expect(try await end.unfinished() == 0)
             #expect(try await end.destination.discard(last), "a missing upload counts as discarded")
             // When it is resumed anyway, it starts again.
-            _ = try await parcel.send(to: end, logbook)
-            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            _ = try await staged.send(to: end, recorder)
+            let isWhole = try await end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
         }
     }

@@ -79,16 +79,16 @@ struct S3SignedAddressTests {
         let scene = try Scene()
         for _ in 0..<moment.question { scene.signer.script(.address { $0 }) }
         scene.signer.script(.address(lie.change))
-        let (parcel, logbook) = (try StagedUpload(moment.size), RecordingReporter())
-        let error = try await parcel.failure(to: scene, logbook)
+        let (staged, recorder) = (try StagedUpload(moment.size), RecordingReporter())
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.remedy == .misconfigured && error.failure.code == .signerUnusable, "\(error)")
         #expect(error.failure.message.hasPrefix("archive: the signer at 127.0.0.1:"), "\(error)")
         #expect(error.failure.message.contains(lie.words), "\(error)")
         #expect(!error.failure.message.contains("signature-that"), "\(error)")
         #expect(scene.emulator.requests == moment.heard)
-        #expect(logbook.sent.allSatisfy { $0 == 0 })
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel))
+        #expect(recorder.sent.allSatisfy { $0 == 0 })
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged))
     }
 
     @Test(
@@ -97,12 +97,12 @@ struct S3SignedAddressTests {
     func parts(_ name: String) async throws {
         let scene = try Scene()
         scene.signer.script(.address { $0 }, .address { $0 }, .address { $0.replacing("\(name)=", with: "\(name)=9") })
-        let (parcel, logbook) = (try StagedUpload(S3PresignTests.size), RecordingReporter())
-        let error = try await parcel.failure(to: scene, logbook)
+        let (staged, recorder) = (try StagedUpload(S3PresignTests.size), RecordingReporter())
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.remedy == .misconfigured && error.failure.message.contains("without `\(name)`, or with another"))
         #expect(scene.emulator.requests == ["head", "create"])
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged))
     }
 
     @Test("if the endpoint is https no byte is sent over http")
@@ -114,10 +114,10 @@ struct S3SignedAddressTests {
                 "presign.url": .text(scene.signer.url), "presign.token": .secret(.file(scene.tokenFile)),
             ], Scene.tools)
         scene.signer.script(.address { $0.replacing("https:", with: "http:") })
-        let parcel = try StagedUpload(900)
+        let staged = try StagedUpload(900)
         let error = try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: RecordingReporter())
+                try await destination.upload(staged.order, reporter: RecordingReporter())
             })
         #expect(error.remedy == .misconfigured)
         #expect(error.failure.message.contains("gives an http address at 127.0.0.1:"), "\(error)")

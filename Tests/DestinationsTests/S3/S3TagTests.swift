@@ -29,10 +29,10 @@ struct S3TagTests {
         var contents: [String: [UInt8]] = [:]
         for number in 0..<4 {
             // The meaningful kind is received first.
-            let parcel = try StagedUpload(
+            let staged = try StagedUpload(
                 kind.sizes[number % 2], id: "\(number)", name: FilePath("\(number).mp4"), seed: UInt64(number))
-            try await scene.bring(parcel, attempts: 1)
-            contents["\(number).mp4"] = parcel.content
+            try await scene.bring(staged, attempts: 1)
+            contents["\(number).mp4"] = staged.content
         }
         let isWhole = scene.emulator.objects.mapValues(\.bytes) == contents
         #expect(isWhole)
@@ -50,9 +50,9 @@ struct S3TagTests {
         try await scene.bring(StagedUpload(size, id: "1", name: "first.mp4"))
         scene.emulator.change { $0.requests = [] }
         scene.emulator.script(kind == .wholes ? .put : .part, kind == .wholes ? .damage : .rot)
-        let parcel = try StagedUpload(size, id: "2", name: "second.mp4", seed: 2)
-        try await scene.bring(parcel, attempts: 1)
-        let isWhole = scene.emulator.objects["second.mp4"]?.bytes == parcel.content
+        let staged = try StagedUpload(size, id: "2", name: "second.mp4", seed: 2)
+        try await scene.bring(staged, attempts: 1)
+        let isWhole = scene.emulator.objects["second.mp4"]?.bytes == staged.content
         #expect(isWhole && scene.emulator.objects.count == 2)
         let sent = scene.emulator.requests.filter { $0.hasPrefix("p") }
         #expect(sent.count == (kind == .wholes ? 2 : 4), "\(sent)")
@@ -65,18 +65,18 @@ struct S3TagTests {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.wholeTags, $0.partTags) = (.digits, .digits) }
-        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
         let bodies = size == Self.small ? 1 : 2
         for _ in 0..<2 {
-            let error = try await parcel.failure(to: scene, logbook)
+            let error = try await staged.failure(to: scene, recorder)
             #expect(error.failure.code == .etagUnclear, "\(error)")
             #expect(error.failure.message.contains("set `etag: opaque`"), "\(error)")
         }
         let sent = scene.emulator.requests.count { $0 == "put" || $0.hasPrefix("part ") }
         #expect(sent <= bodies, "\(scene.emulator.requests)")
         let knowing = try S3Scene(["etag": .text("opaque")], at: scene.emulator)
-        try await knowing.bring(parcel, logbook)
-        #expect(scene.holds(parcel))
+        try await knowing.bring(staged, recorder)
+        #expect(scene.holds(staged))
     }
 
     @Test("an existing part with another MD5, not acknowledged before, is sent again")
@@ -85,11 +85,11 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.partTags = .md5 }
         scene.emulator.script(.part, .rot, .rot, .rot, .rot)
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-        let error = try await parcel.failure(to: scene, logbook)
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.failure.message.contains("of bytes with MD5"), "\(error)")
-        try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged))
     }
 
     @Test(
@@ -102,15 +102,15 @@ struct S3TagTests {
         // If it is not known how tags are joined, the first matching one shows it.
         if !isKnown { try await scene.bring(StagedUpload(S3Scene.size, id: "1", name: "first.mp4", seed: 2)) }
         scene.emulator.script(.complete, .rot)
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size, id: "2"), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(S3Scene.size, id: "2"), RecordingReporter())
         for _ in 0..<2 {
-            let error = try await parcel.failure(to: scene, logbook)
+            let error = try await staged.failure(to: scene, recorder)
             #expect(error.failure.code == .objectDamaged, "\(error)")
         }
         #expect(scene.emulator.requests.count { $0 == "part 1" } == (isKnown ? 1 : 2))
         scene.emulator.change { $0.objects["front/clip.mp4"] = nil }
-        try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel) || !isKnown && scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
+        try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged) || !isKnown && scene.emulator.objects["front/clip.mp4"]?.bytes == staged.content)
     }
 
     @Test(
@@ -119,8 +119,8 @@ struct S3TagTests {
         let scene = try S3Scene(["checksum": .text(kind)])
         defer { scene.emulator.stop() }
         scene.emulator.script(.put, .claim("x-amz-checksum-\(kind)", "AAAAAA=="))
-        let (parcel, logbook) = (try StagedUpload(Self.small), RecordingReporter())
-        try await scene.bring(parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(Self.small), RecordingReporter())
+        try await scene.bring(staged, recorder)
         #expect(scene.emulator.requests.count { $0 == "put" } == 2, "\(scene.emulator.requests)")
     }
 
@@ -132,8 +132,8 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.ignoresChecksums, $0.wholeTags, $0.partTags) = (true, .md5, .md5) }
         scene.emulator.script(.part, .rot)
-        let (first, logbook) = (try StagedUpload(size, id: "1", name: "first.mp4"), RecordingReporter())
-        let object = try await scene.bring(first, logbook)
+        let (first, recorder) = (try StagedUpload(size, id: "1", name: "first.mp4"), RecordingReporter())
+        let object = try await scene.bring(first, recorder)
         #expect(object.verifiedBy == (size == Self.small ? "etag" : "parts"), "\(object)")
         scene.emulator.script(.put, .damage)
         if size == Self.small {
@@ -163,11 +163,11 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { ($0.partTags, $0.joinsTags) = (.md5, true) }
         scene.emulator.script(.complete, .forget)
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-        let error = await #expect(throws: UploadError.self) { try await parcel.send(to: scene, logbook) }
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        let error = await #expect(throws: UploadError.self) { try await staged.send(to: scene, recorder) }
         #expect(error?.failure.message.contains("and does not exist") == true, "\(String(describing: error))")
-        #expect(try await scene.bring(parcel, logbook).verifiedBy == "parts")
-        let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content
+        #expect(try await scene.bring(staged, recorder).verifiedBy == "parts")
+        let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == staged.content
         #expect(isWhole)
         #expect(scene.emulator.requests.count { $0 == "part 1" } == 1, "\(scene.emulator.requests)")
     }
@@ -187,10 +187,10 @@ struct S3TagTests {
         try await scene.bring(StagedUpload(size, id: "1", name: "first.mp4", seed: 2), attempts: 1)
         scene.emulator.script(.put, .loseReply)
         scene.emulator.script(.complete, .loseReply)
-        let parcel = try StagedUpload(size, id: "2")
-        let object = try await scene.bring(parcel)
+        let staged = try StagedUpload(size, id: "2")
+        let object = try await scene.bring(staged)
         #expect(object.id == "front/clip.mp4" && object.verifiedBy == "held", "\(object)")
-        let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content
+        let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == staged.content
         #expect(isWhole && scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
         let sent = scene.emulator.requests.filter { $0 == "put" || $0 == "part 1" }
         #expect(sent.count == 2, "\(scene.emulator.requests)")
@@ -202,9 +202,9 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         scene.emulator.change { Kind.wholes.set(&$0) }
         try await scene.bring(StagedUpload(Self.small, id: "1", name: "first.mp4"))
-        let parcel = try StagedUpload(S3Scene.size, id: "2")
-        try await scene.bring(parcel)
-        let again = try await scene.bring(parcel)
+        let staged = try StagedUpload(S3Scene.size, id: "2")
+        try await scene.bring(staged)
+        let again = try await scene.bring(staged)
         #expect(again.verifiedBy == "held" && again.id == "front/clip.mp4")
         #expect(scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
     }
@@ -217,13 +217,13 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         // Once because of the answer's own doubt, and once for the check after an error at the end.
         scene.emulator.script(.head, .pass, .error(500, "InternalError"), .error(500, "InternalError"))
-        let (parcel, logbook) = (try StagedUpload(Self.small), RecordingReporter())
-        let error = try await parcel.failure(to: scene, logbook)
+        let (staged, recorder) = (try StagedUpload(Self.small), RecordingReporter())
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.remedy == .holdDestination(after: nil), "\(error)")
-        #expect(logbook.last?["final_sent"] == "1", "the checkpoint does not say that the file may exist")
+        #expect(recorder.last?["final_sent"] == "1", "the checkpoint does not say that the file may exist")
         #expect(scene.emulator.requests == ["head", "put", "head", "head"])
-        let object = try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(object.verifiedBy == "held" && scene.holds(parcel))
+        let object = try await scene.bring(staged, recorder, attempts: 1)
+        #expect(object.verifiedBy == "held" && scene.holds(staged))
         #expect(scene.emulator.requests == ["head", "put", "head", "head", "head"])
     }
 
@@ -233,11 +233,11 @@ struct S3TagTests {
         defer { scene.emulator.stop() }
         if status == 412 { scene.emulator.script(.put, .error(412, "PreconditionFailed")) }
         scene.emulator.script(.head, .error(500, "InternalError"))
-        let (parcel, api) = (try StagedUpload(Self.small), try #require(scene.destination as? S3).api)
+        let (staged, api) = (try StagedUpload(Self.small), try #require(scene.destination as? S3).api)
         let dialect = S3Dialect(api: api, isSingle: true)
-        let plan = try dialect.plan(parcel.order)
+        let plan = try dialect.plan(staged.order)
         let checkpoint = PartsCheckpoint(Checkpoint(["key": "front/clip.mp4", "checksum": "md5"]))
-        let piece = PartsContext(order: parcel.order, plan: plan, checkpoint: checkpoint)
+        let piece = PartsContext(order: staged.order, plan: plan, checkpoint: checkpoint)
         let sending = await dialect.send(plan[0], piece) { _ in }
         guard case .failed = sending.answer else {
             Issue.record("the sending did not fail: \(sending)")

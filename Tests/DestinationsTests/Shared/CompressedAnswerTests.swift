@@ -108,10 +108,10 @@ struct CompressedAnswerTests {
                 "url": .text(relay.url), "token": .secret(.file(end.tokenFile)), "flow": .text("tus"),
                 "chunk_size": .bytes(1000), "allow_origins": .texts([end.server.bytesURL]),
             ], Self.tools)
-        let parcel = try StagedUpload(2500)
-        let object = try await destination.upload(parcel.order, reporter: RecordingReporter())
+        let staged = try StagedUpload(2500)
+        let object = try await destination.upload(staged.order, reporter: RecordingReporter())
         #expect(object.warnings.isEmpty)
-        #expect(end.contents == [parcel.content])
+        #expect(end.contents == [staged.content])
         #expect(relay.compressed > 0)
         #expect(relay.seen["POST"] == ["gzip"])
     }
@@ -123,10 +123,10 @@ struct CompressedAnswerTests {
         let relay = try CompressingRelay(to: scene.emulator.url, .gzip)
         defer { relay.stop() }
         let behind = try S3Scene(["endpoint": .text(relay.url)], at: scene.emulator)
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-        try await parcel.sendStopped(to: behind, logbook, accepting: 5 << 20)
-        _ = try await parcel.send(to: behind, logbook)
-        #expect(scene.holds(parcel))
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        try await staged.sendStopped(to: behind, recorder, accepting: 5 << 20)
+        _ = try await staged.send(to: behind, recorder)
+        #expect(scene.holds(staged))
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
         #expect(try await behind.destination.unfinished()?.isEmpty == true)
         #expect(relay.compressed > 2)
@@ -140,8 +140,8 @@ struct CompressedAnswerTests {
             let relay = try CompressingRelay(to: end.server.url, way)
             defer { relay.stop() }
             let destination = try OSS.kind.make(OSSEnd.values(relay.url), Self.tools)
-            let parcel = try StagedUpload(300 << 10)
-            #expect(try await destination.upload(parcel.order, reporter: RecordingReporter()).verifiedBy == "crc64")
+            let staged = try StagedUpload(300 << 10)
+            #expect(try await destination.upload(staged.order, reporter: RecordingReporter()).verifiedBy == "crc64")
             #expect(try await end.server.unfinished() == [])
             #expect(relay.compressed >= 2)
         }
@@ -161,8 +161,8 @@ struct CompressedAnswerTests {
                 case .sts: ["endpoint": .text(relay.url), "sts.url": .text(relay.url + "/_sts")]
                 }
             more["upload_endpoint"] = .text(end.server.url)
-            let parcel = try StagedUpload(300 << 10)
-            let object = try await end.again(more).upload(parcel.order, reporter: RecordingReporter())
+            let staged = try StagedUpload(300 << 10)
+            let object = try await end.again(more).upload(staged.order, reporter: RecordingReporter())
             #expect(object.verifiedBy == "crc64" && object.warnings.isEmpty)
             #expect(try await end.media().count == 1)
             #expect(relay.compressed >= 1)
@@ -174,10 +174,10 @@ struct CompressedAnswerTests {
         let scene = try FormScene(preset)
         let relay = try CompressingRelay(to: scene.server.url.replacing("/upload", with: ""), .gzip)
         defer { relay.stop() }
-        let parcel = try StagedUpload(2500)
+        let staged = try StagedUpload(2500)
         _ = try await scene.again(["url": .text(relay.url + "/upload")]).upload(
-            parcel.order, reporter: RecordingReporter())
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+            staged.order, reporter: RecordingReporter())
+        #expect(try scene.objects.values.map { $0 } == [staged.content])
         #expect(relay.compressed >= 3)
         try await scene.close()
     }

@@ -48,10 +48,10 @@ struct ProxyAnswerTests {
             DestinationTools(
                 transport: Unauthorized(headers: Headers(headers), body: body), secrets: SecretReader(),
                 clocks: SystemClocks(), name: "nas", log: { _ in }))
-        let parcel = try StagedUpload(800)
+        let staged = try StagedUpload(800)
         return try #require(
             await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: RecordingReporter())
+                try await destination.upload(staged.order, reporter: RecordingReporter())
             })
     }
 
@@ -96,14 +96,14 @@ struct ProxyAnswerTests {
             values,
             DestinationTools(
                 transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "nas", log: { _ in }))
-        let parcel = try StagedUpload(800)
+        let staged = try StagedUpload(800)
         await #expect(throws: UploadError.self) {
-            try await destination.upload(parcel.order, reporter: RecordingReporter())
+            try await destination.upload(staged.order, reporter: RecordingReporter())
         }
         #expect(transport.last.contains("OLDKEYOFTHEBOX"))
         try Files.replace(file, with: Array("NEWKEYOFTHEBOX\n".utf8))
         await #expect(throws: UploadError.self) {
-            try await destination.upload(parcel.order, reporter: RecordingReporter())
+            try await destination.upload(staged.order, reporter: RecordingReporter())
         }
         #expect(transport.last.contains("NEWKEYOFTHEBOX"))
     }

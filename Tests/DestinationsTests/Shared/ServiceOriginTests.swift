@@ -28,17 +28,17 @@ struct ServiceOriginTests {
     func vimeo(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow, ["allow_origins": .texts([])])
         defer { end.server.stop() }
-        let (parcel, logbook) = (try StagedUpload(2500), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(2500), RecordingReporter())
         for _ in 0..<2 {
-            let error = try await parcel.failure(to: end, logbook)
+            let error = try await staged.failure(to: end, recorder)
             check(error, "`allow_origins: [\(end.server.bytesURL)]`")
             #expect(error.failure.message.contains("below vimeo.com"), "\(error)")
         }
         #expect(end.server.state.withLock { $0.received } == 0)
         #expect(end.server.state.withLock { $0.uploads.count } == 1)
         let allowed = try VimeoEnd(flow, server: end.server)
-        try await allowed.bring(parcel, logbook)
-        #expect(end.server.videos.map(\.bytes) == [parcel.content])
+        try await allowed.bring(staged, recorder)
+        #expect(end.server.videos.map(\.bytes) == [staged.content])
         #expect(end.server.state.withLock { $0.uploads.count } == 1)
     }
 
@@ -48,10 +48,10 @@ struct ServiceOriginTests {
         let end = try VimeoEnd()
         defer { end.server.stop() }
         end.server.redirectLinks(to: silent.url)
-        let (parcel, logbook) = (try StagedUpload(2500), RecordingReporter())
-        check(try await parcel.failure(to: end, logbook), "[\(end.server.bytesURL), \(silent.url)]`")
+        let (staged, recorder) = (try StagedUpload(2500), RecordingReporter())
+        check(try await staged.failure(to: end, recorder), "[\(end.server.bytesURL), \(silent.url)]`")
         #expect(end.server.videos.count == 1)
-        #expect(try await end.destination.discard(try #require(logbook.last)))
+        #expect(try await end.destination.discard(try #require(recorder.last)))
         #expect(end.server.videos.isEmpty)
         #expect(!silent.hasCaller)
     }
@@ -61,13 +61,13 @@ struct ServiceOriginTests {
         let silent = try SilentPort()
         let end = try VimeoEnd()
         defer { end.server.stop() }
-        let (parcel, logbook) = (try StagedUpload(2500), RecordingReporter())
-        try await logbook.record(
+        let (staged, recorder) = (try StagedUpload(2500), RecordingReporter())
+        try await recorder.record(
             Checkpoint([
                 "url": silent.url + "/upload/1?signature=s", "video": "/videos/1", "flow": "tus", "offset": "1000",
                 "reach": "1000", "server": WebAddress(end.server.url).origin, "video_size": "2500",
             ]))
-        check(try await parcel.failure(to: end, logbook), silent.url)
+        check(try await staged.failure(to: end, recorder), silent.url)
         #expect(end.server.videos.isEmpty && !silent.hasCaller)
     }
 
@@ -79,13 +79,13 @@ struct ServiceOriginTests {
         let on: [String: SettingValue] = ["video.thumbnail": .flag(true)]
         let strict = try VimeoEnd(.tus, on.merging(["allow_origins": .texts([])]) { $1 }, server: end.server)
         let image = try StagedUpload(3000, id: "01JP", name: "front/clip.jpg", mediaType: "image/jpeg", seed: 2)
-        let logbook = RecordingReporter()
-        logbook.accompany([Companion(mediaType: "video/mp4", state: .completed, remote: video)])
+        let recorder = RecordingReporter()
+        recorder.accompany([Companion(mediaType: "video/mp4", state: .completed, remote: video)])
         for _ in 0..<2 {
-            check(try await image.failure(to: strict, logbook), "`allow_origins: [\(end.server.bytesURL)]`")
+            check(try await image.failure(to: strict, recorder), "`allow_origins: [\(end.server.bytesURL)]`")
         }
         #expect(end.server.pictures.map(\.bytes.isEmpty) == [true])
-        try await VimeoEnd(.tus, on, server: end.server).bring(image, logbook)
+        try await VimeoEnd(.tus, on, server: end.server).bring(image, recorder)
         #expect(end.server.pictures.map(\.bytes) == [image.content])
     }
 
@@ -98,9 +98,9 @@ struct ServiceOriginTests {
         let silent = try SilentPort()
         try await ApsaraEnd.open(way) { end in
             try await end.server.control("settings", "{\"vod_endpoint\": \"\(silent.url)\"}")
-            let (parcel, logbook) = (try StagedUpload(1000), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(1000), RecordingReporter())
             for _ in 0..<2 {
-                let error = try await parcel.failure(to: end, logbook)
+                let error = try await staged.failure(to: end, recorder)
                 check(error, "set `upload_endpoint`")
                 #expect(error.failure.message.contains("\(silent.url), which"), "\(error)")
                 #expect(error.failure.message.contains("below aliyuncs.com"), "\(error)")
@@ -109,12 +109,12 @@ struct ServiceOriginTests {
             // Either a person configures where the bytes go, or the service names its own storage again.
             let mended = try end.again(way == .key ? ["upload_endpoint": .text(end.server.url)] : [:])
             if way != .key { try await end.server.control("settings", "{\"vod_endpoint\": null}") }
-            var order = parcel.order
-            order.checkpoint = logbook.last
-            logbook.beginAttempt()
-            _ = try await mended.upload(order, reporter: logbook)
+            var order = staged.order
+            order.checkpoint = recorder.last
+            recorder.beginAttempt()
+            _ = try await mended.upload(order, reporter: recorder)
             #expect(try await end.media().count == 1)
-            #expect(try await end.objects.values.map { $0 } == [parcel.content])
+            #expect(try await end.objects.values.map { $0 } == [staged.content])
             #expect(!silent.hasCaller)
         }
     }
@@ -123,14 +123,14 @@ struct ServiceOriginTests {
     func vodResumed() async throws {
         let silent = try SilentPort()
         try await ApsaraEnd.open { end in
-            let (parcel, logbook) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(3 * ApsaraTests.part), RecordingReporter())
             try await end.server.control("settings", "{\"vod_endpoint\": \"\(silent.url)\"}")
-            _ = try await parcel.failure(to: end, logbook)
-            var checkpoint = try #require(logbook.last)
+            _ = try await staged.failure(to: end, recorder)
+            var checkpoint = try #require(recorder.last)
             checkpoint["upload"] = "of-before"
             checkpoint["begun"] = "1"
-            try await logbook.record(checkpoint)
-            check(try await parcel.failure(to: end, logbook), "set `upload_endpoint`")
+            try await recorder.record(checkpoint)
+            check(try await staged.failure(to: end, recorder), "set `upload_endpoint`")
             #expect(try await end.destination.discard(checkpoint) == false)
             #expect(!silent.hasCaller)
         }
@@ -155,8 +155,8 @@ struct ServiceOriginTests {
                 DestinationTools(
                     transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive",
                     log: { _ in }))
-            let parcel = try StagedUpload(3000)
-            _ = try? await destination.upload(parcel.order, reporter: RecordingReporter())
+            let staged = try StagedUpload(3000)
+            _ = try? await destination.upload(staged.order, reporter: RecordingReporter())
             #expect(server.seen.contains { $0.hasPrefix("GET ") && !$0.contains("moved") }, "\(server.seen)")
             #expect(server.seen.contains { $0.contains("moved") } == isHome, "\(server.seen)")
         }
@@ -192,9 +192,9 @@ struct ServiceOriginTests {
                 DestinationTools(
                     transport: transport, secrets: SecretReader(), clocks: ManualClocks(wall: SystemClocks().wall()),
                     name: "archive", log: { _ in }))
-            let parcel = try StagedUpload(900)
+            let staged = try StagedUpload(900)
             let error = await #expect(throws: UploadError.self) {
-                _ = try await destination.upload(parcel.order, reporter: RecordingReporter())
+                _ = try await destination.upload(staged.order, reporter: RecordingReporter())
             }
             #expect(error?.remedy == .misconfigured, "\(kind): \(String(describing: error))")
             await transport.stop()

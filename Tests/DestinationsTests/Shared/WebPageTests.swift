@@ -37,12 +37,12 @@ struct WebPageTests {
     func bucket() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
         scene.emulator.change { $0.faults[.part] = [.answer(200, [("ETag", "\"0123\"")], Self.page)] }
-        let error = try await parcel.failure(to: scene, logbook)
-        #expect(error.failure.code == .webPage && logbook.accepted == 0, "\(error)")
-        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
-        let left = try #require(logbook.last)
+        let error = try await staged.failure(to: scene, recorder)
+        #expect(error.failure.code == .webPage && recorder.accepted == 0, "\(error)")
+        try await staged.sendStopped(to: scene, recorder, accepting: 5 << 20)
+        let left = try #require(recorder.last)
         scene.emulator.change { $0.faults[.abort] = [.answer(200, [], Self.page)] }
         await #expect(throws: UploadError.self) { try await scene.destination.discard(left) }
         #expect(scene.emulator.uploads.count == 1)

@@ -43,14 +43,14 @@ final class VimeoEnd: RemoteFixture {
 
     /// Attempts until it is complete or refused; remains are removed like by the daemon.
     @discardableResult
-    func bring(_ parcel: StagedUpload, _ logbook: RecordingReporter = RecordingReporter(), attempts: Int = 10)
+    func bring(_ staged: StagedUpload, _ recorder: RecordingReporter = RecordingReporter(), attempts: Int = 10)
         async throws -> RemoteObject
     {
         var last: (any Error)?
         for _ in 0..<attempts {
             do {
-                let object = try await parcel.send(to: self, logbook)
-                try await sweep(logbook)
+                let object = try await staged.send(to: self, recorder)
+                try await sweep(recorder)
                 return object
             } catch let error as UploadError {
                 if error.remedy == .failUpload { throw error }
@@ -68,8 +68,8 @@ final class VimeoEnd: RemoteFixture {
         server.change { $0.behaviour.ahead += Int64(time.inSeconds * 1000) }
     }
 
-    func sweep(_ logbook: RecordingReporter) async throws {
-        for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
+    func sweep(_ recorder: RecordingReporter) async throws {
+        for checkpoint in recorder.left { _ = try await destination.discard(checkpoint) }
     }
 
     /// The contents that a person sees in the account.

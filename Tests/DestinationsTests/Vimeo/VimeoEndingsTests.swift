@@ -17,30 +17,30 @@ struct VimeoEndingsTests {
         end.server.change {
             $0.behaviour.states = ["transcode_starting", "transcoding", "a word of next year", "available"]
         }
-        let parcel = try StagedUpload(1500)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(1500)
+        let recorder = RecordingReporter()
         var waits: [Duration] = []
         for _ in 0..<3 {
-            let error = try await parcel.failure(to: end, logbook)
+            let error = try await staged.failure(to: end, recorder)
             guard case .pending(let wait) = error.remedy else { throw error }
             waits.append(wait)
         }
         #expect(waits == [.seconds(15), .seconds(30), .seconds(60)])
-        let object = try await parcel.send(to: end, logbook)
+        let object = try await staged.send(to: end, recorder)
         #expect(object.verifiedBy == "playable")
         #expect(end.server.state.withLock { $0.received } == 1500)
-        #expect(logbook.sent.isEmpty, "a query sends no bytes of the file")
+        #expect(recorder.sent.isEmpty, "a query sends no bytes of the file")
     }
 
     @Test("a wrong offset is queried again while the service says that bytes are missing, and they are sent")
     func staleOffset() async throws {
         let end = try VimeoEnd(.tus, ["chunk_size": .bytes(0)])
         end.server.script(.patch, .cut(after: 1000))
-        let parcel = try StagedUpload(1500)
-        let logbook = RecordingReporter()
-        _ = try await parcel.failure(to: end, logbook)
+        let staged = try StagedUpload(1500)
+        let recorder = RecordingReporter()
+        _ = try await staged.failure(to: end, recorder)
         end.server.script(.head, .answer(200, [("Upload-Offset", "1500"), ("Upload-Length", "1500")]))
-        let object = try await parcel.send(to: end, logbook)
+        let object = try await staged.send(to: end, recorder)
         #expect(object.id != nil)
         #expect(end.server.state.withLock { $0.received } == 1500)
         #expect(end.server.state.withLock { $0.uploads.count } == 1)
@@ -66,17 +66,17 @@ struct VimeoEndingsTests {
             $0.behaviour.states = [status]
             $0.account.reset = "1970-01-08T00:00:00+00:00"
         }
-        let parcel = try StagedUpload(1500)
-        let logbook = RecordingReporter()
-        let error = try await parcel.failure(to: end, logbook)
+        let staged = try StagedUpload(1500)
+        let recorder = RecordingReporter()
+        let error = try await staged.failure(to: end, recorder)
         guard case .noRoom(let wait?) = error.remedy else { throw error }
         #expect(wait > .seconds(5 * 86_400) && wait <= .seconds(7 * 86_400))
         #expect(error.failure.kind == .quota)
-        try await end.sweep(logbook)
+        try await end.sweep(recorder)
         #expect(end.contents.isEmpty)
         end.server.change { $0.behaviour.states = ["available"] }
-        _ = try await end.bring(parcel, logbook)
-        #expect(end.contents == [parcel.content])
+        _ = try await end.bring(staged, recorder)
+        #expect(end.contents == [staged.content])
     }
 
     @Test("after a late quota without a known reset, the next attempt waits a day")
@@ -99,11 +99,11 @@ struct VimeoEndingsTests {
     func noWord(_ text: String) async throws {
         let end = try VimeoEnd()
         end.server.script(.video, .answer(200, [], text))
-        let parcel = try StagedUpload(1500)
-        let logbook = RecordingReporter()
-        let error = try await parcel.failure(to: end, logbook)
+        let staged = try StagedUpload(1500)
+        let recorder = RecordingReporter()
+        let error = try await staged.failure(to: end, recorder)
         guard case .pending = error.remedy else { throw error }
-        _ = try await parcel.send(to: end, logbook)
+        _ = try await staged.send(to: end, recorder)
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
 
@@ -138,8 +138,8 @@ struct VimeoEndingsTests {
             ])
         end.server.script(.create, .answer(400, [], "{\"error\": \"open-sesame is too weak\", \"error_code\": 2273}"))
         var order = try StagedUpload(10).order
-        let parcel = try StagedUpload(10)
-        order = parcel.order
+        let staged = try StagedUpload(10)
+        order = staged.order
         order.metadata = ["video.privacy.view": "password"]
         let error = await #expect(throws: UploadError.self) {
             try await end.destination.upload(order, reporter: RecordingReporter())
@@ -151,11 +151,11 @@ struct VimeoEndingsTests {
     func rejected() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding_error"] }
-        let logbook = RecordingReporter()
-        let error = try await StagedUpload(1500).failure(to: end, logbook)
+        let recorder = RecordingReporter()
+        let error = try await StagedUpload(1500).failure(to: end, recorder)
         #expect(error.remedy == .failUpload)
         #expect(error.failure.code == .transcodingFailed)
-        try await end.sweep(logbook)
+        try await end.sweep(recorder)
         #expect(end.contents.isEmpty)
         let other = try VimeoEnd()
         other.server.change { $0.always[.video] = .answer(404, [], "{\"error\": \"not found\"}") }
@@ -163,19 +163,19 @@ struct VimeoEndingsTests {
         #expect(gone?.failure.code == .videoDeleted)
         let third = try VimeoEnd()
         third.server.change { $0.behaviour.states = ["uploading_error"] }
-        let parcel = try StagedUpload(1500)
+        let staged = try StagedUpload(1500)
         let journal = RecordingReporter()
-        #expect(try await parcel.failure(to: third, journal).remedy == .refused(after: .seconds(60)))
+        #expect(try await staged.failure(to: third, journal).remedy == .refused(after: .seconds(60)))
         third.server.change { $0.behaviour.states = ["available"] }
-        _ = try await third.bring(parcel, journal)
+        _ = try await third.bring(staged, journal)
         // A service that never keeps the bytes does not get them for ever.
         let fourth = try VimeoEnd()
         fourth.server.change { $0.behaviour.states = ["uploading_error"] }
         let hopeless = RecordingReporter()
-        let last = await #expect(throws: UploadError.self) { try await fourth.bring(parcel, hopeless) }
+        let last = await #expect(throws: UploadError.self) { try await fourth.bring(staged, hopeless) }
         #expect(last?.remedy == .failUpload)
         #expect(fourth.server.state.withLock { $0.received } == 3 * 1500)
-        #expect(third.contents == [parcel.content])
+        #expect(third.contents == [staged.content])
     }
 
     @Test("a refusal for quota holds the account until its day, and 3428 fails only the file")
@@ -212,30 +212,30 @@ struct VimeoEndingsTests {
         let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
         let end = try VimeoEnd(clocks: clocks)
         end.server.script(.create, .answer(429, reset.isEmpty ? [] : [("X-RateLimit-Reset", reset)]))
-        let parcel = try StagedUpload(1500)
-        let error = try await parcel.failure(to: end)
+        let staged = try StagedUpload(1500)
+        let error = try await staged.failure(to: end)
         #expect(error.remedy == .rateLimit(after: .seconds(seconds)))
         let before = end.server.requests.count
-        let again = try await parcel.failure(to: end)
+        let again = try await staged.failure(to: end)
         guard case .rateLimit = again.remedy else { throw again }
         #expect(end.server.requests.count == before, "no request is sent before that time")
         clocks.advance(by: .seconds(seconds + 1))
-        _ = try await parcel.send(to: end, RecordingReporter())
-        #expect(end.contents == [parcel.content])
+        _ = try await staged.send(to: end, RecordingReporter())
+        #expect(end.contents == [staged.content])
     }
 
     @Test("a renewed token is read again within a request; an invalid one holds; no answer shows it")
     func tokens() async throws {
         let end = try VimeoEnd()
-        let logbook = RecordingReporter()
+        let recorder = RecordingReporter()
         _ = try await StagedUpload(10, id: "1").send(to: end, RecordingReporter())
         end.server.change { $0.account.token = "vimeo-token-2" }
-        let error = try await StagedUpload(10, id: "2").failure(to: end, logbook)
+        let error = try await StagedUpload(10, id: "2").failure(to: end, recorder)
         #expect(error.remedy == .authenticate)
         #expect(error.failure.kind == .auth)
         #expect(!"\(error)".contains("vimeo-token"))
         try Files.replace(end.tokenFile, with: Array("vimeo-token-2".utf8))
-        _ = try await StagedUpload(10, id: "2").send(to: end, logbook)
+        _ = try await StagedUpload(10, id: "2").send(to: end, recorder)
         #expect(end.contents.count == 2)
         end.server.change { $0.account.hasUser = false }
         let count = end.server.requests.count
@@ -258,16 +258,16 @@ struct VimeoEndingsTests {
     func settingsFail() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.script(.settings, .answer(503), .answer(500))
-        let parcel = try StagedUpload(1500)
-        var object = try await end.bring(parcel)
+        let staged = try StagedUpload(1500)
+        var object = try await end.bring(staged)
         #expect(object.warnings.isEmpty)
         #expect(end.server.videos.first?.fields["name"] == "clip")
         let other = try VimeoEnd(.fourStep)
         other.server.change { $0.account.scopes = ["upload", "private"] }
-        object = try await other.bring(parcel)
+        object = try await other.bring(staged)
         #expect(object.warnings.count == 1)
         #expect(object.warnings.first?.contains("scope edit") == true, "\(object.warnings)")
-        #expect(other.contents == [parcel.content])
+        #expect(other.contents == [staged.content])
         #expect(other.server.state.withLock { $0.received } == 1500)
     }
 

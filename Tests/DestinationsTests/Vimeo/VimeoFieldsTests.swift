@@ -29,8 +29,8 @@ struct VimeoFieldsTests {
         for flow in VimeoFlow.allCases {
             let more = try settings(video).filter { $0.key.hasPrefix("video.") }
             let end = try VimeoEnd(flow, more)
-            let parcel = try StagedUpload(10)
-            var order = parcel.order
+            let staged = try StagedUpload(10)
+            var order = staged.order
             // As the daemon fills templates that are the same for all files.
             order.metadata = more.compactMapValues {
                 if case .template(let template) = $0 { template.constant } else { nil }
@@ -85,8 +85,8 @@ struct VimeoFieldsTests {
     func made() async throws {
         let end = try VimeoEnd()
         var order = try StagedUpload(10).order
-        let parcel = try StagedUpload(10)
-        order = parcel.order
+        let staged = try StagedUpload(10)
+        order = staged.order
         order.metadata = ["video.privacy.view": "front door"]
         let error = await #expect(throws: UploadError.self) {
             try await end.destination.upload(order, reporter: RecordingReporter())

@@ -48,15 +48,15 @@ struct VimeoFlowTests {
         arguments: [VimeoFlow.tus, .twoStep])
     func names(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
-        let parcel = try StagedUpload(1500)
-        let logbook = RecordingReporter()
-        #expect(try await parcel.sendStopped(to: end, logbook) { !$0.names.isEmpty })
-        #expect(logbook.names == ["/videos/1"] && logbook.addresses == ["https://vimeo.example/1"])
-        #expect(logbook.sent.isEmpty)
+        let staged = try StagedUpload(1500)
+        let recorder = RecordingReporter()
+        #expect(try await staged.sendStopped(to: end, recorder) { !$0.names.isEmpty })
+        #expect(recorder.names == ["/videos/1"] && recorder.addresses == ["https://vimeo.example/1"])
+        #expect(recorder.sent.isEmpty)
         // A video from before this was reported is reported with the next attempt.
         let other = RecordingReporter()
-        try await other.record(try #require(logbook.last))
-        _ = try await end.bring(parcel, other)
+        try await other.record(try #require(recorder.last))
+        _ = try await end.bring(staged, other)
         #expect(other.names.contains("/videos/1"))
     }
 
@@ -64,9 +64,9 @@ struct VimeoFlowTests {
     func nameOfTicket() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.change { $0.behaviour.states = ["transcoding", "available"] }
-        let logbook = RecordingReporter()
-        _ = try await end.bring(try StagedUpload(10), logbook)
-        #expect(logbook.names.last == "/videos/1" && logbook.addresses.last == "https://vimeo.example/1")
+        let recorder = RecordingReporter()
+        _ = try await end.bring(try StagedUpload(10), recorder)
+        #expect(recorder.names.last == "/videos/1" && recorder.addresses.last == "https://vimeo.example/1")
     }
 
     @Test("every call to the API obeys `reply_timeout`", arguments: [VimeoServer.Kind.create, .video])
@@ -85,14 +85,14 @@ struct VimeoFlowTests {
     // MARK: Cancelled while its end is requested
 
     /// Stops an upload whose end was requested, and whose answer is no longer awaited.
-    private func stoppedInEnd(_ end: VimeoEnd, _ parcel: StagedUpload, slow: Int = 2500) async throws -> Checkpoint {
+    private func stoppedInEnd(_ end: VimeoEnd, _ staged: StagedUpload, slow: Int = 2500) async throws -> Checkpoint {
         end.server.script(.complete, .slow(slow))
-        let logbook = RecordingReporter()
-        let task = Task { try await parcel.send(to: end, logbook) }
+        let recorder = RecordingReporter()
+        let task = Task { try await staged.send(to: end, recorder) }
         try await eventually("the completion has been requested") { end.server.requests.contains("complete") }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        return try #require(logbook.last)
+        return try #require(recorder.last)
     }
 
     @Test(
@@ -122,9 +122,9 @@ struct VimeoFlowTests {
         // If the request for its end never arrived, there is no video; this is known once a video would have appeared.
         let other = try VimeoEnd(.fourStep)
         other.server.script(.complete, .answer(503))
-        let logbook = RecordingReporter()
-        _ = try await StagedUpload(1500).failure(to: other, logbook)
-        let last = try #require(logbook.last)
+        let recorder = RecordingReporter()
+        _ = try await StagedUpload(1500).failure(to: other, recorder)
+        let last = try #require(recorder.last)
         await #expect(throws: UploadError.self) { try await other.destination.discard(last) }
         other.server.change { $0.behaviour.ahead = 700_000 }
         #expect(try await other.destination.discard(last))
@@ -166,18 +166,18 @@ struct VimeoFlowTests {
     func unreadable(_ garbling: VimeoServer.Garbling, _ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.script(.create, .garbled(garbling))
-        let parcel = try StagedUpload(1500)
-        let logbook = RecordingReporter()
-        let object = try await end.bring(parcel, logbook)
-        #expect(end.contents == [parcel.content])
+        let staged = try StagedUpload(1500)
+        let recorder = RecordingReporter()
+        let object = try await end.bring(staged, recorder)
+        #expect(end.contents == [staged.content])
         #expect(end.server.requests.filter { $0 == "create" }.count == 1)
-        #expect(object.id == "/videos/1" && logbook.names.contains("/videos/1"))
+        #expect(object.id == "/videos/1" && recorder.names.contains("/videos/1"))
     }
 
     @Test("a foreign video, or that of another upload, is not confused with it")
     func notOurs() async throws {
         let end = try VimeoEnd()
-        let parcel = try StagedUpload(1500)
+        let staged = try StagedUpload(1500)
         end.server.change { state in
             for (name, bytes, size) in [
                 ("clip", 0, 1499), ("another", 0, 1500), ("clip", 700, 1500), ("clip", 1500, 1500),
@@ -190,8 +190,8 @@ struct VimeoFlowTests {
             }
         }
         end.server.script(.create, .answer(200, [], "<html>"))
-        let logbook = RecordingReporter()
-        let object = try await end.bring(parcel, logbook)
+        let recorder = RecordingReporter()
+        let object = try await end.bring(staged, recorder)
         #expect(object.id == "/videos/5")
         #expect(end.server.videos.count == 5)
         #expect(!object.warnings.isEmpty, "the result of the first creation is unknown")
@@ -200,8 +200,8 @@ struct VimeoFlowTests {
         taken.server.script(.create, .garbled(.html))
         let owned = RecordingReporter()
         owned.owned.withLock { $0 = ["/videos/1"] }
-        _ = try await taken.bring(parcel, owned)
-        #expect(taken.contents == [[], parcel.content])
+        _ = try await taken.bring(staged, owned)
+        #expect(taken.contents == [[], staged.content])
     }
 
     @Test("if lost creations cannot be looked for, creations become rare, for all files together, and over restarts")
@@ -209,12 +209,12 @@ struct VimeoFlowTests {
         let clocks = ManualClocks()
         var end = try VimeoEnd(clocks: clocks)
         end.server.change { $0.account.scopes = ["upload", "delete"] }
-        let logbooks = try (0..<4).map { (try StagedUpload(100, id: "0\($0)", seed: UInt64($0)), RecordingReporter()) }
+        let recorders = try (0..<4).map { (try StagedUpload(100, id: "0\($0)", seed: UInt64($0)), RecordingReporter()) }
         let server = end.server
         server.change { $0.always[.create] = .garbled(.empty) }
         // A day in which each of four files is tried every five minutes.
         for round in 0..<288 {
-            for (parcel, logbook) in logbooks { _ = try await parcel.failure(to: end, logbook) }
+            for (staged, recorder) in recorders { _ = try await staged.failure(to: end, recorder) }
             clocks.advance(by: .seconds(300))
             server.change { $0.behaviour.ahead += 300_000 }
             if round == 8 { end = try VimeoEnd(clocks: clocks, server: server) }

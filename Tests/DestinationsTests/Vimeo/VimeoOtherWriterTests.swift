@@ -10,11 +10,11 @@ import Testing
 @Suite("vimeo: other writers", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoOtherWriterTests {
     /// Sends while another program writes `count` bytes to the new video, before its creation is answered.
-    private func sent(_ end: VimeoEnd, _ parcel: StagedUpload, _ logbook: RecordingReporter, others count: Int)
+    private func sent(_ end: VimeoEnd, _ staged: StagedUpload, _ recorder: RecordingReporter, others count: Int)
         async throws
     {
         end.server.script(.create, .slow(1500))
-        let task = Task { try await parcel.send(to: end, logbook) }
+        let task = Task { try await staged.send(to: end, recorder) }
         try await eventually("the server has the video") { end.server.state.withLock { !$0.uploads.isEmpty } }
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: count) }
         do { _ = try await task.value } catch is UploadError {}
@@ -25,22 +25,22 @@ struct VimeoOtherWriterTests {
         arguments: [(900, 900), (2500, 1000), (2500, 2500)])
     func foreign(_ size: Int, _ others: Int) async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
-        try await sent(end, parcel, logbook, others: others)
-        let object = try await end.bring(parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
+        try await sent(end, staged, recorder, others: others)
+        let object = try await end.bring(staged, recorder)
         #expect(object.id == "/videos/2")
-        let areWhole = end.contents == [[UInt8](repeating: 7, count: others), parcel.content]
+        let areWhole = end.contents == [[UInt8](repeating: 7, count: others), staged.content]
         #expect(areWhole, "\(end.server.requests)")
-        #expect(logbook.left.isEmpty)
+        #expect(recorder.left.isEmpty)
         #expect(object.warnings.contains { $0.contains("another writer") && $0.contains("/videos/1") })
     }
 
     @Test("a video with more bytes than were sent is not removed by a cancel either")
     func cancelled() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try StagedUpload(2500), RecordingReporter())
-        try await parcel.sendStopped(to: end, logbook, accepting: 1000)
-        let checkpoint = try #require(logbook.last)
+        let (staged, recorder) = (try StagedUpload(2500), RecordingReporter())
+        try await staged.sendStopped(to: end, recorder, accepting: 1000)
+        let checkpoint = try #require(recorder.last)
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2400) }
         #expect(try await end.destination.discard(checkpoint) == false)
         #expect(end.server.videos.count == 1)
@@ -58,23 +58,23 @@ struct VimeoOtherWriterTests {
     @Test("an empty video of the same name and size is another machine's when bytes arrive: it is not used")
     func otherBox() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(1500), RecordingReporter())
         // The request was lost before it was carried out.
         end.server.script(.create, .answer(502))
-        _ = try await parcel.failure(to: end, logbook)
+        _ = try await staged.failure(to: end, recorder)
         end.server.change { state in
             state.uploads.append(
                 VimeoServer.Upload(
                     number: 1, flow: .tus, size: 1500, isVideo: true, fields: ["name": "clip"], created: state.now))
         }
-        guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
+        guard case .pending = try await staged.failure(to: end, recorder).remedy else {
             throw StagedUpload.Unexpected(what: "no second query")
         }
         let others = [UInt8](repeating: 7, count: 1000)
         end.server.change { $0.uploads[0].bytes = others }
-        let object = try await end.bring(parcel, logbook)
+        let object = try await end.bring(staged, recorder)
         #expect(object.id == "/videos/2")
-        let areWhole = end.contents == [others, parcel.content]
+        let areWhole = end.contents == [others, staged.content]
         #expect(areWhole)
         #expect(object.warnings.contains { $0.contains("got no answer") }, "\(object.warnings)")
     }
@@ -82,17 +82,17 @@ struct VimeoOtherWriterTests {
     @Test("a video created long after our request is not used")
     func later() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(1500), RecordingReporter())
         end.server.script(.create, .answer(502))
-        _ = try await parcel.failure(to: end, logbook)
+        _ = try await staged.failure(to: end, recorder)
         end.pass(.seconds(3600))
         end.server.change { state in
             state.uploads.append(
                 VimeoServer.Upload(
                     number: 1, flow: .tus, size: 1500, isVideo: true, fields: ["name": "clip"], created: state.now))
         }
-        #expect(try await end.bring(parcel, logbook).id == "/videos/2")
-        #expect(end.contents == [[], parcel.content])
+        #expect(try await end.bring(staged, recorder).id == "/videos/2")
+        #expect(end.contents == [[], staged.content])
     }
 
     @Test("two destinations of one account do not use each other's pending creations")
@@ -123,9 +123,9 @@ struct VimeoOtherWriterTests {
     func lostCreation() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .garbled(.empty))
-        let logbook = RecordingReporter()
-        _ = try await StagedUpload(1500).failure(to: end, logbook)
-        let checkpoint = try #require(logbook.last)
+        let recorder = RecordingReporter()
+        _ = try await StagedUpload(1500).failure(to: end, recorder)
+        let checkpoint = try #require(recorder.last)
         let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
         #expect(error?.failure.code == .notShownYet)
         end.pass(.seconds(700))
@@ -139,9 +139,9 @@ struct VimeoOtherWriterTests {
     func unknownCreation() async throws {
         let end = try VimeoEnd()
         end.server.script(.create, .garbled(.empty))
-        let logbook = RecordingReporter()
-        _ = try await StagedUpload(1500).failure(to: end, logbook)
-        let checkpoint = try #require(logbook.last)
+        let recorder = RecordingReporter()
+        _ = try await StagedUpload(1500).failure(to: end, recorder)
+        let checkpoint = try #require(recorder.last)
         end.server.change { state in
             state.uploads.append(
                 VimeoServer.Upload(
@@ -161,29 +161,29 @@ struct VimeoOtherWriterTests {
     private static let gone = VimeoServer.Fault.answer(404, [], #"{"error": "not found", "error_code": 5000}"#)
 
     /// A file whose video is not found three times.
-    private func lost(_ end: VimeoEnd, _ parcel: StagedUpload, _ logbook: RecordingReporter) async throws {
+    private func lost(_ end: VimeoEnd, _ staged: StagedUpload, _ recorder: RecordingReporter) async throws {
         end.server.script(.video, Self.gone, Self.gone, Self.gone)
-        for _ in 0..<2 { _ = try await parcel.failure(to: end, logbook) }
-        #expect(try await parcel.failure(to: end, logbook).failure.code == .videoDeleted)
-        #expect(logbook.last?["video"] == "/videos/1", "the lost video is still recorded")
+        for _ in 0..<2 { _ = try await staged.failure(to: end, recorder) }
+        #expect(try await staged.failure(to: end, recorder).failure.code == .videoDeleted)
+        #expect(recorder.last?["video"] == "/videos/1", "the lost video is still recorded")
     }
 
-    private func again(_ end: VimeoEnd, _ parcel: StagedUpload, _ logbook: RecordingReporter) async throws
+    private func again(_ end: VimeoEnd, _ staged: StagedUpload, _ recorder: RecordingReporter) async throws
         -> RemoteObject
     {
-        var order = parcel.order
+        var order = staged.order
         order.generation = 2
-        order.checkpoint = logbook.last
-        return try await end.destination.upload(order, reporter: logbook)
+        order.checkpoint = recorder.last
+        return try await end.destination.upload(order, reporter: recorder)
     }
 
     @Test("`retry` after a missing video looks for it first, and sends nothing if it is there")
     func foundAgain() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
-        try await lost(end, parcel, logbook)
-        #expect(try await end.destination.discard(try #require(logbook.last)) == false)
-        let object = try await again(end, parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(1500), RecordingReporter())
+        try await lost(end, staged, recorder)
+        #expect(try await end.destination.discard(try #require(recorder.last)) == false)
+        let object = try await again(end, staged, recorder)
         #expect(object.id == "/videos/1" && object.warnings.isEmpty)
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
@@ -191,22 +191,22 @@ struct VimeoOtherWriterTests {
     @Test("if the video is still missing the file is sent once more, with a warning of a possible duplicate")
     func sentTwice() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
-        try await lost(end, parcel, logbook)
+        let (staged, recorder) = (try StagedUpload(1500), RecordingReporter())
+        try await lost(end, staged, recorder)
         end.server.script(.video, Self.gone)
-        let object = try await again(end, parcel, logbook)
+        let object = try await again(end, staged, recorder)
         #expect(object.id == "/videos/2")
         #expect(object.warnings.contains { $0.contains("/videos/1") && $0.contains("there twice") })
-        #expect(logbook.left.isEmpty && end.server.videos.count == 2)
+        #expect(recorder.left.isEmpty && end.server.videos.count == 2)
     }
 
     @Test("a portal's 404 page does not concern the video, however often it comes")
     func portal() async throws {
         let end = try VimeoEnd()
-        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(1500), RecordingReporter())
         for _ in 0..<6 {
             end.server.script(.video, .answer(404, [("Content-Type", "text/html")], "<html>who are you?</html>"))
-            guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
+            guard case .pending = try await staged.failure(to: end, recorder).remedy else {
                 throw StagedUpload.Unexpected(what: "the upload did not wait")
             }
         }
@@ -214,7 +214,7 @@ struct VimeoOtherWriterTests {
         await #expect(throws: UploadError.self) {
             try await end.destination.discard(Checkpoint(["video": "/videos/1"]))
         }
-        #expect(try await parcel.send(to: end, logbook).id == "/videos/1")
+        #expect(try await staged.send(to: end, recorder).id == "/videos/1")
     }
 
     @Test("an answer about a video of another size does not concern this one")
@@ -222,10 +222,10 @@ struct VimeoOtherWriterTests {
         let end = try VimeoEnd()
         end.server.script(
             .video, .answer(200, [], #"{"uri": "/videos/1", "status": "available", "upload": {"size": 5}}"#))
-        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
-        let error = try await parcel.failure(to: end, logbook)
+        let (staged, recorder) = (try StagedUpload(1500), RecordingReporter())
+        let error = try await staged.failure(to: end, recorder)
         #expect(error.failure.message.contains("5 bytes"), "\(error)")
-        #expect(try await parcel.send(to: end, logbook).id == "/videos/1")
+        #expect(try await staged.send(to: end, recorder).id == "/videos/1")
     }
 
     @Test("if the trial is refused for another reason, the check says that support of the flow is unknown")

@@ -15,14 +15,14 @@ struct VimeoPictureTests {
     private struct Scene {
         let end: VimeoEnd
         let image: StagedUpload
-        let logbook: RecordingReporter
+        let recorder: RecordingReporter
 
         init(_ more: [String: SettingValue] = on, mediaType: String = "image/jpeg", size: Int = 3000) async throws {
             end = try VimeoEnd(.tus, more)
             let video = try await end.bring(try StagedUpload(2000))
             image = try StagedUpload(size, id: "01JP", name: "front/clip.jpg", mediaType: mediaType, seed: 2)
-            logbook = RecordingReporter()
-            logbook.accompany([Companion(mediaType: "video/mp4", state: .completed, remote: video)])
+            recorder = RecordingReporter()
+            recorder.accompany([Companion(mediaType: "video/mp4", state: .completed, remote: video)])
             end.server.change { $0.requests = [] }
         }
 
@@ -32,7 +32,7 @@ struct VimeoPictureTests {
     @Test("a thumbnail is created, filled without the token, and selected")
     func whole() async throws {
         let scene = try await Scene()
-        let object = try await scene.end.bring(scene.image, scene.logbook)
+        let object = try await scene.end.bring(scene.image, scene.recorder)
         #expect(object == RemoteObject(id: "/videos/1/pictures/1", url: nil, verifiedBy: "active"))
         let isShown = scene.shown == [scene.image.content]
         #expect(isShown)
@@ -52,7 +52,7 @@ struct VimeoPictureTests {
     func faults(_ kind: VimeoServer.Kind, _ fault: VimeoServer.Fault) async throws {
         let scene = try await Scene()
         scene.end.server.script(kind, fault)
-        try await scene.end.bring(scene.image, scene.logbook)
+        try await scene.end.bring(scene.image, scene.recorder)
         let isShown = scene.shown == [scene.image.content]
         #expect(isShown)
         #expect(scene.end.server.pictures.count == 1)
@@ -62,7 +62,7 @@ struct VimeoPictureTests {
     func lostCreation() async throws {
         let scene = try await Scene()
         scene.end.server.script(.picture, .loseReply)
-        try await scene.end.bring(scene.image, scene.logbook)
+        try await scene.end.bring(scene.image, scene.recorder)
         let isShown = scene.shown == [scene.image.content]
         #expect(isShown)
         #expect(scene.end.server.pictures.map(\.bytes.isEmpty) == [true, false])
@@ -73,9 +73,9 @@ struct VimeoPictureTests {
         for deaths in 1...3 {
             let scene = try await Scene()
             for note in 1...deaths {
-                _ = try await scene.image.sendStopped(to: scene.end, scene.logbook) { $0.taken == note + 1 }
+                _ = try await scene.image.sendStopped(to: scene.end, scene.recorder) { $0.taken == note + 1 }
             }
-            try await scene.end.bring(scene.image, scene.logbook)
+            try await scene.end.bring(scene.image, scene.recorder)
             let isShown = scene.shown == [scene.image.content]
             #expect(isShown, "after \(deaths) kills")
             #expect(scene.end.server.pictures.count == 1, "after \(deaths) kills")
@@ -87,11 +87,11 @@ struct VimeoPictureTests {
         arguments: [UploadState.queued, .uploading, .failed])
     func waits(_ state: UploadState) async throws {
         let scene = try await Scene()
-        scene.logbook.accompany([
+        scene.recorder.accompany([
             Companion(mediaType: "image/png", state: .completed, remote: nil),
             Companion(mediaType: "video/mp4", state: state),
         ])
-        let error = try await scene.image.failure(to: scene.end, scene.logbook)
+        let error = try await scene.image.failure(to: scene.end, scene.recorder)
         #expect(error.remedy == .pending(after: .seconds(300)))
         #expect(error.failure.message.contains("waits for its video"))
         #expect(scene.end.server.requests.isEmpty)
@@ -100,14 +100,14 @@ struct VimeoPictureTests {
     @Test("no other sidecar is taken for the video, and only its own round's")
     func others() async throws {
         let scene = try await Scene()
-        let video = try #require(try await scene.logbook.companions().first)
+        let video = try #require(try await scene.recorder.companions().first)
         let sidecars = ["application/xml", "application/x-subrip", "text/plain", "audio/mpeg", "image/png"].map {
             Companion(
                 mediaType: $0, state: .completed, remote: RemoteObject(id: "/videos/9", url: nil, verifiedBy: "offset"))
         }
         let cancelled = Companion(mediaType: "video/mp4", state: .cancelled)
-        scene.logbook.accompany(sidecars + [video, cancelled])
-        #expect(try await scene.end.bring(scene.image, scene.logbook).id == "/videos/1/pictures/1")
+        scene.recorder.accompany(sidecars + [video, cancelled])
+        #expect(try await scene.end.bring(scene.image, scene.recorder).id == "/videos/1/pictures/1")
         let other = RecordingReporter()
         other.accompany([cancelled, video])
         #expect(try await scene.image.failure(to: scene.end, other).failure.code == .noVideo)
@@ -117,9 +117,9 @@ struct VimeoPictureTests {
     func gone() async throws {
         let scene = try await Scene()
         for _ in 0..<3 { scene.end.server.script(.choice, .answer(404, [], "{\"error\": \"not found\"}")) }
-        let error = try await scene.image.failure(to: scene.end, scene.logbook)
+        let error = try await scene.image.failure(to: scene.end, scene.recorder)
         #expect(error.remedy == .failUpload && error.failure.code == .videoDeleted)
-        try await scene.end.bring(scene.image, scene.logbook)
+        try await scene.end.bring(scene.image, scene.recorder)
         #expect(scene.shown == [scene.image.content])
         #expect(scene.end.server.pictures.count == 1)
     }
@@ -128,24 +128,24 @@ struct VimeoPictureTests {
     func noVideo() async throws {
         let scene = try await Scene()
         for others in [[], [Companion(mediaType: "video/mp4", state: .cancelled)]] {
-            scene.logbook.accompany(others)
-            let error = try await scene.image.failure(to: scene.end, scene.logbook)
+            scene.recorder.accompany(others)
+            let error = try await scene.image.failure(to: scene.end, scene.recorder)
             #expect(error.remedy == .failUpload)
             #expect(error.failure.code == .noVideo)
         }
-        scene.logbook.accompany([
+        scene.recorder.accompany([
             Companion(
                 mediaType: "video/mp4", state: .completed,
                 remote: RemoteObject(id: "/videos/77", url: nil, verifiedBy: "offset"))
         ])
-        #expect(try await scene.image.failure(to: scene.end, scene.logbook).failure.code == .videoDeleted)
+        #expect(try await scene.image.failure(to: scene.end, scene.recorder).failure.code == .videoDeleted)
     }
 
     @Test("a thumbnail without the token's permission fails alone, names the scope, and `check` reports it before")
     func scope() async throws {
         let scene = try await Scene()
         scene.end.server.change { $0.account.scopes = ["upload", "private", "delete"] }
-        let error = try await scene.image.failure(to: scene.end, scene.logbook)
+        let error = try await scene.image.failure(to: scene.end, scene.recorder)
         #expect(error.remedy == .failUpload)
         #expect(error.failure.message.contains("`edit`"))
         let check = await scene.end.destination.check()
@@ -160,7 +160,7 @@ struct VimeoPictureTests {
             (try await Scene([:]), .notAVideo),
         ]
         for (scene, code) in cases {
-            let error = try await scene.image.failure(to: scene.end, scene.logbook)
+            let error = try await scene.image.failure(to: scene.end, scene.recorder)
             #expect(error.remedy == .failUpload)
             #expect(error.failure.code == code)
             #expect(scene.end.server.requests.isEmpty)
@@ -170,8 +170,8 @@ struct VimeoPictureTests {
     @Test("a cancelled thumbnail is removed, and a missing one is done")
     func removal() async throws {
         let scene = try await Scene()
-        try await scene.end.bring(scene.image, scene.logbook)
-        let last = try #require(scene.logbook.last)
+        try await scene.end.bring(scene.image, scene.recorder)
+        let last = try #require(scene.recorder.last)
         #expect(try await scene.end.destination.discard(last))
         #expect(scene.end.server.pictures.isEmpty)
         #expect(scene.end.server.videos.count == 1)

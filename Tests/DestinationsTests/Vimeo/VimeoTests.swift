@@ -17,16 +17,16 @@ struct VimeoTests {
         [1, chunk - 1, chunk, chunk + 1, 3 * chunk + 1])
     func sizes(_ flow: VimeoFlow, _ size: Int) async throws {
         let end = try VimeoEnd(flow)
-        let parcel = try StagedUpload(size)
-        let logbook = RecordingReporter()
-        let object = try await end.bring(parcel, logbook)
-        #expect(end.contents == [parcel.content])
+        let staged = try StagedUpload(size)
+        let recorder = RecordingReporter()
+        let object = try await end.bring(staged, recorder)
+        #expect(end.contents == [staged.content])
         #expect(object.id == "/videos/1")
         #expect(object.url == "https://vimeo.example/1")
         #expect(object.warnings.isEmpty)
-        #expect(!logbook.wasEarly, "the checkpoint is recorded before the first byte")
+        #expect(!recorder.wasEarly, "the checkpoint is recorded before the first byte")
         #expect(end.server.state.withLock { $0.tokensAtBytes } == 0, "only the API gets the token")
-        #expect(!logbook.everything.contains("vimeo-token-1"))
+        #expect(!recorder.everything.contains("vimeo-token-1"))
     }
 
     @Test("an empty file is refused without a request", arguments: VimeoFlow.allCases)
@@ -42,8 +42,8 @@ struct VimeoTests {
         "a file that is no video is refused without a request", arguments: ["image/jpeg", "text/plain", "audio/mpeg"])
     func strangers(_ type: String) async throws {
         let end = try VimeoEnd()
-        let parcel = try StagedUpload(10)
-        var order = parcel.order
+        let staged = try StagedUpload(10)
+        var order = staged.order
         order.mediaType = type
         let error = await #expect(throws: UploadError.self) {
             try await end.destination.upload(order, reporter: RecordingReporter())
@@ -58,16 +58,16 @@ struct VimeoTests {
     func stopped(_ flow: VimeoFlow) async throws {
         for note in 1...40 {
             let end = try VimeoEnd(flow)
-            let parcel = try StagedUpload(2 * Self.chunk + 1, seed: UInt64(note))
-            let logbook = RecordingReporter()
-            let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
-            let accepted = logbook.accepted
-            _ = try await end.bring(parcel, logbook)
-            #expect(logbook.sent.allSatisfy { $0 >= accepted })
+            let staged = try StagedUpload(2 * Self.chunk + 1, seed: UInt64(note))
+            let recorder = RecordingReporter()
+            let wasStopped = try await staged.sendStopped(to: end, recorder) { $0.taken == note }
+            let accepted = recorder.accepted
+            _ = try await end.bring(staged, recorder)
+            #expect(recorder.sent.allSatisfy { $0 >= accepted })
             // If the upload is stopped between the creation and its record, an empty video may be left without a
             // record.
-            #expect(end.contents.filter { $0 == parcel.content }.count == 1, "stopped at note \(note)")
-            #expect(end.contents.allSatisfy { $0 == parcel.content || $0.isEmpty })
+            #expect(end.contents.filter { $0 == staged.content }.count == 1, "stopped at note \(note)")
+            #expect(end.contents.allSatisfy { $0 == staged.content || $0.isEmpty })
             if !wasStopped { return }
         }
         Issue.record("the upload was stopped at every note")
@@ -99,9 +99,9 @@ struct VimeoTests {
         case .fewer: end.server.script(kind, .claims(fewer: 200))
         case .html: end.server.script(kind, .answer(503, [("Content-Type", "text/html")], "<html>busy</html>"))
         }
-        let parcel = try StagedUpload(3 * Self.chunk + 7)
-        let object = try await end.bring(parcel)
-        #expect(end.contents == [parcel.content])
+        let staged = try StagedUpload(3 * Self.chunk + 7)
+        let object = try await end.bring(staged)
+        #expect(end.contents == [staged.content])
         #expect(object.warnings.isEmpty)
     }
 
@@ -135,16 +135,16 @@ struct VimeoTests {
     func lostCreation(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.script(.create, .loseReply)
-        let parcel = try StagedUpload(1500)
-        let object = try await end.bring(parcel)
-        #expect(end.contents == [parcel.content])
+        let staged = try StagedUpload(1500)
+        let object = try await end.bring(staged)
+        #expect(end.contents == [staged.content])
         #expect(object.warnings.isEmpty)
         // If the token may not search for it, another video is created, and that is reported.
         let blind = try VimeoEnd(flow)
         blind.server.change { $0.account.scopes = ["upload"] }
         blind.server.script(.create, .loseReply)
-        let other = try await blind.bring(parcel)
-        #expect(blind.contents == [[], parcel.content])
+        let other = try await blind.bring(staged)
+        #expect(blind.contents == [[], staged.content])
         #expect(other.warnings == ["1 creation(s) got no answer: the remote may hold as many unfinished uploads"])
     }
 
@@ -152,9 +152,9 @@ struct VimeoTests {
     func lostEnd() async throws {
         let end = try VimeoEnd(.fourStep)
         end.server.script(.complete, .loseReply)
-        let parcel = try StagedUpload(1500)
-        let object = try await end.bring(parcel)
-        #expect(end.contents == [parcel.content])
+        let staged = try StagedUpload(1500)
+        let object = try await end.bring(staged)
+        #expect(end.contents == [staged.content])
         #expect(object.id == "/videos/1")
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
@@ -162,12 +162,12 @@ struct VimeoTests {
     @Test("an expired link: the video is removed, and another replaces it", arguments: [404, 410, 403])
     func goneLink(_ status: Int) async throws {
         let end = try VimeoEnd()
-        let parcel = try StagedUpload(3 * Self.chunk)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
+        let staged = try StagedUpload(3 * Self.chunk)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: end, recorder, accepting: Self.chunk)
         end.server.script(.head, .answer(status))
-        _ = try await end.bring(parcel, logbook)
-        #expect(end.contents == [parcel.content])
+        _ = try await end.bring(staged, recorder)
+        #expect(end.contents == [staged.content])
         #expect(end.server.requests.filter { $0 == "removal" }.count == 1)
     }
 
@@ -179,10 +179,10 @@ struct VimeoTests {
         ] {
             let end = try VimeoEnd()
             end.server.change(change)
-            let logbook = RecordingReporter()
-            let error = try await StagedUpload(100).failure(to: end, logbook)
+            let recorder = RecordingReporter()
+            let error = try await StagedUpload(100).failure(to: end, recorder)
             #expect(error.remedy == .misconfigured)
-            try await end.sweep(logbook)
+            try await end.sweep(recorder)
             #expect(end.contents.isEmpty)
         }
     }
@@ -191,10 +191,10 @@ struct VimeoTests {
     func discards(_ flow: VimeoFlow) async throws {
         for note in 1...40 {
             let end = try VimeoEnd(flow)
-            let parcel = try StagedUpload(2 * Self.chunk)
-            let logbook = RecordingReporter()
-            let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
-            let checkpoint = try #require(logbook.last)
+            let staged = try StagedUpload(2 * Self.chunk)
+            let recorder = RecordingReporter()
+            let wasStopped = try await staged.sendStopped(to: end, recorder) { $0.taken == note }
+            let checkpoint = try #require(recorder.last)
             // A requested video that is not visible would have appeared by then.
             end.pass(.seconds(700))
             for _ in 0..<2 { #expect(try await end.destination.discard(checkpoint)) }
@@ -223,13 +223,13 @@ struct VimeoTests {
     func stoppedInCreation(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.script(.create, .slow(200))
-        let parcel = try StagedUpload(100)
-        let logbook = RecordingReporter()
-        let task = Task { try await parcel.send(to: end, logbook) }
+        let staged = try StagedUpload(100)
+        let recorder = RecordingReporter()
+        let task = Task { try await staged.send(to: end, recorder) }
         try await eventually("the creation has been requested") { end.server.requests.contains("create") }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        let checkpoint = try #require(logbook.last)
+        let checkpoint = try #require(recorder.last)
         #expect(checkpoint["url"] != nil)
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.contents.isEmpty)
@@ -251,9 +251,9 @@ struct VimeoTests {
                 let status = [200, 201, 400, 401, 403, 404, 429, 500].randomElement(using: &dice) ?? 200
                 end.server.script(kind, .answer(status, [], text))
             }
-            let logbook = RecordingReporter()
+            let recorder = RecordingReporter()
             do {
-                let object = try await StagedUpload(10).send(to: end, logbook)
+                let object = try await StagedUpload(10).send(to: end, recorder)
                 try round.expect(
                     [object.id, object.url].allSatisfy { $0.map { printable($0) == $0 } ?? true }, "\(object)")
             } catch let error as UploadError {

@@ -18,13 +18,13 @@ struct VimeoVerifyTests {
         ] as [(Bool, String?, Bool)] {
             let end = try VimeoEnd(flow, verify.map { ["verify": .text($0)] } ?? [:])
             end.server.change { $0.behaviour.states = ["transcoding", "available"] }
-            let parcel = try StagedUpload(1500, removesSource: removes)
-            let logbook = RecordingReporter()
+            let staged = try StagedUpload(1500, removesSource: removes)
+            let recorder = RecordingReporter()
             if waits {
-                let error = try await parcel.failure(to: end, logbook)
+                let error = try await staged.failure(to: end, recorder)
                 guard case .pending = error.remedy else { throw error }
             }
-            let object = try await parcel.send(to: end, logbook)
+            let object = try await staged.send(to: end, recorder)
             #expect(object.verifiedBy == (waits ? "playable" : "offset"))
         }
     }
@@ -33,11 +33,11 @@ struct VimeoVerifyTests {
     func polls(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
         end.server.change { $0.behaviour.states = ["transcoding"] }
-        let parcel = try StagedUpload(1500, removesSource: true)
-        let logbook = RecordingReporter()
-        _ = try await parcel.failure(to: end, logbook)
+        let staged = try StagedUpload(1500, removesSource: true)
+        let recorder = RecordingReporter()
+        _ = try await staged.failure(to: end, recorder)
         end.server.change { $0.requests = [] }
-        for _ in 0..<3 { _ = try await parcel.failure(to: end, logbook) }
+        for _ in 0..<3 { _ = try await staged.failure(to: end, recorder) }
         #expect(end.server.requests == ["video", "video", "video"])
     }
 
@@ -45,21 +45,21 @@ struct VimeoVerifyTests {
     func timeout() async throws {
         let end = try VimeoEnd(.tus, ["verify_timeout": .duration(.seconds(7200))])
         end.server.change { $0.behaviour.states = ["transcoding"] }
-        let parcel = try StagedUpload(1500, removesSource: true)
-        let logbook = RecordingReporter()
-        #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
+        let staged = try StagedUpload(1500, removesSource: true)
+        let recorder = RecordingReporter()
+        #expect(try await staged.failure(to: end, recorder).failure.code == .remoteWorks)
         end.server.change { $0.behaviour.ahead = 7_100_000 }
-        #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
+        #expect(try await staged.failure(to: end, recorder).failure.code == .remoteWorks)
         end.server.change { $0.behaviour.ahead = 30 * 86_400_000 }
         for _ in 0..<20 {
-            let late = try await parcel.failure(to: end, logbook)
+            let late = try await staged.failure(to: end, recorder)
             #expect(late.failure.code == .verifyTimeout)
             #expect(late.failure.message.contains("the source and the copy stay"), "\(late)")
             guard case .pending(let wait) = late.remedy else { throw late }
             #expect(wait == .seconds(3600))
         }
         end.server.change { $0.behaviour.states = ["available"] }
-        let object = try await parcel.send(to: end, logbook)
+        let object = try await staged.send(to: end, recorder)
         #expect(object.verifiedBy == "playable" && object.warnings.count == 1, "\(object.warnings)")
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
@@ -68,10 +68,10 @@ struct VimeoVerifyTests {
     func failed() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding", "transcoding_error"] }
-        let parcel = try StagedUpload(1500, removesSource: true)
-        let logbook = RecordingReporter()
-        _ = try await parcel.failure(to: end, logbook)
-        let error = try await parcel.failure(to: end, logbook)
+        let staged = try StagedUpload(1500, removesSource: true)
+        let recorder = RecordingReporter()
+        _ = try await staged.failure(to: end, recorder)
+        let error = try await staged.failure(to: end, recorder)
         #expect(error.remedy == .failUpload && error.failure.code == .transcodingFailed)
         #expect(error.failure.message.contains("transcoding_error"), "\(error)")
     }
@@ -82,15 +82,15 @@ struct VimeoVerifyTests {
             let end = try VimeoEnd(.fourStep)
             end.server.script(.complete, .loseReply)
             end.server.change { $0.behaviour.showsAfter = 1_000_000 }
-            let parcel = try StagedUpload(1500, removesSource: removes)
-            let logbook = RecordingReporter()
+            let staged = try StagedUpload(1500, removesSource: removes)
+            let recorder = RecordingReporter()
             if removes {
-                let error = try await parcel.failure(to: end, logbook)
+                let error = try await staged.failure(to: end, recorder)
                 guard case .pending = error.remedy else { throw error }
                 end.server.change { $0.behaviour.ahead = 2_000_000 }
-                #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+                #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
             } else {
-                #expect(try await end.bring(parcel, logbook).warnings.count == 1)
+                #expect(try await end.bring(staged, recorder).warnings.count == 1)
             }
         }
     }
@@ -117,11 +117,11 @@ struct VimeoVerifyTests {
     func consistent(_ words: String, _ isPlayable: Bool) async throws {
         let end = try VimeoEnd()
         end.server.script(.video, Self.state(words))
-        let (parcel, logbook) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
         if isPlayable {
-            #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
         } else {
-            let error = try await parcel.failure(to: end, logbook)
+            let error = try await staged.failure(to: end, recorder)
             guard case .pending = error.remedy else { throw error }
         }
     }
@@ -132,9 +132,9 @@ struct VimeoVerifyTests {
         end.server.script(
             .video, Self.state(#""status": "available""#, uri: "/videos/2"),
             Self.state(#""status": "available""#, uri: "/videos/1:a1b2"))
-        let (parcel, logbook) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
-        #expect(try await parcel.failure(to: end, logbook).failure.code == .remoteWorks)
-        #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+        let (staged, recorder) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
+        #expect(try await staged.failure(to: end, recorder).failure.code == .remoteWorks)
+        #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
     }
 
     @Test("a check without an answer holds nothing and is no attempt, and `verify_timeout` continues over it")
@@ -145,18 +145,18 @@ struct VimeoVerifyTests {
             .answer(200, [("Content-Encoding", "br")], "x"), .answer(500), .answer(503), .answer(502),
             .answer(200, [], "<html>"),
         ]
-        let (parcel, logbook) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
         for fault in faults {
             end.server.script(.video, fault)
-            let error = try await parcel.failure(to: end, logbook)
+            let error = try await staged.failure(to: end, recorder)
             #expect(error.failure.code == .remoteWorks, "\(error)")
             guard case .pending = error.remedy else { throw error }
         }
         clocks.advance(by: .seconds(30 * 86_400))
         end.server.change { $0.behaviour.ahead = 30 * 86_400_000 }
         end.server.script(.video, .answer(500))
-        #expect(try await parcel.failure(to: end, logbook).failure.code == .verifyTimeout)
-        #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+        #expect(try await staged.failure(to: end, recorder).failure.code == .verifyTimeout)
+        #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
     }
 
     @Test("a video not found once is queried again, and none is removed because it was not found")
@@ -164,32 +164,32 @@ struct VimeoVerifyTests {
         let end = try VimeoEnd()
         let gone = VimeoServer.Fault.answer(404, [], #"{"error": "not found", "error_code": 5000}"#)
         end.server.script(.video, gone)
-        let (parcel, logbook) = (try StagedUpload(1500), RecordingReporter())
-        guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
+        let (staged, recorder) = (try StagedUpload(1500), RecordingReporter())
+        guard case .pending = try await staged.failure(to: end, recorder).remedy else {
             throw StagedUpload.Unexpected(what: "no wait")
         }
-        _ = try await parcel.send(to: end, logbook)
-        #expect(end.contents == [parcel.content])
+        _ = try await staged.send(to: end, recorder)
+        #expect(end.contents == [staged.content])
         let other = try VimeoEnd()
         other.server.script(.video, gone, gone, gone)
         let journal = RecordingReporter()
         for _ in 0..<2 {
-            guard case .pending = try await parcel.failure(to: other, journal).remedy else {
+            guard case .pending = try await staged.failure(to: other, journal).remedy else {
                 throw StagedUpload.Unexpected(what: "no wait")
             }
         }
-        #expect(try await parcel.failure(to: other, journal).failure.code == .videoDeleted)
+        #expect(try await staged.failure(to: other, journal).failure.code == .videoDeleted)
         try await other.sweep(journal)
-        #expect(other.contents == [parcel.content])
+        #expect(other.contents == [staged.content])
     }
 
     @Test("a missing answer to the last bytes stays as a warning beside `playable`")
     func unanswered() async throws {
         let end = try VimeoEnd()
         end.server.script(.patch, .loseReply)
-        let (parcel, logbook) = (try StagedUpload(900, removesSource: true), RecordingReporter())
-        _ = try await parcel.failure(to: end, logbook)
-        let object = try await parcel.send(to: end, logbook)
+        let (staged, recorder) = (try StagedUpload(900, removesSource: true), RecordingReporter())
+        _ = try await staged.failure(to: end, recorder)
+        let object = try await staged.send(to: end, recorder)
         #expect(object.verifiedBy == "playable")
         #expect(object.warnings.contains { $0.contains("no answer to its last bytes") }, "\(object.warnings)")
     }
@@ -200,18 +200,18 @@ struct VimeoVerifyTests {
     func accepted(_ flow: VimeoFlow, _ status: Int) async throws {
         for accepts in [true, false] {
             let end = try VimeoEnd(flow, ["final_error": .text(accepts ? "accept" : "fail")])
-            let (parcel, logbook) = (try StagedUpload(900), RecordingReporter())
+            let (staged, recorder) = (try StagedUpload(900), RecordingReporter())
             let kind: VimeoServer.Kind = flow == .tus ? .patch : .put
             end.server.script(kind, .refused(status))
             guard accepts else {
-                var error = try await parcel.failure(to: end, logbook)
-                if error.remedy != .failUpload { error = try await parcel.failure(to: end, logbook) }
+                var error = try await staged.failure(to: end, recorder)
+                if error.remedy != .failUpload { error = try await staged.failure(to: end, recorder) }
                 #expect(error.failure.code == .refusedAtEnd)
                 continue
             }
-            let object = try await end.bring(parcel, logbook)
+            let object = try await end.bring(staged, recorder)
             #expect(object.warnings.contains { $0.contains("final_error: accept") }, "\(object.warnings)")
-            #expect(end.contents == [parcel.content])
+            #expect(end.contents == [staged.content])
         }
     }
 }

@@ -45,8 +45,8 @@ struct S3PresignTests {
             signer.stop()
         }
 
-        func holds(_ parcel: StagedUpload, as key: String = "front/clip.mp4") -> Bool {
-            emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
+        func holds(_ staged: StagedUpload, as key: String = "front/clip.mp4") -> Bool {
+            emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == staged.content
                 && emulator.uploads.isEmpty
         }
     }
@@ -56,25 +56,25 @@ struct S3PresignTests {
     @Test("parts are requested together, and each address is used once, for its purpose")
     func together() async throws {
         let scene = try Scene()
-        let parcel = try StagedUpload(Self.size, name: "é +(1)/視 頻~.mp4")
-        let logbook = RecordingReporter()
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel, as: "é +(1)/視 頻~.mp4"))
+        let staged = try StagedUpload(Self.size, name: "é +(1)/視 頻~.mp4")
+        let recorder = RecordingReporter()
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged, as: "é +(1)/視 頻~.mp4"))
         #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "complete", "head"])
         #expect(scene.emulator.requests == ["head", "create", "part 1", "part 2", "part 3", "complete", "head"])
         let questions = scene.signer.questions
         #expect(questions.allSatisfy { $0.version == 1 && $0.destination == "archive" && $0.bucket == "bucket" })
         #expect(questions[2].requests.map(\.size) == [5 << 20, 5 << 20, 1])
         #expect(questions[1].requests[0].headers["x-amz-meta-mtime"] == "1700000000")
-        #expect(!logbook.everything.contains("signature-that"))
+        #expect(!recorder.everything.contains("signature-that"))
     }
 
     @Test("parallel parts request no address that another has requested")
     func sideBySide() async throws {
         let scene = try Scene(["parallel": .whole(4)])
-        let parcel = try StagedUpload(7 * (5 << 20) + 1)
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(7 * (5 << 20) + 1)
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
         let parts = scene.signer.questions.flatMap(\.requests).filter { $0.operation == "part" }
         // A part that already has its address may be requested again together with an earlier one.
         #expect(parts.count <= 8 + 3, "\(scene.signer.requestedOperations)")
@@ -83,10 +83,10 @@ struct S3PresignTests {
     @Test("a part's checksum is signed with it, and parts are then requested one by one")
     func checksums() async throws {
         let scene = try Scene(["checksum": .text("crc64nvme")])
-        let parcel = try StagedUpload(Self.size)
-        let object = try await scene.bring(parcel, attempts: 1)
+        let staged = try StagedUpload(Self.size)
+        let object = try await scene.bring(staged, attempts: 1)
         #expect(object.verifiedBy == "crc64nvme")
-        #expect(scene.holds(parcel))
+        #expect(scene.holds(staged))
         #expect(scene.signer.requestedOperations == ["head", "create", "part", "part", "part", "complete"])
         let headers = scene.signer.questions.filter { $0.requests[0].operation == "part" }.map(
             \.requests[0].headers.keys)
@@ -96,9 +96,9 @@ struct S3PresignTests {
     @Test("a small file is one request, looked up and signed")
     func single() async throws {
         let scene = try Scene()
-        let parcel = try StagedUpload(900)
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(900)
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
         #expect(scene.signer.requestedOperations == ["head", "put", "head"])
         #expect(scene.signer.questions[1].requests[0].size == 900)
         #expect(scene.signer.questions[1].requests[0].headers["content-type", default: ""].isEmpty)
@@ -109,9 +109,9 @@ struct S3PresignTests {
     func one() async throws {
         let scene = try Scene()
         scene.signer.change { $0.most = 1 }
-        let parcel = try StagedUpload(Self.size)
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(Self.size)
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
         #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
     }
 
@@ -120,10 +120,10 @@ struct S3PresignTests {
         arguments: Tier.sample(S3FaultTests.troubles, 4))
     func recovers(_ trouble: S3FaultTests.Trouble) async throws {
         let scene = try Scene()
-        let parcel = try StagedUpload(Self.size)
+        let staged = try StagedUpload(Self.size)
         scene.emulator.change { $0.faults[trouble.kind] = trouble.faults }
-        try await scene.bring(parcel)
-        #expect(scene.holds(parcel), "\(scene.emulator.requests)")
+        try await scene.bring(staged)
+        #expect(scene.holds(staged), "\(scene.emulator.requests)")
         #expect(scene.emulator.requests.filter { $0 == "create" }.count <= 2, "\(scene.emulator.requests)")
     }
 
@@ -133,13 +133,13 @@ struct S3PresignTests {
     func stops(_ checksum: String) async throws {
         for note in 1... {
             let scene = try Scene(["checksum": .text(checksum)])
-            let parcel = try StagedUpload(Self.size)
-            let logbook = RecordingReporter()
-            let wasStopped = try await parcel.sendStopped(to: scene, logbook) { $0.taken == note }
-            let accepted = logbook.accepted
-            try await scene.bring(parcel, logbook, attempts: 1)
-            #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
-            #expect(scene.holds(parcel), "stopped at note \(note)")
+            let staged = try StagedUpload(Self.size)
+            let recorder = RecordingReporter()
+            let wasStopped = try await staged.sendStopped(to: scene, recorder) { $0.taken == note }
+            let accepted = recorder.accepted
+            try await scene.bring(staged, recorder, attempts: 1)
+            #expect(recorder.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+            #expect(scene.holds(staged), "stopped at note \(note)")
             if !wasStopped { break }
             try #require(note < 40, "the upload does not end")
         }
@@ -156,22 +156,22 @@ struct S3PresignTests {
         let signer = scene.signer
         scene.emulator.change { $0.judge = nil }
         scene.emulator.change { $0.faults[.part] = [.error(500, "InternalError")] }
-        let parcel = try StagedUpload(Self.size)
-        let logbook = RecordingReporter()
+        let staged = try StagedUpload(Self.size)
+        let recorder = RecordingReporter()
         let keyed = try S3(values, Scene.tools)
-        await #expect(throws: UploadError.self) { try await keyed.upload(parcel.order, reporter: logbook) }
+        await #expect(throws: UploadError.self) { try await keyed.upload(staged.order, reporter: recorder) }
         scene.emulator.change { $0.judge = { signer.refusal($0) } }
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged))
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 
     @Test("an expired address is requested once more, without an attempt", arguments: [false, true])
     func ended(_ isFresh: Bool) async throws {
         let scene = try Scene()
-        let parcel = try StagedUpload(Self.size)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let staged = try StagedUpload(Self.size)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: 5 << 20)
         let asked = scene.signer.requestedOperations.count
         if isFresh {
             // The address for the list of parts, which is requested next, and the stored ones.
@@ -180,8 +180,8 @@ struct S3PresignTests {
             scene.signer.endAll()
         }
         scene.emulator.change { $0.requests = [] }
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged))
         #expect(!scene.emulator.requests.contains("part 1"))
         let again = Array(scene.signer.requestedOperations[asked...])
         #expect(
@@ -193,9 +193,9 @@ struct S3PresignTests {
         let scene = try Scene()
         // Less than the minimum validity at the beginning of a request.
         scene.signer.change { $0.life = 20 }
-        let parcel = try StagedUpload(Self.size)
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(Self.size)
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
         #expect(scene.signer.requestedOperations == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
     }
 
@@ -204,12 +204,12 @@ struct S3PresignTests {
         let scene = try Scene()
         // For the query for an object, and for the one whether the key may write.
         scene.signer.script(.address { $0 + "0" }, .address { $0 + "0" }, .address { $0 + "0" })
-        let parcel = try StagedUpload(900)
-        let error = try await parcel.failure(to: scene)
+        let staged = try StagedUpload(900)
+        let error = try await staged.failure(to: scene)
         #expect(error.remedy == .authenticate)
         #expect(scene.emulator.requests == ["head", "head", "part 1"])
         scene.signer.script(.address { $0 }, .address { $0 + "0" })
-        let second = try await parcel.failure(to: scene)
+        let second = try await staged.failure(to: scene)
         #expect(second.failure.code == .service("SignatureDoesNotMatch"))
         #expect(second.failure.message.contains("it was not signed: ***"), "\(second)")
         #expect(!second.failure.message.contains("signature-that"), "\(second)")
@@ -235,8 +235,8 @@ struct S3PresignTests {
     func headers() async throws {
         let scene = try Scene(["storage_class": .text("STANDARD")])
         scene.signer.script(.address { $0 }, .headers(["X-Amz-Storage-Class": "GLACIER_IR", "x-amz-acl": "private"]))
-        let parcel = try StagedUpload(900)
-        try await scene.bring(parcel, attempts: 1)
+        let staged = try StagedUpload(900)
+        try await scene.bring(staged, attempts: 1)
         let headers = try #require(scene.emulator.objects["front/clip.mp4"]).headers
         #expect(headers["x-amz-storage-class"] == "GLACIER_IR" && headers["x-amz-acl"] == "private")
     }
@@ -247,15 +247,15 @@ struct S3PresignTests {
         ["md5", "none"])
     func rotten(_ size: Int, _ checksum: String) async throws {
         let scene = try Scene(["preset": .text("minio"), "checksum": .text(checksum)])
-        let parcel = try StagedUpload(size)
-        var other = parcel.content
+        let staged = try StagedUpload(size)
+        var other = staged.content
         other[size / 2] ^= 1
-        try parcel.restage(other)
-        let logbook = RecordingReporter()
-        let error = try await parcel.failure(to: scene, logbook)
+        try staged.restage(other)
+        let recorder = RecordingReporter()
+        let error = try await staged.failure(to: scene, recorder)
         #expect(error.remedy == .restage(.changed))
-        logbook.giveUp(by: scene.destination)
-        for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
+        recorder.giveUp(by: scene.destination)
+        for checkpoint in recorder.left { #expect(try await scene.destination.discard(checkpoint)) }
         #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
         let headers = scene.signer.questions.flatMap(\.requests).flatMap(\.headers.keys).map { $0.lowercased() }
         #expect(!headers.contains("x-amz-content-sha256"))
@@ -264,11 +264,11 @@ struct S3PresignTests {
     @Test("a removal is signed too, and unfinished uploads are listed")
     func removal() async throws {
         let scene = try Scene()
-        let parcel = try StagedUpload(Self.size)
-        let logbook = RecordingReporter()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let staged = try StagedUpload(Self.size)
+        let recorder = RecordingReporter()
+        try await staged.sendStopped(to: scene, recorder, accepting: 5 << 20)
         #expect(try await scene.destination.unfinished()?.map(\.name) == ["front/clip.mp4"])
-        let last = try #require(logbook.last)
+        let last = try #require(recorder.last)
         #expect(try await scene.destination.discard(last))
         #expect(scene.emulator.uploads.isEmpty)
         #expect(try await scene.destination.discard(last), "a missing upload counts as discarded")

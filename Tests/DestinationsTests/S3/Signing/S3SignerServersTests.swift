@@ -52,17 +52,17 @@ struct S3SignerServersTests {
         try await open(maker, .service, ["storage_class": .text("STANDARD"), "tags": .map(["a": .literal("b c")])]) {
             end, destination in
             #expect(await destination.check().verdict == .ok)
-            let parcel = try StagedUpload(size, name: "é +(1)/100%'~.mp4")
-            #expect(try await destination.find(parcel.order) == .absent)
-            let logbook = RecordingReporter()
-            let object = try await destination.upload(parcel.order, reporter: logbook)
+            let staged = try StagedUpload(size, name: "é +(1)/100%'~.mp4")
+            #expect(try await destination.find(staged.order) == .absent)
+            let recorder = RecordingReporter()
+            let object = try await destination.upload(staged.order, reporter: recorder)
             #expect(object.warnings.isEmpty && object.id == "é +(1)/100%'~.mp4")
-            let isWhole = try await end.content("é +(1)/100%'~.mp4") == parcel.content
+            let isWhole = try await end.content("é +(1)/100%'~.mp4") == staged.content
             #expect(isWhole)
-            #expect(!logbook.everything.contains("X-Amz") && !logbook.everything.contains(S3Server.id))
+            #expect(!recorder.everything.contains("X-Amz") && !recorder.everything.contains(S3Server.id))
             #expect(try await destination.unfinished()?.isEmpty == true)
             // The same file once more needs no upload.
-            #expect(try await destination.upload(parcel.order, reporter: RecordingReporter()).verifiedBy == "held")
+            #expect(try await destination.upload(staged.order, reporter: RecordingReporter()).verifiedBy == "held")
             #expect(try await destination.list(after: nil)?.items.map(\.id) == ["é +(1)/100%'~.mp4"])
         }
     }
@@ -70,9 +70,9 @@ struct S3SignerServersTests {
     @Test("a program can sign as well", arguments: Tier.sample(makers))
     func program(_ maker: S3Maker) async throws {
         try await open(maker, .command) { end, destination in
-            let parcel = try StagedUpload((10 << 20) + 1)
-            #expect(try await destination.upload(parcel.order, reporter: RecordingReporter()).warnings.isEmpty)
-            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            let staged = try StagedUpload((10 << 20) + 1)
+            #expect(try await destination.upload(staged.order, reporter: RecordingReporter()).warnings.isEmpty)
+            let isWhole = try await end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
         }
     }
@@ -80,9 +80,9 @@ struct S3SignerServersTests {
     @Test("a checksum in headers is signed with them")
     func checksums() async throws {
         try await open(.rclone, .service, ["checksum": .text("sha256")]) { end, destination in
-            let parcel = try StagedUpload((10 << 20) + 1)
-            _ = try await destination.upload(parcel.order, reporter: RecordingReporter())
-            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            let staged = try StagedUpload((10 << 20) + 1)
+            _ = try await destination.upload(staged.order, reporter: RecordingReporter())
+            let isWhole = try await end.content("front/clip.mp4") == staged.content
             #expect(isWhole)
         }
     }
@@ -102,13 +102,13 @@ struct S3SignerServersTests {
             let signed = SignedEnd(end: end, destination: destination)
             for note in 1... {
                 let name = FilePath("\(note).mp4")
-                let parcel = try StagedUpload((10 << 20) + 1, id: "\(note)", name: name, seed: UInt64(note))
-                let logbook = RecordingReporter()
-                let wasStopped = try await parcel.sendStopped(to: signed, logbook) { $0.taken == note }
-                let accepted = logbook.accepted
-                _ = try await parcel.send(to: signed, logbook)
-                #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
-                let isWhole = try await end.content(name) == parcel.content
+                let staged = try StagedUpload((10 << 20) + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let recorder = RecordingReporter()
+                let wasStopped = try await staged.sendStopped(to: signed, recorder) { $0.taken == note }
+                let accepted = recorder.accepted
+                _ = try await staged.send(to: signed, recorder)
+                #expect(recorder.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+                let isWhole = try await end.content(name) == staged.content
                 #expect(isWhole, "stopped at note \(note)")
                 if !wasStopped { break }
                 try #require(note < 40, "the upload does not end")
@@ -120,9 +120,9 @@ struct S3SignerServersTests {
     @Test("refusals of the signer are reported: another prefix for good, a wrong key as a hold")
     func refusals() async throws {
         try await open(.rclone, .service, prefix: "front/") { end, destination in
-            let parcel = try StagedUpload(10, name: "back/clip.mp4")
+            let staged = try StagedUpload(10, name: "back/clip.mp4")
             let error = await #expect(throws: UploadError.self) {
-                try await destination.upload(parcel.order, reporter: RecordingReporter())
+                try await destination.upload(staged.order, reporter: RecordingReporter())
             }
             #expect(error?.remedy == .failUpload)
             #expect(
@@ -133,7 +133,7 @@ struct S3SignerServersTests {
             let wrong = try await PageSigner(for: end.url, secretKey: "not-the-key-of-the-server")
             let other = try self.destination(end, wrong, .service)
             let held = await #expect(throws: UploadError.self) {
-                try await other.upload(parcel.order, reporter: RecordingReporter())
+                try await other.upload(staged.order, reporter: RecordingReporter())
             }
             #expect(held?.remedy == .authenticate)
             let stranger = try self.destination(

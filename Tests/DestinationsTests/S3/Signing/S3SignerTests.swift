@@ -68,15 +68,15 @@ struct S3SignerTests {
     func trouble(_ trouble: Trouble) async throws {
         let scene = try Scene()
         scene.signer.script(trouble.fault)
-        let parcel = try StagedUpload(900)
-        let error = try await parcel.failure(to: scene)
+        let staged = try StagedUpload(900)
+        let error = try await staged.failure(to: scene)
         #expect(error.remedy == trouble.remedy)
         #expect(error.failure.message.contains(trouble.words), "\(error)")
         #expect(error.failure.message.hasPrefix("archive: "))
         #expect(!error.failure.message.contains("signature-that"), "\(error)")
         #expect(scene.emulator.requests.isEmpty)
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
     }
 
     @Test("a missing or past end is refused; one in seconds of any spelling counts")
@@ -100,11 +100,11 @@ struct S3SignerTests {
     @Test("an answer with the parts in another order sends none to the wrong place")
     func order() async throws {
         let scene = try Scene()
-        let parcel = try StagedUpload(S3PresignTests.size)
+        let staged = try StagedUpload(S3PresignTests.size)
         scene.signer.script(
             .address { $0 }, .address { $0 },
             .address { url in url.replacing(#/partNumber=\d/#, with: "partNumber=\(url.contains("=1&") ? 2 : 1)") })
-        let error = try await parcel.failure(to: scene)
+        let error = try await staged.failure(to: scene)
         #expect(error.remedy == .misconfigured && error.failure.message.contains("without `partNumber`"), "\(error)")
         #expect(scene.emulator.requests == ["head", "create"])
     }
@@ -113,13 +113,13 @@ struct S3SignerTests {
     func away() async throws {
         let scene = try Scene()
         scene.signer.change { $0.token = "second-token-of-it" }
-        let parcel = try StagedUpload(900)
-        let error = try await parcel.failure(to: scene)
+        let staged = try StagedUpload(900)
+        let error = try await staged.failure(to: scene)
         #expect(error.remedy == .authenticate && error.failure.message.contains("answered 401"), "\(error)")
         #expect(!error.failure.message.contains("first-token"))
         try Files.replace(scene.tokenFile, with: Array("second-token-of-it\n".utf8))
-        try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
         scene.signer.stop()
         let second = try await StagedUpload(900, name: "b").failure(to: scene)
         #expect(second.remedy == .holdDestination(after: nil) && second.failure.code == .unreachable, "\(second)")
@@ -135,9 +135,9 @@ struct S3SignerTests {
         scene.signer.change { $0.refused = ["list", "uploads"] }
         // Started without a received answer: it cannot be found, and is started again.
         scene.emulator.script(.create, .loseReply)
-        let parcel = try StagedUpload(S3PresignTests.size)
-        let object = try await scene.bring(parcel)
-        #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
+        let staged = try StagedUpload(S3PresignTests.size)
+        let object = try await scene.bring(staged)
+        #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == staged.content)
         #expect(!object.warnings.isEmpty)
         let check = await scene.destination.check()
         #expect(
@@ -164,10 +164,10 @@ struct S3SignerTests {
                 [
                     "endpoint": .text(emulator.url), "bucket": .text("bucket"), "presign.command": .texts(command),
                 ], Scene.tools)
-            let parcel = try StagedUpload(10, name: "it's \"$(reboot)\".mp4")
+            let staged = try StagedUpload(10, name: "it's \"$(reboot)\".mp4")
             return try #require(
                 await #expect(throws: UploadError.self) {
-                    try await destination.upload(parcel.order, reporter: RecordingReporter())
+                    try await destination.upload(staged.order, reporter: RecordingReporter())
                 })
         }
         let failed = try await error([script.display, "a-secret-argument"])

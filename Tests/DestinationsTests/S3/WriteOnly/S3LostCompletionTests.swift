@@ -25,15 +25,15 @@ struct S3LostCompletionTests {
             defer { scene.emulator.stop() }
             try await scene.bring(try StagedUpload(S3Scene.size, id: "0", name: "front/0.mp4", seed: 9))
             scene.emulator.script(.complete, .cut(after: 10), answer, answer)
-            let (parcel, logbook) = (try StagedUpload(S3Scene.size, removesSource: true), RecordingReporter())
-            _ = try await parcel.failure(to: scene, logbook)
+            let (staged, recorder) = (try StagedUpload(S3Scene.size, removesSource: true), RecordingReporter())
+            _ = try await staged.failure(to: scene, recorder)
             for _ in 0..<2 {
-                let error = try await parcel.failure(to: scene, logbook)
+                let error = try await staged.failure(to: scene, recorder)
                 #expect(error.remedy == .misconfigured, "\(error)")
             }
-            let object = try await scene.bring(parcel, logbook, attempts: 1)
+            let object = try await scene.bring(staged, recorder, attempts: 1)
             #expect(object.verifiedBy == "parts" && object.warnings == [], "\(object)")
-            #expect(scene.emulator.objects[WriteOnlyKey.name]?.bytes == parcel.content)
+            #expect(scene.emulator.objects[WriteOnlyKey.name]?.bytes == staged.content)
             #expect(count("create", scene) == 2)
         }
     }
@@ -42,14 +42,14 @@ struct S3LostCompletionTests {
     func foreignList() async throws {
         let scene = try S3Scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        try await staged.sendStopped(to: scene, recorder, accepting: 5 << 20)
         let page = Fault.answer(404, [("Content-Type", "text/html")], "<html>404</html>")
         scene.emulator.script(.parts, page)
         scene.emulator.script(.part, page)
-        for _ in 0..<2 { #expect(try await parcel.failure(to: scene, logbook).remedy == .misconfigured) }
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel) && count("create", scene) == 1)
+        for _ in 0..<2 { #expect(try await staged.failure(to: scene, recorder).remedy == .misconfigured) }
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged) && count("create", scene) == 1)
     }
 
     @Test(
@@ -59,13 +59,13 @@ struct S3LostCompletionTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.complete, .cut(after: 10))
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size, removesSource: removesSource), RecordingReporter())
-        _ = try await parcel.failure(to: scene, logbook)
+        let (staged, recorder) = (try StagedUpload(S3Scene.size, removesSource: removesSource), RecordingReporter())
+        _ = try await staged.failure(to: scene, recorder)
         scene.emulator.change { $0.uploads = [:] }
-        let object = try await parcel.send(to: scene, logbook)
-        #expect(object.id == key.contentName(parcel) && object.verifiedBy == "parts")
+        let object = try await staged.send(to: scene, recorder)
+        #expect(object.id == key.contentName(staged) && object.verifiedBy == "parts")
         #expect(object.warnings.contains { $0.contains("may hold the file twice") }, "\(object)")
-        #expect(scene.holds(parcel, as: key.contentName(parcel)))
+        #expect(scene.holds(staged, as: key.contentName(staged)))
     }
 
     @Test(
@@ -76,11 +76,11 @@ struct S3LostCompletionTests {
         defer { scene.emulator.stop() }
         scene.emulator.script(.complete, .loseReply)
         if isAnsweredTaken { scene.emulator.script(.complete, .error(412, "PreconditionFailed")) }
-        let parcel = try StagedUpload(S3Scene.size, removesSource: removesSource)
-        let object = try await key.finish(parcel, at: scene)
-        #expect(object.id == key.contentName(parcel) && object.verifiedBy == "parts")
+        let staged = try StagedUpload(S3Scene.size, removesSource: removesSource)
+        let object = try await key.finish(staged, at: scene)
+        #expect(object.id == key.contentName(staged) && object.verifiedBy == "parts")
         #expect(object.warnings.contains { $0.contains("may hold the file twice") }, "\(object)")
-        #expect(scene.emulator.objects[key.contentName(parcel)]?.bytes == parcel.content)
+        #expect(scene.emulator.objects[key.contentName(staged)]?.bytes == staged.content)
         #expect(scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
         #expect(count("create", scene) == 2)
     }
@@ -90,10 +90,10 @@ struct S3LostCompletionTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.complete, .loseReply, .pass, .loseReply)
-        let parcel = try StagedUpload(S3Scene.size, removesSource: true)
-        let object = try await key.finish(parcel, at: scene, within: 6)
-        #expect(object.id == key.contentName(parcel) && object.verifiedBy == "name")
-        #expect(scene.emulator.objects[key.contentName(parcel)]?.bytes == parcel.content)
+        let staged = try StagedUpload(S3Scene.size, removesSource: true)
+        let object = try await key.finish(staged, at: scene, within: 6)
+        #expect(object.id == key.contentName(staged) && object.verifiedBy == "name")
+        #expect(scene.emulator.objects[key.contentName(staged)]?.bytes == staged.content)
         #expect(scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
     }
 
@@ -103,10 +103,10 @@ struct S3LostCompletionTests {
         defer { scene.emulator.stop() }
         key.occupy(scene, [WriteOnlyKey.name])
         scene.emulator.script(.complete, .loseReply)
-        let parcel = try StagedUpload(S3Scene.size)
-        let object = try await scene.bring(parcel)
+        let staged = try StagedUpload(S3Scene.size)
+        let object = try await scene.bring(staged)
         #expect(object.id == WriteOnlyKey.second && object.verifiedBy == "parts")
-        #expect(scene.emulator.objects[WriteOnlyKey.second]?.bytes == parcel.content)
+        #expect(scene.emulator.objects[WriteOnlyKey.second]?.bytes == staged.content)
         #expect(key.isUnharmed(scene, WriteOnlyKey.name) && scene.emulator.objects.count == 2)
         #expect(scene.emulator.uploads.isEmpty)
     }
@@ -119,14 +119,14 @@ struct S3LostCompletionTests {
         defer { first.emulator.stop() }
         key.occupy(first, [WriteOnlyKey.name])
         first.emulator.script(.complete, .pass, hasArrived ? .loseReply : .cut(after: 10))
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size, removesSource: true), RecordingReporter())
-        _ = try await parcel.failure(to: first, logbook)
+        let (staged, recorder) = (try StagedUpload(S3Scene.size, removesSource: true), RecordingReporter())
+        _ = try await staged.failure(to: first, recorder)
         if !hasArrived { first.emulator.change { $0.uploads = [:] } }
         let second = try key.scene(at: first.emulator)
-        let object = try await parcel.send(to: second, logbook)
-        #expect(object.id == key.contentName(parcel) && object.verifiedBy == "parts")
+        let object = try await staged.send(to: second, recorder)
+        #expect(object.id == key.contentName(staged) && object.verifiedBy == "parts")
         #expect(object.warnings.contains { $0.contains("may hold the file twice") }, "\(object)")
-        #expect(second.emulator.objects[key.contentName(parcel)]?.bytes == parcel.content)
+        #expect(second.emulator.objects[key.contentName(staged)]?.bytes == staged.content)
         #expect(key.isUnharmed(second, WriteOnlyKey.name))
         #expect(second.emulator.objects.count == (hasArrived ? 3 : 2))
     }

@@ -20,9 +20,9 @@ struct S3TakenNameTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         key.occupy(scene, names)
-        let parcel = try StagedUpload(size)
-        let object = try await scene.bring(parcel, attempts: 1)
-        #expect(object.id == key.contentName(parcel) && object.warnings == [])
+        let staged = try StagedUpload(size)
+        let object = try await scene.bring(staged, attempts: 1)
+        #expect(object.id == key.contentName(staged) && object.warnings == [])
         #expect(count(size == 900 ? "put" : "create", scene) == 3)
         #expect(names.allSatisfy { key.isUnharmed(scene, $0) })
     }
@@ -32,13 +32,13 @@ struct S3TakenNameTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         key.occupy(scene, [WriteOnlyKey.name])
-        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
+        let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
         // The second name's request never arrives.
         let kind: S3Emulator.Kind = size == 900 ? .put : .create
         scene.emulator.script(kind, .pass, .cut(after: 0))
-        _ = try await parcel.failure(to: scene, logbook)
+        _ = try await staged.failure(to: scene, recorder)
         scene.emulator.change { $0.requests = [] }
-        let object = try await key.scene(at: scene.emulator).bring(parcel, logbook, attempts: 1)
+        let object = try await key.scene(at: scene.emulator).bring(staged, recorder, attempts: 1)
         #expect(object.id == WriteOnlyKey.second)
         #expect(count(kind.rawValue, scene) == 1)
     }
@@ -55,15 +55,15 @@ struct S3TakenNameTests {
         let notes = Notes()
         let done = try await scene.destination.upload(together: [taken.order, free.order], reporter: notes)
         #expect(Array(done.keys) == ["2"])
-        let logbook = RecordingReporter()
-        try await logbook.record(try #require(notes.checkpoints.withLock { $0["01JQ"] }))
+        let recorder = RecordingReporter()
+        try await recorder.record(try #require(notes.checkpoints.withLock { $0["01JQ"] }))
         let next = try key.scene(["taken": .text(rule)], at: scene.emulator)
         if mayLookUp { scene.emulator.change { $0.judge = nil } }
         if rule == "fail" {
-            #expect(try await taken.failure(to: next, logbook).failure.code == .nameTaken)
+            #expect(try await taken.failure(to: next, recorder).failure.code == .nameTaken)
             #expect(count("put", scene) == 2)
         } else {
-            let object = try await taken.send(to: next, logbook)
+            let object = try await taken.send(to: next, recorder)
             #expect(object.id == WriteOnlyKey.second && object.warnings == [])
             #expect(count("put", scene) == 3)
         }

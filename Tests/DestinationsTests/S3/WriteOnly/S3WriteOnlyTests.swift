@@ -19,9 +19,9 @@ struct S3WriteOnlyTests {
     func arrives(_ size: Int) async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let parcel = try StagedUpload(size)
-        let object = try await scene.bring(parcel, attempts: 1)
-        #expect(scene.holds(parcel))
+        let staged = try StagedUpload(size)
+        let object = try await scene.bring(staged, attempts: 1)
+        #expect(scene.holds(staged))
         #expect(object.verifiedBy == (size == 900 ? "etag" : "parts"))
         #expect(object.warnings == [])
         for number in 2...3 {
@@ -42,11 +42,11 @@ struct S3WriteOnlyTests {
     func resumed() async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        try await staged.sendStopped(to: scene, recorder, accepting: 5 << 20)
         scene.emulator.change { $0.requests = [] }
-        try await scene.bring(parcel, logbook, attempts: 1)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder, attempts: 1)
+        #expect(scene.holds(staged))
         let sent = scene.emulator.requests.filter { $0.hasPrefix("part ") }
         #expect(sent == ["part 2", "part 3"])
         #expect(scene.logged.contains { $0.contains("may not list parts (s3:ListMultipartUploadParts)") })
@@ -56,11 +56,11 @@ struct S3WriteOnlyTests {
     func gone() async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+        try await staged.sendStopped(to: scene, recorder, accepting: 5 << 20)
         scene.emulator.change { $0.uploads = [:] }
-        try await scene.bring(parcel, logbook)
-        #expect(scene.holds(parcel))
+        try await scene.bring(staged, recorder)
+        #expect(scene.holds(staged))
     }
 
     // MARK: Lost answers
@@ -73,10 +73,10 @@ struct S3WriteOnlyTests {
         defer { scene.emulator.stop() }
         if isTaken { key.occupy(scene, [Self.name]) }
         scene.emulator.script(.put, .loseReply)
-        let parcel = try StagedUpload(900)
-        let object = try await key.finish(parcel, at: scene)
-        #expect(object.id == key.contentName(parcel))
-        #expect(scene.emulator.objects[key.contentName(parcel)]?.bytes == parcel.content)
+        let staged = try StagedUpload(900)
+        let object = try await key.finish(staged, at: scene)
+        #expect(object.id == key.contentName(staged))
+        #expect(scene.emulator.objects[key.contentName(staged)]?.bytes == staged.content)
         #expect(object.warnings.contains { $0.contains("the remote may hold the file twice") }, "\(object)")
         if isTaken { #expect(key.isUnharmed(scene, Self.name)) }
         #expect(scene.emulator.objects.count == 2)
@@ -87,9 +87,9 @@ struct S3WriteOnlyTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.put, .cut(after: 10))
-        let parcel = try StagedUpload(900)
-        let object = try await scene.bring(parcel)
-        #expect(scene.holds(parcel) && object.warnings == [])
+        let staged = try StagedUpload(900)
+        let object = try await scene.bring(staged)
+        #expect(scene.holds(staged) && object.warnings == [])
     }
 
     // MARK: Names
@@ -99,8 +99,8 @@ struct S3WriteOnlyTests {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
         key.occupy(scene, [Self.name])
-        let parcel = try StagedUpload(size)
-        #expect(try await scene.bring(parcel, attempts: 1).id == Self.second)
+        let staged = try StagedUpload(size)
+        #expect(try await scene.bring(staged, attempts: 1).id == Self.second)
         key.occupy(scene, [Self.second])
         let other = try StagedUpload(size, id: "2", seed: 2)
         // Lost twice in a row, an upload waits for its next attempt.
@@ -114,10 +114,10 @@ struct S3WriteOnlyTests {
     func takenByContent(_ size: Int) async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let parcel = try StagedUpload(size)
-        key.occupy(scene, [Self.name, Self.second, key.contentName(parcel)])
-        let object = try await scene.bring(parcel)
-        #expect(object.id == key.contentName(parcel) && object.verifiedBy == "name")
+        let staged = try StagedUpload(size)
+        key.occupy(scene, [Self.name, Self.second, key.contentName(staged)])
+        let object = try await scene.bring(staged)
+        #expect(object.id == key.contentName(staged) && object.verifiedBy == "name")
         #expect(object.warnings.count == 1)
         #expect(scene.emulator.objects.count == 3 && scene.emulator.uploads.isEmpty)
     }
@@ -126,11 +126,11 @@ struct S3WriteOnlyTests {
     func again(_ size: Int) async throws {
         let scene = try key.scene()
         defer { scene.emulator.stop() }
-        let parcel = try StagedUpload(size)
-        try await scene.bring(parcel)
+        let staged = try StagedUpload(size)
+        try await scene.bring(staged)
         let object = try await StagedUpload(size, id: "2").send(to: scene, RecordingReporter())
         #expect(object.verifiedBy == "held" && object.id == Self.name)
-        #expect(scene.holds(parcel))
+        #expect(scene.holds(staged))
     }
 
     @Test("`taken` applies with a write-only key too", arguments: sizes)
@@ -143,12 +143,12 @@ struct S3WriteOnlyTests {
         #expect(key.isUnharmed(scene, Self.name))
         let replacing = try S3Scene(
             ["preset": .text("other"), "taken": .text("replace"), "etag": .text("opaque")], at: scene.emulator)
-        let parcel = try StagedUpload(size)
-        let object = try await replacing.bring(parcel)
+        let staged = try StagedUpload(size)
+        let object = try await replacing.bring(staged)
         #expect(object.id == Self.name)
         #expect(object.verifiedBy == (size == 900 ? "answer" : "parts"))
         #expect(object.warnings.count == (size == 900 ? 1 : 0))
-        #expect(scene.emulator.objects[Self.name]?.bytes == parcel.content)
+        #expect(scene.emulator.objects[Self.name]?.bytes == staged.content)
     }
 
     // MARK: What cannot be known
@@ -172,8 +172,8 @@ struct S3WriteOnlyTests {
         let scene = try key.scene(preset: preset)
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "no") } }
-        let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
-        for _ in 0..<2 { #expect(try await parcel.failure(to: scene, logbook).remedy == .authenticate) }
+        let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
+        for _ in 0..<2 { #expect(try await staged.failure(to: scene, recorder).remedy == .authenticate) }
         #expect(await scene.destination.check().verdict == .failed)
         #expect(scene.logged == [])
     }
@@ -213,8 +213,8 @@ struct S3WriteOnlyTests {
                 return exchange.method == "HEAD" && !isThere ? (403, "AccessDenied", "no") : nil
             }
         }
-        let parcel = try StagedUpload(S3Scene.size)
-        #expect(try await scene.bring(parcel, attempts: 1).verifiedBy == "parts")
+        let staged = try StagedUpload(S3Scene.size)
+        #expect(try await scene.bring(staged, attempts: 1).verifiedBy == "parts")
         #expect(scene.logged == [])
         #expect(try await StagedUpload(S3Scene.size, id: "2").send(to: scene, RecordingReporter()).verifiedBy == "held")
     }
@@ -232,25 +232,25 @@ struct S3WriteOnlyTests {
             #expect(await destination.check().verdict == .ok)
             let small = try StagedUpload(1000, id: "1", name: "small.mp4")
             #expect(try await destination.upload(small.order, reporter: RecordingReporter()).verifiedBy == "etag")
-            let (parcel, logbook) = (try StagedUpload(S3Scene.size), RecordingReporter())
-            logbook.pause { $0.accepted >= 5 << 20 }
+            let (staged, recorder) = (try StagedUpload(S3Scene.size), RecordingReporter())
+            recorder.pause { $0.accepted >= 5 << 20 }
             await #expect(throws: CancellationError.self) {
-                _ = try await destination.upload(parcel.order, reporter: logbook)
+                _ = try await destination.upload(staged.order, reporter: recorder)
             }
-            logbook.pause { _ in false }
-            var order = parcel.order
-            order.checkpoint = logbook.last
-            logbook.beginAttempt()
-            let object = try await destination.upload(order, reporter: logbook)
+            recorder.pause { _ in false }
+            var order = staged.order
+            order.checkpoint = recorder.last
+            recorder.beginAttempt()
+            let object = try await destination.upload(order, reporter: recorder)
             #expect(object.verifiedBy == "parts" && object.warnings == [], "\(object)")
-            #expect(logbook.sent.allSatisfy { $0 >= 5 << 20 })
+            #expect(recorder.sent.allSatisfy { $0 >= 5 << 20 })
             let other = try StagedUpload(1000, id: "2", name: "small.mp4", seed: 2)
             #expect(try await destination.upload(other.order, reporter: RecordingReporter()).id == "small (2).mp4")
             let unknown = try end.destination(["access_key": .secret(.literal("AKNOBODY0000000000001"))])
             #expect(await unknown.check().verdict == .failed)
             try await end.server.acceptAnyKey()
-            for (name, parcel) in [("small.mp4", small), ("front/clip.mp4", parcel), ("small (2).mp4", other)] {
-                let isWhole = try await end.content(FilePath(name)) == parcel.content
+            for (name, staged) in [("small.mp4", small), ("front/clip.mp4", staged), ("small (2).mp4", other)] {
+                let isWhole = try await end.content(FilePath(name)) == staged.content
                 #expect(isWhole, "\(name)")
             }
         }
@@ -265,15 +265,15 @@ struct S3WriteOnlyTests {
             )
             let check = await end.destination.check()
             #expect(check.verdict == .ok && check.detail.contains("oss:GetObject"), "\(check)")
-            let (parcel, logbook) = (try StagedUpload(size), RecordingReporter())
-            if size > 1000 { try await parcel.sendStopped(to: end, logbook, accepting: 128 << 10) }
-            let object = try await parcel.send(to: end, logbook)
+            let (staged, recorder) = (try StagedUpload(size), RecordingReporter())
+            if size > 1000 { try await staged.sendStopped(to: end, recorder, accepting: 128 << 10) }
+            let object = try await staged.send(to: end, recorder)
             #expect(object.verifiedBy == "crc64" && object.warnings == [], "\(object)")
-            if size > 1000 { #expect(logbook.sent.allSatisfy { $0 >= 128 << 10 }) }
+            if size > 1000 { #expect(recorder.sent.allSatisfy { $0 >= 128 << 10 }) }
             let other = try StagedUpload(size, id: "2", seed: 2)
             #expect(try await other.send(to: end, RecordingReporter()).id == "front/clip (2).mp4")
             let objects = try await end.objects
-            #expect(objects["front/clip.mp4"] == parcel.content && objects["front/clip (2).mp4"] == other.content)
+            #expect(objects["front/clip.mp4"] == staged.content && objects["front/clip (2).mp4"] == other.content)
             #expect(try await end.server.unfinished() == [])
         }
     }

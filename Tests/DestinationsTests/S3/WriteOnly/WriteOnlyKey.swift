@@ -26,8 +26,8 @@ struct WriteOnlyKey {
         }
     }
 
-    func contentName(_ parcel: StagedUpload) -> String {
-        "front/clip (\(hexadecimal(Array(parcel.order.file.sha256.prefix(8))))).mp4"
+    func contentName(_ staged: StagedUpload) -> String {
+        "front/clip (\(hexadecimal(Array(staged.order.file.sha256.prefix(8))))).mp4"
     }
 
     func occupy(_ scene: S3Scene, _ names: [String]) {
@@ -37,15 +37,15 @@ struct WriteOnlyKey {
     }
 
     /// Attempts until it is complete; remains that the key may not query are skipped, as by the daemon.
-    func finish(_ parcel: StagedUpload, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
-        let logbook = RecordingReporter()
+    func finish(_ staged: StagedUpload, at scene: S3Scene, within attempts: Int = 4) async throws -> RemoteObject {
+        let recorder = RecordingReporter()
         var object: RemoteObject?
         for _ in 0..<attempts where object == nil {
-            do { object = try await parcel.send(to: scene, logbook) } catch let error as UploadError {
+            do { object = try await staged.send(to: scene, recorder) } catch let error as UploadError {
                 #expect(error.remedy != .failUpload, "\(error)")
             }
         }
-        for checkpoint in logbook.left {
+        for checkpoint in recorder.left {
             do { _ = try await scene.destination.discard(checkpoint) } catch let error {
                 #expect(error.failure.code == .removalUnknown && error.isConclusive, "\(error)")
             }
