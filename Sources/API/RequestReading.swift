@@ -105,6 +105,7 @@ private struct AnyKey: CodingKey {
     init?(intValue: Int) { nil }
 }
 
+@_semantics("optimize.sil.specialize.generic.never")
 private func refuseOtherKeys<Key: CodingKey & CaseIterable>(than known: Key.Type, in decoder: any Decoder) throws {
     let names = known.allCases.map(\.stringValue)
     let written = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)

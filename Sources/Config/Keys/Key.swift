@@ -7,6 +7,9 @@ typealias Property<Owner, Value> = any WritableKeyPath<Owner, Value> & Sendable
 ///
 /// A section declares its keys once, in a table. The known keys, the reader, `sluice config` and the comparison at a
 /// reload follow from the table.
+///
+/// Its functions are not specialized: a copy of each for every type of value would take a tenth of a megabyte of the
+/// program, and a configuration is read seldom.
 struct Key<Owner>: Sendable {
     let name: String
     /// Stores the value of the file in the owner. Returns whether there is a readable one.
@@ -24,6 +27,7 @@ extension Key {
     /// A key whose value is a property. A file that leaves it out leaves the property as it is.
     ///
     /// - Parameter piece: `nil` for a value that is not printed.
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: Equatable & Sendable>(
         _ name: String, _ path: Property<Owner, Value>,
         _ take: @escaping @Sendable (SettingsReading, MappingReader) -> Value?,
@@ -39,6 +43,7 @@ extension Key {
     }
 
     /// A key that is not printed while it has no value.
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: Equatable & Sendable>(
         _ name: String, optional path: Property<Owner, Value?>,
         _ take: @escaping @Sendable (SettingsReading, MappingReader) -> Value?,
@@ -51,6 +56,7 @@ extension Key {
     /// A key whose value is one scalar.
     ///
     /// - Parameter written: The form of the file, for a type that is written in several ways.
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: Equatable & Sendable>(
         _ name: String, _ path: Property<Owner, Value>, _ reader: Reader<Value>,
         written: @escaping @Sendable (Value) -> WrittenValue
@@ -58,6 +64,7 @@ extension Key {
         self.init(name, path, { $1.read(name, as: reader)?.value }, { value, _ in .value(written(value)) })
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: Equatable & Sendable>(
         _ name: String, _ path: Property<Owner, Value?>, _ reader: Reader<Value>,
         written: @escaping @Sendable (Value) -> WrittenValue
@@ -65,21 +72,25 @@ extension Key {
         self.init(name, optional: path, { $1.read(name, as: reader)?.value }, { value, _ in .value(written(value)) })
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: SettingsValue>(_ name: String, _ path: Property<Owner, Value>, _ reader: Reader<Value>) {
         self.init(name, path, reader) { $0.inFile }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: SettingsValue>(_ name: String, _ path: Property<Owner, Value?>, _ reader: Reader<Value>) {
         self.init(name, path, reader) { $0.inFile }
     }
 
     /// A key that takes one of the words of an enum.
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Word: RawRepresentable<String> & CaseIterable & Equatable & Sendable>(
         _ name: String, _ path: Property<Owner, Word>
     ) {
         self.init(name, path, { $1.read(name, as: .choice)?.value }, { word, _ in .value(.plain(word.rawValue)) })
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Word: RawRepresentable<String> & CaseIterable & Equatable & Sendable>(
         _ name: String, _ path: Property<Owner, Word?>
     ) {
@@ -87,12 +98,14 @@ extension Key {
             name, optional: path, { $1.read(name, as: .choice)?.value }, { word, _ in .value(.plain(word.rawValue)) })
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Item: SettingsValue>(_ name: String, _ path: Property<Owner, [Item]>, listOf reader: Reader<Item>) {
         self.init(
             name, path, { $1.list(name, as: reader)?.map(\.value) }, { items, _ in .value(items.inFile) })
     }
 
     /// A list that is not printed while it is empty.
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Item: SettingsValue>(
         _ name: String, unlessEmpty path: Property<Owner, [Item]>,
         _ take: @escaping @Sendable (SettingsReading, MappingReader) -> [Item]?
@@ -101,6 +114,7 @@ extension Key {
     }
 
     /// A key that is read together with another one.
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: Equatable & Sendable>(
         _ name: String, of value: @escaping @Sendable (Owner) -> Value?,
         _ piece: @escaping @Sendable (Value, EffectivePieces) -> EffectivePiece?
@@ -110,6 +124,7 @@ extension Key {
             piece: { owner, pieces in value(owner).flatMap { piece($0, pieces) } }, differs: { value($0) != value($1) })
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: SettingsValue>(_ name: String, of value: @escaping @Sendable (Owner) -> Value?) {
         self.init(name, of: value) { value, _ in .value(value.inFile) }
     }
@@ -119,6 +134,7 @@ extension Key {
     /// - Parameters:
     ///   - conditional: Further keys of it, which `check` reads where they apply.
     ///   - check: Reports values that do not fit together. Gets the names of the keys that had a readable value.
+    @_semantics("optimize.sil.specialize.generic.never")
     init(
         _ name: String, _ section: Section, _ keys: [Key], conditional: [Key] = [],
         check: @escaping @Sendable (MappingReader, inout Owner, Set<String>, SettingsReading) -> Void = { _, _, _, _ in
@@ -140,6 +156,7 @@ extension Key {
     }
 
     /// The same key for an owner that contains this one.
+    @_semantics("optimize.sil.specialize.generic.never")
     func of<Outer>(_ path: Property<Outer, Owner>, below section: String? = nil) -> Key<Outer> {
         Key<Outer>(
             name: section.map { "\($0).\(name)" } ?? name, read: { [read] in read($0, &$1[keyPath: path], $2) },
@@ -149,6 +166,7 @@ extension Key {
     }
 
     /// The same key for an owner that may contain this one, and reads it by itself.
+    @_semantics("optimize.sil.specialize.generic.never")
     func of<Outer>(optional value: @escaping @Sendable (Outer) -> Owner?) -> Key<Outer> {
         Key<Outer>(
             name: name, read: { _, _, _ in false },
@@ -164,6 +182,7 @@ extension Key {
     }
 
     /// Prints it only while a condition holds.
+    @_semantics("optimize.sil.specialize.generic.never")
     func printed(where condition: @escaping @Sendable (Owner) -> Bool) -> Key {
         var key = self
         key.isPrinted = condition
@@ -171,6 +190,7 @@ extension Key {
     }
 
     /// Prints it after the key of this name.
+    @_semantics("optimize.sil.specialize.generic.never")
     func printed(after name: String) -> Key {
         var key = self
         key.earlier = name
@@ -178,6 +198,7 @@ extension Key {
     }
 
     /// The value for people, without secrets.
+    @_semantics("optimize.sil.specialize.generic.never")
     func text(of owner: Owner) -> String {
         guard case .value(let value, _, _)? = piece(owner, EffectivePieces(hides: true)) else {
             return "none"
@@ -186,6 +207,7 @@ extension Key {
     }
 
     /// The keys of a table that have a value to print, in the order of `sluice config`.
+    @_semantics("optimize.sil.specialize.generic.never")
     fileprivate static func printed(_ table: [Key], of owner: Owner) -> [Key] {
         var keys = table.filter { $0.earlier == nil }
         for key in table {
@@ -201,6 +223,7 @@ extension Key {
 
 extension Array {
     /// Reads each key of a section. Returns the names of those that had a readable value.
+    @_semantics("optimize.sil.specialize.generic.never")
     @discardableResult
     func read<Owner>(_ fields: MappingReader, into owner: inout Owner, _ reading: SettingsReading) -> Set<String>
     where Element == Key<Owner> {
@@ -210,6 +233,7 @@ extension Array {
     }
 
     /// The keys with their values in the form of the file, in the order of `sluice config`.
+    @_semantics("optimize.sil.specialize.generic.never")
     func pieces<Owner>(of owner: Owner, _ pieces: EffectivePieces) -> EffectivePieces.Fields
     where Element == Key<Owner> {
         Key.printed(self, of: owner).compactMap { key in key.piece(owner, pieces).map { (key.name, $0) } }
@@ -218,6 +242,7 @@ extension Array {
     /// The same on one line.
     ///
     /// - Parameter pieces: Needed only for values that may contain a secret.
+    @_semantics("optimize.sil.specialize.generic.never")
     func inFile<Owner>(of owner: Owner, _ pieces: EffectivePieces = EffectivePieces(hides: false)) -> WrittenValue
     where Element == Key<Owner> {
         .mapping(
@@ -227,6 +252,7 @@ extension Array {
     }
 
     /// The names of the keys whose values are not the same.
+    @_semantics("optimize.sil.specialize.generic.never")
     func changed<Owner>(from old: Owner, to new: Owner) -> [String] where Element == Key<Owner> {
         filter { $0.differs(old, new) }.map(\.name)
     }
@@ -235,6 +261,7 @@ extension Array {
 /// Prints a value as a section.
 ///
 /// - Parameter origin: The origin of values that the file does not set.
+@_semantics("optimize.sil.specialize.generic.never")
 func section<Value>(
     _ section: Section, _ keys: [Key<Value>], otherwise origin: String = "default"
 ) -> @Sendable (Value, EffectivePieces) -> EffectivePiece? {

@@ -57,6 +57,7 @@ struct MappingReader {
         if !has(key) { error("`\(key)` is missing; \(why)", key) }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     func read<Value>(_ key: String, as reader: Reader<Value>) -> Found<Value>? {
         assert(section.keys.contains(key), "the section \(section.path) does not list \(key)")
         guard let node = node(key), let value = findings.read(node, path: path(of: key), as: reader) else { return nil }
@@ -127,6 +128,7 @@ extension ProblemCollector {
         }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     func read<Value>(_ node: Node, path: String, as reader: Reader<Value>) -> Value? {
         func fail(_ text: String, offset: Int = 0) -> Value? {
             error(text, at: place(in: node, offset: offset), key: path)

@@ -10,6 +10,9 @@ protocol DeclaredSettings: Sendable {
 ///
 /// A kind of destination declares its keys once, in a table. What `Config` reads, what `sluice destinations` prints, and
 /// the settings follow from it.
+///
+/// Its functions are not specialized: seven copies of each, for the seven kinds of settings, would take 150 kB of the
+/// program, and they run once.
 struct DestinationKey<Owner: Sendable>: Sendable {
     typealias Property<Value> = any WritableKeyPath<Owner, Value> & Sendable
 
@@ -25,6 +28,7 @@ extension DestinationKey {
     /// A key whose value sets no property, or several.
     ///
     /// - Parameter store: Nothing for a key that is read together with others.
+    @_semantics("optimize.sil.specialize.generic.never")
     init(
         _ name: String, _ kind: SettingKey.Kind, required: Bool = false, mayBeNone: Bool = false, _ summary: String,
         store: @escaping @Sendable (SettingValue, inout Owner) -> Void = { _, _ in }
@@ -38,6 +42,7 @@ extension DestinationKey {
     /// A key whose value is a property.
     ///
     /// - Parameter summary: Contains `{default}` for the default.
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Value: SettingProperty>(
         _ name: String, _ path: Property<Value>, as kind: SettingKey.Kind = Value.kind, required: Bool = false,
         _ summary: String
@@ -46,6 +51,7 @@ extension DestinationKey {
     }
 
     /// A key that takes one of the words of an enum.
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Word: RawRepresentable<String> & CaseIterable & Sendable>(
         _ name: String, _ path: Property<Word>, among words: [Word] = Array(Word.allCases), _ summary: String
     ) where Owner: DeclaredSettings {
@@ -54,6 +60,7 @@ extension DestinationKey {
         ) { String.of($0).flatMap { Word(rawValue: $0) } }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     init<Word: RawRepresentable<String> & CaseIterable & Sendable>(
         _ name: String, _ path: Property<Word?>, among words: [Word] = Array(Word.allCases), required: Bool = false,
         _ summary: String
@@ -63,6 +70,7 @@ extension DestinationKey {
         ) { value in String.of(value).flatMap { Word(rawValue: $0) }.map { .some($0) } }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     private init<Value>(
         _ name: String, _ path: Property<Value>, _ kind: SettingKey.Kind, _ isRequired: Bool, _ fallback: String?,
         _ summary: String, _ value: @escaping @Sendable (SettingValue) -> Value?
@@ -75,6 +83,7 @@ extension DestinationKey {
     }
 
     /// A section with keys of its own.
+    @_semantics("optimize.sil.specialize.generic.never")
     init(_ name: String, _ keys: [DestinationKey], _ summary: String) {
         self.init(setting: SettingKey(name, .section(keys.map(\.setting)), summary)) { values, prefix, owner in
             for key in keys { key.store(values, "\(prefix)\(name).", &owner) }
@@ -82,6 +91,7 @@ extension DestinationKey {
     }
 
     /// The same key for settings that contain these.
+    @_semantics("optimize.sil.specialize.generic.never")
     func of<Outer>(_ path: DestinationKey<Outer>.Property<Owner>) -> DestinationKey<Outer> {
         DestinationKey<Outer>(setting: setting, fallback: fallback) { [store] in store($0, $1, &$2[keyPath: path]) }
     }
@@ -95,6 +105,7 @@ extension DestinationKey {
 
 extension DestinationKey {
     /// A table of keys, one or several in each statement. (The compiler needs minutes for an array literal of them.)
+    @_semantics("optimize.sil.specialize.generic.never")
     static func table(@Table _ keys: () -> [DestinationKey]) -> [DestinationKey] { keys() }
 
     @resultBuilder enum Table {
@@ -106,11 +117,13 @@ extension DestinationKey {
 
 extension Array {
     /// Sets the properties whose keys have a value.
+    @_semantics("optimize.sil.specialize.generic.never")
     func apply<Owner>(_ values: [String: SettingValue], to owner: inout Owner) where Element == DestinationKey<Owner> {
         for key in self { key.store(values, "", &owner) }
     }
 
     /// The defaults, and a person's values in place of them.
+    @_semantics("optimize.sil.specialize.generic.never")
     func settings<Owner: DeclaredSettings>(_ values: [String: SettingValue]) -> Owner
     where Element == DestinationKey<Owner> {
         var owner = Owner.defaults
