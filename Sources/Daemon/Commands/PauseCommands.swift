@@ -73,12 +73,16 @@ struct PauseCommands: Sendable {
             }
             // First: the cycle that the end of a pause starts must know of the command already. Otherwise it could try
             // another upload than the requested one.
-            try await scheduler.reconsider(selection.destination.map { [$0] }, isWanted: true)
+            var failure: (any Error)?
+            do {
+                try await scheduler.reconsider(selection.destination.map { [$0] }, isWanted: true)
+            } catch { failure = error }
             // The pauses are removed before the drains: a pause that is no longer gentle for a moment would cut the
             // transfers that it has spared.
             try await scheduler.reloadPauses()
             await scheduler.stopDraining(scopes)
             try await scheduler.continueUnpaused()
+            if let failure { throw failure }
             return UploadsReply()
         }
         let rows = try await finder.rows(selection)

@@ -39,7 +39,8 @@ final class ReservationBatch: Sendable {
         let state = now.destination(destination)
         let waived = exemptions.isEmpty ? [] : exemptions.intersection(now.exemptions(of: upload.id))
         let folder = now.folder(upload.folder, exempting: waived)
-        guard let route = route(for: upload.folder),
+        // An exemption that ended meanwhile may have decided what was reserved.
+        guard origin(upload.folder).exempt.isSubset(of: folder.exempt), let route = route(for: upload.folder),
             now.hardBlockers(on: state, from: folder, isUnderWay: true).isEmpty,
             case .open(let present) = now.routeDecision(to: state, from: folder)
         else { return false }

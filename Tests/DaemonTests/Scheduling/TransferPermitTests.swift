@@ -295,4 +295,26 @@ struct TransferPermitTests {
         scene.clocks.advance(by: .seconds(61))
         #expect(try await start(claim, batch, state) == 0)
     }
+    @Test("a reservation beyond a quota counts only as long as the exemption lasts")
+    func quotaExemption() async throws {
+        let (scene, claim) = try await scene()
+        var state = State(scene)
+        let end = state.now.advanced(by: .seconds(60))
+        state.facts.overrides.replace(
+            [Exemption.quota, .window].map {
+                OverrideRecord(
+                    scope: .upload, name: claim.upload.id, kind: .exemption($0), since: state.now, until: end,
+                    who: "root")
+            })
+        let batch = ReservationBatch(
+            state.snapshot, to: "nas", exempting: [.quota, .window], ledger: scene.parts.limits.ledger)
+        #expect(try await start(claim, batch, state) == 1000)
+        // The exemption from the quota is withdrawn while the upload is claimed; the other one stays.
+        state.facts.overrides.replace([
+            OverrideRecord(
+                scope: .upload, name: claim.upload.id, kind: .exemption(.window), since: state.now, until: end,
+                who: "root")
+        ])
+        #expect(try await start(claim, batch, state) == 0)
+    }
 }

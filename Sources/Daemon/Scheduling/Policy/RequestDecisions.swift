@@ -44,7 +44,8 @@ extension PolicySnapshot {
                 continue
             }
             if let same = reached(destination, over: request.route),
-                case .open = routeDecision(to: same, from: origin, request.purpose)
+                case .open(let present) = routeDecision(to: same, from: origin, request.purpose),
+                present.isSame(as: request.route)
             {
                 return nil
             }
