@@ -10,24 +10,24 @@ package struct HookView: Codable, Sendable, Hashable {
     /// The reason for the last failure, or the hold that keeps notices from being sent.
     package var hold: HoldView?
     /// Counters since the start of the daemon.
-    package var told: Int
+    package var delivered: Int
     package var givenUp: Int
     package var dropped: Int
-    package var lastTold: String?
+    package var lastDelivered: String?
 
     package init(
-        name: String, target: String, waiting: Int, oldest: String? = nil, hold: HoldView? = nil, told: Int,
-        givenUp: Int, dropped: Int, lastTold: String? = nil
+        name: String, target: String, waiting: Int, oldest: String? = nil, hold: HoldView? = nil, delivered: Int,
+        givenUp: Int, dropped: Int, lastDelivered: String? = nil
     ) {
         self.name = name
         self.target = target
         self.waiting = waiting
         self.oldest = oldest
         self.hold = hold
-        self.told = told
+        self.delivered = delivered
         self.givenUp = givenUp
         self.dropped = dropped
-        self.lastTold = lastTold
+        self.lastDelivered = lastDelivered
     }
 
 }

@@ -55,7 +55,7 @@ package struct Metric: Hashable, Sendable {
 
     package static let hookNotices = Metric(
         "hook_notices_total", .counter, ["hook", "result"],
-        "Notices that ended; result is told, given_up, or dropped if too many waited")
+        "Notices that ended; result is delivered, given_up, or dropped if too many waited")
     package static let hookFailures = Metric(
         "hook_attempts_failed_total", .counter, ["hook"], "Deliveries to a hook that failed")
 
@@ -125,7 +125,7 @@ package struct Metric: Hashable, Sendable {
     package static let cpu = Metric("process_cpu_seconds_total", .counter, [], "Processor time, of user and system")
     package static let resident = Metric("process_resident_memory_bytes", .gauge, [], "Bytes in memory")
     package static let openFiles = Metric("process_open_fds", .gauge, [], "Open descriptors")
-    package static let mostFiles = Metric("process_max_fds", .gauge, [], "Descriptors that may be open")
+    package static let maxOpenFiles = Metric("process_max_fds", .gauge, [], "Descriptors that may be open")
 
     package static let all: [Metric] = [
         files, uploads, uploadBytes, sentBytes, receivedBytes, failures, verifyFailures, durations, overflows,
@@ -133,7 +133,7 @@ package struct Metric: Hashable, Sendable {
         oldest, held, destinationOpen, lastSuccess, remoteFree, metered, folderPresent, settling, polled, unwatched,
         stagingUsed, stagingFree, stagingLimit, stateFree, quotaUsedBytes, quotaLimitBytes, quotaUsedFiles,
         quotaLimitFiles, paused, troubles, reloadSuccess, reloadTime, build, started, cpu, resident, openFiles,
-        mostFiles,
+        maxOpenFiles,
     ]
 }
 

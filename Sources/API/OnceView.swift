@@ -44,7 +44,7 @@ package struct OnceView: Codable, Sendable, Hashable {
     /// Files younger than their folder's `min_age`, for a later run.
     package var young: Int
     package var failed: Int
-    /// At most ``most`` of the waiting and failed uploads, the failed ones first.
+    /// At most ``maxListed`` of the waiting and failed uploads, the failed ones first.
     package var uploads: [UploadView]
     package var settling: [Unsettled]
     package var unreleased: [Unreleased]
@@ -57,7 +57,7 @@ package struct OnceView: Codable, Sendable, Hashable {
     package var troubles: [String]
 
     /// The most entries named in each list.
-    package static let most = 20
+    package static let maxListed = 20
 
     package init(completed: Int) {
         self.completed = completed

@@ -12,8 +12,8 @@ package struct UsageQuery: Sendable, Hashable {
     package var folder: String?
 
     /// The time that the ledger covers.
-    package static let mostDays = 400
-    package static let mostMonths = 13
+    package static let maxDays = 400
+    package static let maxMonths = 13
 
     package init() {}
 }

@@ -61,9 +61,9 @@ final class ControlService: WebService {
             return reply
         } catch let refusal as Refusal {
             return WebReply(json: ErrorReply(refusal), status: refusal.code.status)
-        } catch Route.Mistake.noSuchPath {
+        } catch Route.RoutingError.noSuchPath {
             return WebReply(json: ErrorReply(code: "not_found", message: "no such path: \(request.path)"), status: 404)
-        } catch Route.Mistake.method(let allowed) {
+        } catch Route.RoutingError.method(let allowed) {
             let message = "\(request.path) does not take \(request.method); it takes \(allowed)"
             var reply = WebReply(json: ErrorReply(code: "bad_request", message: message), status: 405)
             reply.headers.append(("Allow", allowed))
@@ -148,7 +148,7 @@ final class ControlService: WebService {
             return WebReply(
                 json: try await operations.receive(try ReceiveRequest(request)) { try await stream.next() }, status: 202
             )
-        } catch is BodyStream.Cut {
+        } catch is BodyStream.InterruptedError {
             // The client is no longer there to read it.
             throw Refusal(.badRequest, "the bytes ended too early: nothing was added")
         }

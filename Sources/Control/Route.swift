@@ -39,7 +39,7 @@ enum Route: Hashable, Sendable {
     case orphans(String)
 
     /// The path does not exist, or does not support the method.
-    enum Mistake: Error, Hashable, Sendable {
+    enum RoutingError: Error, Hashable, Sendable {
         case noSuchPath
         case method(allowed: String)
     }
@@ -56,9 +56,9 @@ enum Route: Hashable, Sendable {
     }
 
     /// - Parameter path: Decoded. A reference may contain slashes, as keys and paths do.
-    init(method: String, path: String) throws(Mistake) {
+    init(method: String, path: String) throws(RoutingError) {
         /// A path with GET also supports HEAD; `also` names further methods.
-        func only(_ wanted: String, _ route: Route, also: String = "") throws(Mistake) -> Route {
+        func only(_ wanted: String, _ route: Route, also: String = "") throws(RoutingError) -> Route {
             if method == wanted || method == "HEAD" && wanted == "GET" { return route }
             throw .method(allowed: (wanted == "GET" ? "GET, HEAD" : wanted) + also)
         }

@@ -10,7 +10,7 @@ package struct DestinationDefinition: Sendable {
     /// Whether its destinations are ``UnfinishedListing``.
     package let listsUnfinished: Bool
     /// - Parameter values: Values that were checked against ``type`` already.
-    /// - Throws: ``UnusableSetting`` for a value that only this kind can judge.
+    /// - Throws: ``UnusableSettingError`` for a value that only this kind can judge.
     package let make: @Sendable (_ values: [String: SettingValue], _ tools: DestinationTools) throws -> any Destination
 
     package init<Made: Destination>(
@@ -47,7 +47,7 @@ package struct DestinationTools: Sendable {
 }
 
 /// A value that its type allows but its destination cannot use.
-package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertible {
+package struct UnusableSettingError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The full key, as in `video.name`.
     package let key: String
     package let problem: String
@@ -65,7 +65,7 @@ package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertib
     }
 
     /// The same error with the place of the value in the configuration.
-    package func located(at place: String, in destination: String) -> UnusableSetting {
+    package func located(at place: String, in destination: String) -> UnusableSettingError {
         var placed = self
         placed.place = Place(at: place, destination: destination)
         return placed

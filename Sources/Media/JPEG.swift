@@ -2,7 +2,7 @@
 enum JPEG {
     /// How many bytes at the end are searched first, and then of the picture's data.
     private static let tail: Int64 = 64 << 10
-    private static let most: Int64 = 8 << 20
+    private static let maxSearched: Int64 = 8 << 20
     private static let block = 64 << 10
 
     struct Segment {
@@ -51,7 +51,7 @@ enum JPEG {
             guard segment.end <= pieces.size else { break }
             let near = max(segment.end, pieces.size - tail)
             if try hasEnd(pieces, near..<pieces.size) { return .complete(.jpeg) }
-            let far = min(near, segment.end + most)
+            let far = min(near, segment.end + maxSearched)
             // One more byte: the marker may be across the border.
             if try hasEnd(pieces, segment.end..<min(far + 1, pieces.size)) { return .complete(.jpeg) }
             return far < near ? .tooLong(.jpeg) : .incomplete(.jpeg, reason: "has no end of its picture yet")

@@ -41,7 +41,7 @@ package final class AddressCache: Sendable {
                 entries[host] = entry
             }
             return answer.addresses
-        } catch let error as DNSLookup.Failure {
+        } catch let error as DNSLookup.LookupError {
             entries.withLock { $0[host, default: Entry()].owed += error.spent }
             if case .cancelled = error { throw CancellationError() }
             throw error

@@ -13,7 +13,7 @@ package final class DNSLookup: Sendable {
         package var spent: Spending
     }
 
-    package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum LookupError: Error, Hashable, Sendable, CustomStringConvertible {
         /// No server may be asked.
         case notAllowed(String)
         /// No server has an answer, or none answered.
@@ -66,7 +66,7 @@ package final class DNSLookup: Sendable {
         if servers.hasLocal || host.lowercased().hasSuffix(".local") {
             let most = Self.most(for: host)
             do { return Answer(addresses: try SystemResolver.resolve(host), spent: most) } catch {
-                throw Failure.unknown("\(error)", most)
+                throw LookupError.unknown("\(error)", most)
             }
         }
         let mayAsk = !servers.interfaces.isEmpty
@@ -97,14 +97,14 @@ package final class DNSLookup: Sendable {
         // c-ares closes its sockets here, which needs `sockets`.
         ares_cancel(channel.channel)
         let (status, addresses) = sockets.result ?? (CInt(ARES_ECANCELLED), [])
-        if isCancelled.load(ordering: .acquiring) { throw Failure.cancelled(sockets.spent) }
+        if isCancelled.load(ordering: .acquiring) { throw LookupError.cancelled(sockets.spent) }
         if !addresses.isEmpty { return Answer(addresses: addresses, spent: sockets.spent) }
         if servers.interfaces.isEmpty, !servers.forbidden.isEmpty {
             let names = servers.forbidden.map(\.description).joined(separator: ", ")
-            throw Failure.notAllowed(
+            throw LookupError.notAllowed(
                 "\(printable(host)) cannot be looked up: no allowed network leads to the DNS server \(names)")
         }
-        throw Failure.unknown("\(printable(host)): \(String(cString: ares_strerror(status)))", sockets.spent)
+        throw LookupError.unknown("\(printable(host)): \(String(cString: ares_strerror(status)))", sockets.spent)
     }
 
     /// Waits until a socket is ready or a time is over, and lets c-ares continue.

@@ -6,7 +6,7 @@ internal import Linux
 
 /// Looks up the addresses of host names with the system's resolver (getaddrinfo(3)).
 package enum SystemResolver {
-    package struct Unknown: Error, Hashable, Sendable, CustomStringConvertible {
+    package struct UnknownHostError: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
@@ -27,7 +27,7 @@ package enum SystemResolver {
         let code = getaddrinfo(host, nil, &hints, &list)
         defer { if let list { freeaddrinfo(list) } }
         if code != 0 {
-            throw Unknown(description: "\(printable(host)): \(String(cString: gai_strerror(code)))")
+            throw UnknownHostError(description: "\(printable(host)): \(String(cString: gai_strerror(code)))")
         }
         var found: [IPAddress] = []
         var at = list
@@ -37,7 +37,7 @@ package enum SystemResolver {
             else { continue }
             found.append(address)
         }
-        if found.isEmpty { throw Unknown(description: "\(printable(host)) has no address") }
+        if found.isEmpty { throw UnknownHostError(description: "\(printable(host)) has no address") }
         return found
     }
 

@@ -11,7 +11,7 @@ package enum ApprovalProgram {
 
     /// Why there is no answer, as a text that follows the program's place. It never contains the program's standard
     /// error.
-    package struct Unanswered: Error, Hashable, CustomStringConvertible {
+    package struct NoAnswerError: Error, Hashable, CustomStringConvertible {
         package let description: String
     }
 
@@ -24,7 +24,7 @@ package enum ApprovalProgram {
         do { return try answer(try await program.awaitOutput(atMost: longest, within: rule.timeout)) } catch let problem
             as Program.Problem
         {
-            throw Unanswered(description: problem.description)
+            throw NoAnswerError(description: problem.description)
         }
     }
 
@@ -57,7 +57,7 @@ package enum ApprovalProgram {
     }
 
     /// Reads the output of a program. An empty output allows the upload.
-    static func answer(_ bytes: [UInt8]) throws(Unanswered) -> BeforeUpload.Answer {
+    static func answer(_ bytes: [UInt8]) throws(NoAnswerError) -> BeforeUpload.Answer {
         if bytes.allSatisfy({ [0x20, 0x0A, 0x0D, 0x09].contains($0) }) { return .go(.init()) }
         let (written, strange): (Written, String?)
         do {
@@ -65,10 +65,10 @@ package enum ApprovalProgram {
             written = try JSONDecoder().decode(Written.self, from: Data(bytes))
             strange = try JSONDecoder().decode(Keys.self, from: Data(bytes)).unknownKey
         } catch {
-            throw Unanswered(description: "it printed no answer like `{\"answer\": \"go\"}`")
+            throw NoAnswerError(description: "it printed no answer like `{\"answer\": \"go\"}`")
         }
         if let strange {
-            throw Unanswered(
+            throw NoAnswerError(
                 description: "its answer has a key `\(printable(String(strange.prefix(70))))`; there are "
                     + Keys.known.sorted().joined(separator: ", "))
         }
@@ -79,38 +79,38 @@ package enum ApprovalProgram {
         case "wait":
             guard let text = written.for else { return .wait(nil, reason: reason) }
             guard let seconds = seconds(in: text) else {
-                throw Unanswered(
+                throw NoAnswerError(
                     description:
                         "its `for` is `\(printable(String(text.prefix(70))))`, and takes a time like `90s` or `10m`")
             }
             return .wait(min(.seconds(seconds), longestWait), reason: reason)
         default:
-            throw Unanswered(
+            throw NoAnswerError(
                 description:
                     "its `answer` is `\(printable(String(written.answer.prefix(70))))`; there are go, wait, skip")
         }
     }
 
-    private static func changes(_ written: Written) throws(Unanswered) -> BeforeUpload.Changes {
+    private static func changes(_ written: Written) throws(NoAnswerError) -> BeforeUpload.Changes {
         let changes = BeforeUpload.Changes(
-            name: try written.name.map { name throws(Unanswered) in try self.name(name) },
+            name: try written.name.map { name throws(NoAnswerError) in try self.name(name) },
             metadata: written.metadata ?? [:], context: written.context ?? [:])
         for (key, problem) in [
             ("metadata", metadataProblem(changes.metadata)), ("context", contextProblem(changes.context)),
         ] {
-            if let problem { throw Unanswered(description: "its `\(key)` \(printable(problem))") }
+            if let problem { throw NoAnswerError(description: "its `\(key)` \(printable(problem))") }
         }
         return changes
     }
 
     /// Like a `remote_name`: a path below the place of the destination.
-    private static func name(_ text: String) throws(Unanswered) -> FilePath {
+    private static func name(_ text: String) throws(NoAnswerError) -> FilePath {
         let path = FilePath(text)
         let parts = path.components
         guard !text.isEmpty, text.utf8.count <= 4096, !text.hasPrefix("/"), !text.hasSuffix("/"),
             !parts.contains("."), !parts.contains(".."), !text.utf8.contains(0), printable(text) == text
         else {
-            throw Unanswered(
+            throw NoAnswerError(
                 description: "its `name` is not a path below the destination, like `door/2026/a.mp4`")
         }
         return parts.reduce(FilePath("")) { $0.appending($1) }

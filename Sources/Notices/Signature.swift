@@ -4,7 +4,7 @@ internal import Digests
 /// The signature of a notice, by the Standard Webhooks specification 1.0.0, "Signature scheme": HMAC-SHA256 over id,
 /// moment and body with full stops between them, in base 64 after the version `v1`.
 package struct Signature: Sendable {
-    package struct Unusable: Error, CustomStringConvertible {
+    package struct UnusableKeyError: Error, CustomStringConvertible {
         package let description: String
     }
 
@@ -12,7 +12,7 @@ package struct Signature: Sendable {
 
     /// - Parameter secret: `whsec_` and the key in base 64; any other text is the key itself.
     /// - Throws: ``Unusable``, without the secret.
-    package init(secret: String) throws(Unusable) {
+    package init(secret: String) throws(UnusableKeyError) {
         let mark = "whsec_"
         guard secret.hasPrefix(mark) else {
             key = Array(secret.utf8)
@@ -21,7 +21,7 @@ package struct Signature: Sendable {
         var text = String(secret.dropFirst(mark.count))
         text += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
         guard let bytes = bytes(base64: text), !bytes.isEmpty else {
-            throw Unusable(description: "the secret begins with `whsec_`, and the rest is not Base64")
+            throw UnusableKeyError(description: "the secret begins with `whsec_`, and the rest is not Base64")
         }
         key = bytes
     }

@@ -14,15 +14,15 @@ enum FinalName {
     /// The receiver's own folder. No name may begin with it.
     static let ownFolder: FilePath = ".sluice-receive"
 
-    struct Refusal: Error, Hashable {
+    struct RefusedNameError: Error, Hashable {
         let text: String
     }
 
-    static func path(from metadata: UploadMetadataHeader) throws(Refusal) -> FilePath {
+    static func path(from metadata: UploadMetadataHeader) throws(RefusedNameError) -> FilePath {
         if let coded = metadata.bytes("sluicePath"), !coded.isEmpty {
             guard let text = String(validating: coded, as: UTF8.self),
                 let bytes = PercentCoding.bytes(decoding: text)
-            else { throw Refusal(text: "the metadata sluicePath is not percent-coded") }
+            else { throw RefusedNameError(text: "the metadata sluicePath is not percent-coded") }
             return try checked(bytes)
         }
         for key in ["relativePath", "filename"] {
@@ -32,19 +32,19 @@ enum FinalName {
     }
 
     /// The path with overlong components shortened; throws when it is not safe to use below a folder.
-    static func checked(_ bytes: [UInt8]) throws(Refusal) -> FilePath {
-        guard !bytes.contains(0) else { throw Refusal(text: "the name contains a NUL") }
-        guard bytes.count <= 4096 else { throw Refusal(text: "the name is longer than 4096 bytes") }
+    static func checked(_ bytes: [UInt8]) throws(RefusedNameError) -> FilePath {
+        guard !bytes.contains(0) else { throw RefusedNameError(text: "the name contains a NUL") }
+        guard bytes.count <= 4096 else { throw RefusedNameError(text: "the name is longer than 4096 bytes") }
         let parts = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {
             FilePath(bytes: $0)
         }
         for part in parts where part.isEmpty || part == "." || part == ".." {
-            throw Refusal(
+            throw RefusedNameError(
                 text:
                     "the name is not a plain relative path (it begins with a slash or contains an empty part, . or ..)")
         }
         if let first = parts.first, first.bytes.starts(with: ownFolder.bytes) {
-            throw Refusal(text: "names that begin with \(ownFolder) belong to the receiver")
+            throw RefusedNameError(text: "names that begin with \(ownFolder) belong to the receiver")
         }
         let cut = parts.map { $0.numbered(1).bytes }
         return FilePath(bytes: Array(cut.joined(separator: [UInt8(ascii: "/")])))

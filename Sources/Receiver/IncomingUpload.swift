@@ -64,11 +64,11 @@ final class IncomingUpload: Sendable {
     private let work = Mutex<Void>(())
 
     /// - Parameter offset: How far the data can be trusted.
-    init(_ record: Record, metadata: UploadMetadataHeader, wish: FilePath, offset: Int64, isFinished: Bool) {
+    init(_ record: Record, metadata: UploadMetadataHeader, requestedPath: FilePath, offset: Int64, isFinished: Bool) {
         id = record.id
         length = record.length
         self.metadata = metadata
-        self.requestedPath = wish
+        self.requestedPath = requestedPath
         state = Mutex(
             State(
                 record: record, offset: offset, hasher: offset == 0 ? Digesting() : nil, isFinished: isFinished,

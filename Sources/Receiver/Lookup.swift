@@ -7,7 +7,7 @@ internal import WebServer
 struct Lookup {
     let directory: UploadDirectory
 
-    /// The number of names that a delivery may have tried for `wish`.
+    /// The number of names that a delivery may have tried for `requestedPath`.
     private static let names = 100
 
     struct Held {
@@ -17,9 +17,9 @@ struct Lookup {
     }
 
     /// - Parameter digest: SHA-256 in hexadecimal, lower case.
-    func find(_ wish: FilePath, length: Int64, digest: String) throws -> Held? {
+    func find(_ requestedPath: FilePath, length: Int64, digest: String) throws -> Held? {
         var folder = try Descriptor.open(directory.root, for: .folder)
-        for part in wish.parent.components {
+        for part in requestedPath.parent.components {
             // The folder is missing, or another kind of file has its name: then nothing is held below it.
             do { folder = try Files.openFolder(part, in: folder) } catch {
                 if error.isMissing || error.isLink { return nil }
@@ -27,14 +27,14 @@ struct Lookup {
             }
         }
         for number in 1...Self.names {
-            let name = wish.name.numbered(number)
+            let name = requestedPath.name.numbered(number)
             let status: FileStatus
             do { status = try FileStatus(at: name, in: folder) } catch {
                 if error.isMissing { return nil }
                 throw error
             }
             guard status.isRegular, status.size == length else { continue }
-            let path = wish.parent.appending(name)
+            let path = requestedPath.parent.appending(name)
             if directory.digest(of: PercentCoding.encode(path.bytes, keeping: "/"), status) == digest {
                 return Held(path: path, status: status)
             }

@@ -9,16 +9,16 @@ final class RefusedClientLog: Sendable {
     }
     private let state = Mutex(State())
 
-    static let most = 20
+    static let maxLines = 20
 
     /// - Returns: The line to log; `nil` for none.
     func line(_ words: String, at now: MonotonicTime) -> String? {
         state.withLock { state in
-            let left = max(0, state.count - Self.most)
+            let left = max(0, state.count - Self.maxLines)
             if state.began.map({ now.since($0) >= .seconds(60) }) ?? true { state = State(began: now) }
             state.count += 1
             if state.count == 1, left > 0 { return "\(words) (and \(left) more before that were not logged)" }
-            return state.count <= Self.most ? words : nil
+            return state.count <= Self.maxLines ? words : nil
         }
     }
 }

@@ -59,7 +59,7 @@ final class TusService: WebService {
         }
     }
 
-    private struct Refusal: Error { let reply: WebReply }
+    private struct RefusalError: Error { let reply: WebReply }
 
     private func refusal(of request: WebRequest) -> WebReply? {
         let method = method(of: request)
@@ -96,9 +96,9 @@ final class TusService: WebService {
         return method.uppercased()
     }
 
-    private func begin(_ request: WebRequest) -> Result<PatchBodyWriter, Refusal> {
-        func refuse(_ status: Int, _ text: String) -> Result<PatchBodyWriter, Refusal> {
-            .failure(Refusal(reply: textReply(status, text)))
+    private func begin(_ request: WebRequest) -> Result<PatchBodyWriter, RefusalError> {
+        func refuse(_ status: Int, _ text: String) -> Result<PatchBodyWriter, RefusalError> {
+            .failure(RefusalError(reply: textReply(status, text)))
         }
         guard request.headers["content-type"] == "application/offset+octet-stream" else {
             return refuse(415, "the Content-Type of a PATCH is application/offset+octet-stream")
@@ -120,11 +120,12 @@ final class TusService: WebService {
             }
             guard arrival.beginWriting(request.number, at: offset) != nil else {
                 let text = "the offset of the upload is not \(offset); ask for it with HEAD"
-                return .failure(Refusal(reply: textReply(409, text, [("Upload-Offset", String(arrival.nextOffset))])))
+                return .failure(
+                    RefusalError(reply: textReply(409, text, [("Upload-Offset", String(arrival.nextOffset))])))
             }
             incoming.withLock { $0[request.number] = sink }
             return .success(sink)
-        } catch { return .failure(Refusal(reply: failed(error, request))) }
+        } catch { return .failure(RefusalError(reply: failed(error, request))) }
     }
 
     // MARK: Reply
@@ -177,20 +178,23 @@ final class TusService: WebService {
         guard let metadata = UploadMetadataHeader(header: request.headers["upload-metadata"] ?? "") else {
             return textReply(400, "Upload-Metadata is not well formed")
         }
-        let wish: FilePath
-        do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
+        let requestedPath: FilePath
+        do { requestedPath = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
         let directory = directory
         do {
             let (arrival, offset) = try await blocking { () throws -> (IncomingUpload, Int64) in
                 let room = try Self.room(for: directory)
-                let (arrival, isNew) = try directory.create(length: length, metadata: metadata, wish: wish)
+                let (arrival, isNew) = try directory.create(
+                    length: length, metadata: metadata, requestedPath: requestedPath)
                 if isNew && room.bytes < length {
                     try arrival.delete(from: directory)
-                    throw Full(free: room.free, length: length)
+                    throw DiskFullError(free: room.free, length: length)
                 }
-                if isNew { directory.log("created \(wish.display), \(length) bytes, upload \(arrival.shownID)") }
+                if isNew {
+                    directory.log("created \(requestedPath.display), \(length) bytes, upload \(arrival.shownID)")
+                }
                 if isNew, let digest = metadata.text("sha256")?.lowercased(),
-                    let held = try Lookup(directory: directory).find(wish, length: length, digest: digest)
+                    let held = try Lookup(directory: directory).find(requestedPath, length: length, digest: digest)
                 {
                     try arrival.adopt(held, digest: digest, on: directory)
                     directory.log("held already: \(held.path.display), \(length) bytes, upload \(arrival.shownID)")
@@ -205,9 +209,9 @@ final class TusService: WebService {
             var headers = [Self.version, ("Location", "/files/\(arrival.id)")]
             if offset > 0 { headers.append(("Upload-Offset", String(offset))) }
             return WebReply(status: 201, headers: headers)
-        } catch is UploadDirectory.Busy {
+        } catch is UploadDirectory.BusyError {
             return textReply(503, "this upload is being created by another request", [("Retry-After", "1")])
-        } catch let full as Full {
+        } catch let full as DiskFullError {
             return refused(request, 507, "\(full.length) bytes do not fit: the disk has \(full.free) left")
         }
     }
@@ -218,16 +222,18 @@ final class TusService: WebService {
             let metadata = UploadMetadataHeader(header: request.headers["upload-metadata"] ?? ""),
             let digest = metadata.text("sha256")?.lowercased(), digest.utf8.count == 64
         else { return textReply(400, "a lookup takes Upload-Length, and Upload-Metadata with a name and sha256") }
-        let wish: FilePath
-        do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
+        let requestedPath: FilePath
+        do { requestedPath = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
         let directory = directory
-        let held = try await blocking { try Lookup(directory: directory).find(wish, length: length, digest: digest) }
+        let held = try await blocking {
+            try Lookup(directory: directory).find(requestedPath, length: length, digest: digest)
+        }
         return WebReply(
             status: held == nil ? 404 : 200,
             headers: [Self.version, (Self.lookup, held == nil ? "absent" : "held"), ("Cache-Control", "no-store")])
     }
 
-    private struct Full: Error {
+    private struct DiskFullError: Error {
         let free: Int64
         let length: Int64
     }

@@ -7,7 +7,7 @@ internal import Synchronization
 /// Each upload has two files: `ID.json`, the record, and until it is finished `ID.data`, its bytes.
 final class UploadDirectory: Sendable {
     /// The upload is just being created by another request.
-    struct Busy: Error {}
+    struct BusyError: Error {}
 
     let root: FilePath
     let folder: FilePath
@@ -99,7 +99,9 @@ final class UploadDirectory: Sendable {
 
     /// A new upload, or the one that the same sender has created before for the same content. Durable when this
     /// returns.
-    func create(length: Int64, metadata: UploadMetadataHeader, wish: FilePath) throws -> (IncomingUpload, isNew: Bool) {
+    func create(length: Int64, metadata: UploadMetadataHeader, requestedPath: FilePath) throws -> (
+        IncomingUpload, isNew: Bool
+    ) {
         let sender = metadata.text("sluiceId").map { Self.key($0, length, metadata) }
         if let sender {
             let known: IncomingUpload? = try index.withLock { index in
@@ -107,7 +109,7 @@ final class UploadDirectory: Sendable {
                     index.senders[sender] = ""
                     return nil
                 }
-                guard let arrival = index.arrivals[id] else { throw Busy() }
+                guard let arrival = index.arrivals[id] else { throw BusyError() }
                 return arrival
             }
             if let known { return (known, false) }
@@ -126,7 +128,8 @@ final class UploadDirectory: Sendable {
             try? Files.removeIfPresent(data(of: id))
             throw error
         }
-        let arrival = IncomingUpload(record, metadata: metadata, wish: wish, offset: 0, isFinished: false)
+        let arrival = IncomingUpload(
+            record, metadata: metadata, requestedPath: requestedPath, offset: 0, isFinished: false)
         index.withLock { index in
             index.arrivals[id] = arrival
             if let sender { index.senders[sender] = id }
@@ -198,7 +201,7 @@ final class UploadDirectory: Sendable {
         guard let metadata = UploadMetadataHeader(header: record.metadata) else {
             throw ReceiverError("its metadata is damaged")
         }
-        let wish = try FinalName.path(from: metadata)
+        let requestedPath = try FinalName.path(from: metadata)
         let status = try FileStatus.ifPresent(at: data(of: record.id))
         var offset = record.length
         if let status {
@@ -210,7 +213,8 @@ final class UploadDirectory: Sendable {
         } else if record.name == nil {
             throw ReceiverError("its data is gone")
         }
-        let arrival = IncomingUpload(record, metadata: metadata, wish: wish, offset: offset, isFinished: status == nil)
+        let arrival = IncomingUpload(
+            record, metadata: metadata, requestedPath: requestedPath, offset: offset, isFinished: status == nil)
         index.withLock { index in
             index.arrivals[record.id] = arrival
             if let sender = metadata.text("sluiceId") {

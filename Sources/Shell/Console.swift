@@ -34,11 +34,11 @@ package struct Console: Sendable {
 
     /// Thrown when the reader has closed the output (`sluice events | head`), which is no error but the end; or when a
     /// write failed.
-    package struct Closed: Error {}
+    package struct ClosedError: Error {}
 
-    package func line(_ text: String = "") throws(Closed) { try raw(text + "\n") }
-    package func raw(_ text: String) throws(Closed) {
-        guard write(Array(text.utf8), false) else { throw Closed() }
+    package func line(_ text: String = "") throws(ClosedError) { try raw(text + "\n") }
+    package func raw(_ text: String) throws(ClosedError) {
+        guard write(Array(text.utf8), false) else { throw ClosedError() }
     }
     package func error(_ text: String) { _ = write(Array((text + "\n").utf8), true) }
 

@@ -68,7 +68,7 @@ enum MachineChecks {
     }
 
     /// Limit of the count of directories; beyond it no exact number is needed.
-    private static let mostCounted = 1_000_000
+    private static let maxCountedDirectories = 1_000_000
 
     private static func watches(_ settings: Settings) async -> [CheckFinding] {
         var findings: [CheckFinding] = []
@@ -79,7 +79,7 @@ enum MachineChecks {
             let need: FolderSurvey.Need
             do {
                 need = try await SlowDisk(patience: .seconds(20)).run { _ in
-                    try FolderSurvey.need(of: rule, in: SourceFolders()[rule.path], atMost: mostCounted)
+                    try FolderSurvey.need(of: rule, in: SourceFolders()[rule.path], atMost: maxCountedDirectories)
                 }
             } catch {
                 // The check `folder` reports folders that are missing or cannot be read.

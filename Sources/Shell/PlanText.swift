@@ -6,7 +6,7 @@ internal import Linux
 // do not fit.
 
 /// Periods that are shown; a script reads all of them.
-private let mostStretches = 40
+private let maxStretches = 40
 
 func planLines(_ plan: PlanView, _ console: Console, now: WallTime) -> [String] {
     let page = PlanPage(console: console, now: now)
@@ -93,7 +93,7 @@ private func stretches(_ plan: PlanView, _ page: PlanPage) -> [String] {
         let title = page.stretch(step.from, step.to)
         if title != last {
             shown += 1
-            if shown > mostStretches { break }
+            if shown > maxStretches { break }
             lines += ["", page.console.styled(title, .bold)]
             last = title
         }
@@ -106,7 +106,7 @@ private func stretches(_ plan: PlanView, _ page: PlanPage) -> [String] {
             page.console.styled($0, step.end == "done" ? .green : .dim)
         }
     }
-    if shown > mostStretches { lines += ["", "… and more after that: --json shows everything"] }
+    if shown > maxStretches { lines += ["", "… and more after that: --json shows everything"] }
     return lines
 }
 

@@ -63,7 +63,7 @@ package enum Shell {
     package static func run(_ words: [FilePath], console: Console, signals: Signals?) async -> ExitCode {
         do {
             return try await dispatch(words, console, signals)
-        } catch is Console.Closed {
+        } catch is Console.ClosedError {
             guard let reason = console.failure() else { return .ok }
             console.error("sluice: the output could not be written: \(reason)")
             return .failed

@@ -85,10 +85,10 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
     return lines
 }
 
-/// `tell-home  https://example.org, 3 waiting since 14:02, 5 told`
+/// `tell-home  https://example.org, 3 waiting since 14:02, 5 delivered`
 private func hookLines(_ hook: HookView, _ console: Console, _ now: WallTime) -> [String] {
     let since = hook.oldest.map { " since \(Units.moment($0, now: now))" } ?? ""
-    var text = "\(hook.name)  \(hook.target), \(hook.waiting) waiting\(since), \(hook.told) delivered"
+    var text = "\(hook.name)  \(hook.target), \(hook.waiting) waiting\(since), \(hook.delivered) delivered"
     if hook.givenUp > 0 { text += ", " + console.styled("\(hook.givenUp) given up", .red) }
     if hook.dropped > 0 { text += ", " + console.styled("\(hook.dropped) dropped for lack of space", .red) }
     return [entry("hook", text, console)]

@@ -18,7 +18,7 @@ struct MissingSpace: Sendable {
     init?(_ error: any Error, _ settings: Settings) {
         let (what, reason): (String, String)
         switch error {
-        case let unusable as StateUnusable where unusable.isShortOfSpace:
+        case let unusable as UnusableStateError where unusable.isShortOfSpace:
             (what, folder, reason) = ("the state in ", settings.state, unusable.error.message)
         case let error as StoreError where error.isShortOfSpace(on: settings.state):
             (what, folder, reason) = ("the state in ", settings.state, error.message)

@@ -177,7 +177,7 @@ extension StagingArea {
     /// reports a full disk as well.
     private static let smallestReserved: Int64 = 1 << 20
     /// A file in more pieces than that is written without a reservation.
-    private static let mostPieces = 1024
+    private static let maxPieces = 1024
 
     private func reserve(
         _ size: Int64, _ from: borrowing Descriptor, isSparse: Bool, _ source: FilePath, _ to: borrowing Descriptor,
@@ -185,7 +185,7 @@ extension StagingArea {
     ) throws(StagingError) {
         guard size > Self.smallestReserved else { return }
         var offset: Int64 = 0
-        for _ in 0..<Self.mostPieces where offset < size {
+        for _ in 0..<Self.maxPieces where offset < size {
             var piece = 0..<size
             if isSparse {
                 let data = try reading(source) { () throws(SystemError) in try from.data(from: offset, named: source) }

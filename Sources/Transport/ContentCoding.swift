@@ -14,14 +14,14 @@ enum ContentCoding {
     }
 
     /// No sensible answer applies more codings than this.
-    private static let most = 3
+    private static let maxCodings = 3
     private static let piece = 16 << 10
 
     /// - Parameters:
     ///   - codings: In the order in which they were applied.
     ///   - limit: Maximum bytes of each step's result, enforced during decoding.
     static func decode(_ body: [UInt8], _ codings: [String], limit: Int) throws(Problem) -> [UInt8] {
-        guard codings.count <= most else { throw .unreadable("is coded \(codings.count) times") }
+        guard codings.count <= maxCodings else { throw .unreadable("is coded \(codings.count) times") }
         var body = body
         for coding in codings.reversed() {
             switch coding {

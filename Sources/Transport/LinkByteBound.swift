@@ -81,7 +81,7 @@ struct LinkByteBound {
     /// After a longer time a counter of 32 bits may have wrapped.
     private static let longest: Duration = .seconds(30)
     /// Hardly any packet is shorter: its headers of IPv4 and TCP.
-    private static let leastPacket: Int64 = 40
+    private static let minPacket: Int64 = 40
 
     /// - Parameters:
     ///   - interface: The interface to which the connections are bound; `nil` counts all links.
@@ -150,7 +150,7 @@ struct LinkByteBound {
     /// A segment that a queue dropped has sent no header. The minimum number of such segments follows from the payload
     /// that TCP passed down and no link sent.
     private func uncounted(_ carried: (bytes: Int64, packets: Int64), _ sum: Sum) -> Int64 {
-        let counted = carried.packets * Self.leastPacket
+        let counted = carried.packets * Self.minPacket
         // Some drivers count each segment as a packet, with only one header.
         let isWhole = carried.bytes - counted >= sum.acknowledged
         let payload = carried.bytes - (isWhole ? counted : 0)
@@ -173,8 +173,8 @@ struct LinkByteBound {
             // A link that was added since.
             let earlier = before[link] ?? LinkBytes.Sent(bytes: 0, packets: 0)
             guard now.bytes >= earlier.bytes, now.packets >= earlier.packets else { return }
-            sum.bytes += min(now.bytes - earlier.bytes, Self.mostBytes)
-            sum.packets += min(now.packets - earlier.packets, Self.mostBytes)
+            sum.bytes += min(now.bytes - earlier.bytes, Self.maxBytes)
+            sum.packets += min(now.packets - earlier.packets, Self.maxBytes)
         }
         var told = closed
         for member in members.values {
@@ -198,5 +198,5 @@ struct LinkByteBound {
         }
     }
 
-    private static let mostBytes = UInt64(Int64.max) / 1024
+    private static let maxBytes = UInt64(Int64.max) / 1024
 }

@@ -40,8 +40,8 @@ extension SocketCounts {
         guard incoming > 0 || end != nil else { return 0 }
         var segments = 3 + incoming
         if end != nil { segments += unanswered + (unsent + largest - 1) / max(1, largest) }
-        let farewell = 20 + (isSecure ? header + 64 : 0)
+        let closingBytes = 20 + (isSecure ? header + 64 : 0)
         let selective = end == .reset ? self.selective * (unanswered + 3) : 0
-        return received + segments * header + farewell + selective + (end != nil && isBrokenOff ? perTrip : 0)
+        return received + segments * header + closingBytes + selective + (end != nil && isBrokenOff ? perTrip : 0)
     }
 }

@@ -5,7 +5,7 @@ struct SentBody {
     /// Drops to 0 when libcurl starts again.
     private(set) var sent: Int64 = 0
     /// Bytes that have left still count when libcurl starts again.
-    private(set) var mostSent: Int64 = 0
+    private(set) var maxSent: Int64 = 0
     /// Bytes of the body that the peer's kernel has certainly acknowledged.
     private var acknowledged: Int64 = 0
     /// The last bytes of the connection that carried the body, as of the last reading; `nil` where the kernel does not
@@ -26,14 +26,14 @@ struct SentBody {
     mutating func progressed(to now: Int64) -> Bool {
         guard now != sent else { return false }
         sent = now
-        mostSent = max(mostSent, now)
+        maxSent = max(maxSent, now)
         return true
     }
 
     /// Records the kernel's present counters of the connection. A body is the last data written to it, except for TLS's
     /// close notification.
     mutating func observe(_ counts: SocketCounts, isSecure: Bool, at end: SocketCounts.End?) {
-        acknowledged = max(acknowledged, mostSent - counts.queued)
+        acknowledged = max(acknowledged, maxSent - counts.queued)
         let kept: Int64 =
             switch end {
             // Timers may still send three segments: see ``SocketCounts/onWire(isSecure:at:)``.
@@ -48,10 +48,10 @@ struct SentBody {
     ///
     /// - Parameter given: Bytes of the body that libcurl has fetched.
     func delivered(given: Int64) -> ClosedRange<Int64> {
-        guard let tail else { return 0...max(given, mostSent) }
+        guard let tail else { return 0...max(given, maxSent) }
         // With encryption there are fewer bytes of the body than waiting bytes: so this is only a lower bound.
-        let least = max(acknowledged, mostSent - tail.queued, 0)
-        let most = tail.isSecure ? max(given, mostSent) : mostSent - tail.kept
+        let least = max(acknowledged, maxSent - tail.queued, 0)
+        let most = tail.isSecure ? max(given, maxSent) : maxSent - tail.kept
         return least...max(least, most)
     }
 }

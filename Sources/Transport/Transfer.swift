@@ -73,7 +73,7 @@ final class Transfer: @unchecked Sendable {
     func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
         TransportError(
             kind: kind, code: code, detail: detail, url: request.url,
-            bytesSent: request.body.content(of: body.mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
+            bytesSent: request.body.content(of: body.maxSent), bytesOnWire: bytesOnWire, delivery: delivery)
     }
 
     // Events on the way; called by the callbacks.
@@ -86,7 +86,7 @@ final class Transfer: @unchecked Sendable {
                 (overhead, leavesMachine) = (added ?? 0, added != nil)
             } catch {
                 // If the kernel cannot be queried, the largest overhead is assumed.
-                (overhead, leavesMachine) = (Encapsulation.most, true)
+                (overhead, leavesMachine) = (Encapsulation.maxOverhead, true)
             }
         }
         guard let interface = request.interface, !address.isLoopback else { return true }
@@ -151,8 +151,8 @@ final class Transfer: @unchecked Sendable {
         request.onSent?(request.body.content(of: now))
         guard request.onWire != nil else { return }
         // Often enough to keep a limit to within a send buffer, rarely enough to cost nothing.
-        if body.mostSent - charged.sent >= 128 << 10 || charged.at.duration(to: times.moved) > .milliseconds(250) {
-            charged = (body.mostSent, times.moved)
+        if body.maxSent - charged.sent >= 128 << 10 || charged.at.duration(to: times.moved) > .milliseconds(250) {
+            charged = (body.maxSent, times.moved)
             loop?.connections.charge(self)
         }
     }
@@ -189,7 +189,7 @@ final class Transfer: @unchecked Sendable {
         var headers = 0
         if let easy { sluice_get_long(easy, CURLINFO_REQUEST_SIZE, &headers) }
         // With packets of 1,200 bytes.
-        let total = ((Int64(headers) + body.mostSent) * (103 + overhead / 12) + 99) / 100
+        let total = ((Int64(headers) + body.maxSent) * (103 + overhead / 12) + 99) / 100
         if total > bytesOnWire { charge(total - bytesOnWire) }
         // An acknowledgement of each segment, and the answer.
         var (header, content) = (0, 0)
@@ -197,7 +197,7 @@ final class Transfer: @unchecked Sendable {
             sluice_get_long(easy, CURLINFO_HEADER_SIZE, &header)
             sluice_get_off(easy, CURLINFO_SIZE_DOWNLOAD_T, &content)
         }
-        let came = ((Int64(header + content)) * 103 + body.mostSent * 5 + 99) / 100
+        let came = ((Int64(header + content)) * 103 + body.maxSent * 5 + 99) / 100
         if came > arrived.onWire { chargeArrived(came - arrived.onWire) }
     }
 
@@ -311,7 +311,7 @@ final class Transfer: @unchecked Sendable {
     private var response: Response {
         var response = Response(
             status: status, headers: answer.headers, body: answer.body, url: request.url,
-            bytesSent: request.body.content(of: body.mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
+            bytesSent: request.body.content(of: body.maxSent), bytesOnWire: bytesOnWire, delivery: delivery)
         if Proxies.mayHaveAnswered(status, answer.headers, scheme: WebAddress(request.url).scheme) {
             response.possibleProxy = proxy
         }

@@ -67,7 +67,7 @@ package final class Transport: Transporting {
         switch found {
         case .success(let addresses):
             transfer.resolved = ResolvedName(host: host, port: port, addresses: addresses)
-        case .failure(let error as DNSLookup.Failure):
+        case .failure(let error as DNSLookup.LookupError):
             switch error {
             case .notAllowed(let text): throw transfer.error(.interface, 0, text)
             case .unknown(let text, _): throw transfer.error(.resolve, 0, text)

@@ -3,7 +3,7 @@ internal import Synchronization
 /// The body of a request, read by one task while it arrives. A client that sends faster than it is read has to wait.
 package final class BodyStream: Sendable {
     /// The client disconnected in the middle of it, or the server stops.
-    package struct Cut: Error, Sendable {
+    package struct InterruptedError: Error, Sendable {
         package init() {}
     }
 
@@ -59,13 +59,13 @@ package final class BodyStream: Sendable {
     /// All bytes since the last call, never empty; `nil` after the last byte.
     ///
     /// - Throws: ``Cut``, also when the task is cancelled.
-    package func next() async throws(Cut) -> [UInt8]? {
+    package func next() async throws(InterruptedError) -> [UInt8]? {
         while true {
             let (bytes, end) = state.withLock { state in
                 defer { state.bytes = [] }
                 return (state.bytes, state.end)
             }
-            if end == .cut { throw Cut() }
+            if end == .cut { throw InterruptedError() }
             if !bytes.isEmpty {
                 drained()
                 return bytes

@@ -12,9 +12,9 @@ enum RequestHead {
     static func read(
         _ connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>, target: String,
         number: UInt64
-    ) -> Result<WebRequest, Refusal> {
+    ) -> Result<WebRequest, RefusedError> {
         guard sluice_mhd_header_size(connection) <= limit else {
-            return .failure(Refusal(status: 431, text: "the headers are longer than \(limit) bytes"))
+            return .failure(RefusedError(status: 431, text: "the headers are longer than \(limit) bytes"))
         }
         let framing = framing(of: connection)
         // RFC 9112, section 3.2.
@@ -22,13 +22,13 @@ enum RequestHead {
         if let fault = fault(of: connection, method, version) ?? framing.fault
             ?? (lacksHost ? "the request lacks Host" : nil)
         {
-            return .failure(Refusal(status: 400, text: fault, closes: true))
+            return .failure(RefusedError(status: 400, text: fault, closes: true))
         }
         let target = Self.origin(of: target)
         let cut = target.firstIndex(of: "?") ?? target.endIndex
         guard target.hasPrefix("/"), !target.contains(" "), let path = PercentCoding.text(decoding: target[..<cut]),
             let query = PercentCoding.query(decoding: target[cut...].dropFirst())
-        else { return .failure(Refusal(status: 400, text: "the path or query is not well formed")) }
+        else { return .failure(RefusedError(status: 400, text: "the path or query is not well formed")) }
         return .success(
             WebRequest(
                 method: String(cString: method), path: path, rawTarget: target, query: query,
@@ -44,7 +44,7 @@ enum RequestHead {
         return rest.hasPrefix("/") ? String(rest) : "/" + rest
     }
 
-    struct Refusal: Error {
+    struct RefusedError: Error {
         let status: Int
         let text: String
         /// The end of this request is unknown: the connection carries no other one.

@@ -215,7 +215,7 @@ struct ControlTests {
             ("/v1/usage", "GET, HEAD"),
         ])
     func allowed(_ path: String, _ methods: String) throws {
-        #expect(throws: Route.Mistake.method(allowed: methods)) { try Route(method: "PUT", path: path) }
+        #expect(throws: Route.RoutingError.method(allowed: methods)) { try Route(method: "PUT", path: path) }
         for method in methods.split(separator: ", ") { _ = try Route(method: String(method), path: path) }
     }
 

@@ -41,7 +41,7 @@ struct DaemonScene {
         }
         let kind = DestinationDefinition(type: DestinationSchema(name: "scripted", summary: "", keys: [])) {
             values, _ in
-            if values["bad"] != nil { throw UnusableSetting(key: "bad", problem: "is bad") }
+            if values["bad"] != nil { throw UnusableSettingError(key: "bad", problem: "is bad") }
             return remote
         }
         let written = Written(

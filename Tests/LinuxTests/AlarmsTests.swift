@@ -48,28 +48,4 @@ struct AlarmsTests {
             await #expect(throws: CancellationError.self) { try await task.value }
         }
     }
-
-    @Test("deadlines are sorted, also after removals", arguments: [1, 2, 3, 100, 1000])
-    func heap(count: Int) {
-        var dice = Dice(seed: UInt64(count))
-        var heap = DeadlineHeap()
-        var all: [(Int64, UInt64)] = []
-        for number in 0..<UInt64(count) {
-            let at = Int64.random(in: 0..<500, using: &dice)
-            heap.add(number, at: at)
-            all.append((at, number))
-        }
-        heap.keep { $0 % 3 != 0 }
-        all.removeAll { $0.1 % 3 == 0 }
-        #expect(heap.count == all.count)
-        #expect(heap.next(dueAt: -1) == nil)
-        let deadlines = Dictionary(uniqueKeysWithValues: all.map { ($0.1, $0.0) })
-        var last = Int64.min, came: Set<UInt64> = []
-        while let number = heap.next(dueAt: .max), let at = deadlines[number] {
-            #expect(at >= last)
-            last = at
-            came.insert(number)
-        }
-        #expect(came == Set(all.map(\.1)))
-    }
 }

@@ -111,7 +111,7 @@ struct WorkersTests {
                 line.append(number)
                 reference.append(number)
             } else {
-                #expect(line.next() == (reference.isEmpty ? nil : reference.removeFirst()))
+                #expect(line.popFirst() == (reference.isEmpty ? nil : reference.removeFirst()))
             }
             #expect(line.count == reference.count)
         }

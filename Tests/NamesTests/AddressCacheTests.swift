@@ -29,14 +29,14 @@ struct AddressCacheTests {
 
     @Test("failed queries are charged too")
     func inVain() async throws {
-        let book = AddressCache { _, _ in throw DNSLookup.Failure.unknown("nobody knows", Spending(bytes: 90)) }
-        await #expect(throws: DNSLookup.Failure.self) { try await book.addresses(of: "a.test", NameServers()) }
+        let book = AddressCache { _, _ in throw DNSLookup.LookupError.unknown("nobody knows", Spending(bytes: 90)) }
+        await #expect(throws: DNSLookup.LookupError.self) { try await book.addresses(of: "a.test", NameServers()) }
         #expect(book.removeOwed(for: "a.test") == Spending(bytes: 90))
     }
 
     @Test("interrupted queries are charged too")
     func brokenOff() async throws {
-        let book = AddressCache { _, _ in throw DNSLookup.Failure.cancelled(Spending(bytes: 90)) }
+        let book = AddressCache { _, _ in throw DNSLookup.LookupError.cancelled(Spending(bytes: 90)) }
         await #expect(throws: CancellationError.self) { try await book.addresses(of: "a.test", NameServers()) }
         #expect(book.removeOwed(for: "a.test") == Spending(bytes: 90))
     }

@@ -17,7 +17,9 @@ struct HostNamesTests {
     @Test("an impossible name is unknown, with a reason")
     func unknown() async {
         let name = String(repeating: "a", count: 64) + ".invalid"
-        let error = await #expect(throws: SystemResolver.Unknown.self) { try await SystemResolver.addresses(of: name) }
+        let error = await #expect(throws: SystemResolver.UnknownHostError.self) {
+            try await SystemResolver.addresses(of: name)
+        }
         #expect(error?.description.hasPrefix(name + ": ") == true)
     }
 }

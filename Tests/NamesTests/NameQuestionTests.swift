@@ -8,7 +8,7 @@ struct NameQuestionTests {
     @Test("without a permitted server only files are used, and the message names the servers")
     func forbidden() async throws {
         let server = try #require(IPAddress("192.0.2.53"))
-        let error = await #expect(throws: DNSLookup.Failure.self) {
+        let error = await #expect(throws: DNSLookup.LookupError.self) {
             try await DNSLookup.resolve("nas.example.test", NameServers(forbidden: [server]))
         }
         #expect(
@@ -23,7 +23,7 @@ struct NameQuestionTests {
     func local() async throws {
         let known = try await DNSLookup.resolve("localhost", NameServers(hasLocal: true))
         #expect(known.spent.bytes == 4 * Int64(9 + 77))
-        let error = await #expect(throws: DNSLookup.Failure.self) {
+        let error = await #expect(throws: DNSLookup.LookupError.self) {
             try await DNSLookup.resolve("no such name", NameServers(hasLocal: true))
         }
         #expect(error?.spent.bytes == 4 * Int64(12 + 77))

@@ -43,7 +43,7 @@ struct QuestionTests {
             (#"{"answer": "go", "context": {"ä": "x"}}"#, "its `context` takes names of"),
         ])
     func nonsense(_ text: String, _ problem: String) {
-        let error = #expect(throws: ApprovalProgram.Unanswered.self) { _ = try answer(text) }
+        let error = #expect(throws: ApprovalProgram.NoAnswerError.self) { _ = try answer(text) }
         #expect(error?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
     }
 
@@ -77,11 +77,11 @@ struct QuestionTests {
             ("exit 3", "it ended with status 3"), ("echo '{\"answer\":\"go\"}'; exit 1", "it ended with status 1"),
             ("kill -9 $$", "it was ended by signal 9"), ("echo hunter2 >&2; echo hunter2", "it printed no answer"),
         ] {
-            let error = await #expect(throws: ApprovalProgram.Unanswered.self) { _ = try await ask(script) }
+            let error = await #expect(throws: ApprovalProgram.NoAnswerError.self) { _ = try await ask(script) }
             #expect(error?.description.hasPrefix(text) == true)
             #expect(error?.description.contains("hunter2") == false)
         }
-        let late = await #expect(throws: ApprovalProgram.Unanswered.self) {
+        let late = await #expect(throws: ApprovalProgram.NoAnswerError.self) {
             _ = try await ask("sleep 1000", .milliseconds(300))
         }
         #expect(late?.description == "it did not end in time")

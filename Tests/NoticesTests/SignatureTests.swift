@@ -25,7 +25,7 @@ struct SignatureTests {
 
     @Test("invalid base64 after `whsec_` is refused, without the secret", arguments: ["whsec_", "whsec_!hunter2"])
     func refused(_ secret: String) throws {
-        let error = #expect(throws: Signature.Unusable.self) { _ = try Signature(secret: secret) }
+        let error = #expect(throws: Signature.UnusableKeyError.self) { _ = try Signature(secret: secret) }
         #expect(error?.description.contains("hunter") == false)
     }
 

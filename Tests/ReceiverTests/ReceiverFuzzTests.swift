@@ -106,12 +106,14 @@ struct ReceiverFuzzTests {
             guard let metadata = UploadMetadataHeader(header: String(decoding: round.input, as: UTF8.self)) else {
                 return
             }
-            try Self.check(Result { () throws(FinalName.Refusal) in try FinalName.path(from: metadata) }, round)
-            try Self.check(Result { () throws(FinalName.Refusal) in try FinalName.checked(round.input) }, round)
+            try Self.check(
+                Result { () throws(FinalName.RefusedNameError) in try FinalName.path(from: metadata) }, round)
+            try Self.check(
+                Result { () throws(FinalName.RefusedNameError) in try FinalName.checked(round.input) }, round)
         }
     }
 
-    private static func check(_ result: Result<FilePath, FinalName.Refusal>, _ round: Fuzz.Round) throws {
+    private static func check(_ result: Result<FilePath, FinalName.RefusedNameError>, _ round: Fuzz.Round) throws {
         switch result {
         case .success(let path):
             let parts = path.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

@@ -10,10 +10,10 @@ struct RefusedClientLogTests {
     func few() {
         let (log, clocks) = (RefusedClientLog(), ManualClocks())
         let lines = (0..<1000).compactMap { log.line("refused \($0)", at: clocks.monotonic()) }
-        #expect(lines == (0..<RefusedClientLog.most).map { "refused \($0)" })
+        #expect(lines == (0..<RefusedClientLog.maxLines).map { "refused \($0)" })
         clocks.advance(by: .seconds(60))
         let last = log.line("refused", at: clocks.monotonic())
-        #expect(last == "refused (and \(1000 - RefusedClientLog.most) more before that were not logged)")
+        #expect(last == "refused (and \(1000 - RefusedClientLog.maxLines) more before that were not logged)")
         #expect(log.line("again", at: clocks.monotonic()) == "again")
     }
 }

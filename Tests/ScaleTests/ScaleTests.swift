@@ -262,10 +262,12 @@ struct ScaleTests {
         var costs: [[String: Int]] = []
         for uploads in [few, many] {
             let scene = try await Scene(uploads)
-            _ = await scene.store.effort()
+            _ = await scene.store.statementCosts()
             var cost: [String: Int] = [:]
             try await scene.day { part in
-                for (sql, steps) in await scene.store.effort() where steps > 0 { cost[part + ": " + sql] = steps }
+                for (sql, steps) in await scene.store.statementCosts() where steps > 0 {
+                    cost[part + ": " + sql] = steps
+                }
             }
             costs.append(cost)
         }

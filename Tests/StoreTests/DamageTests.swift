@@ -52,13 +52,13 @@ struct DamageTests {
 
     private func database(_ folder: TemporaryFolder) -> FilePath { folder.path.appending("sluice.db") }
 
-    private func refusal(_ folder: TemporaryFolder, copies: Int = 0) async throws -> StateUnusable? {
+    private func refusal(_ folder: TemporaryFolder, copies: Int = 0) async throws -> UnusableStateError? {
         do {
             let store = try await Store.open(
                 folder.path, clocks: ManualClocks(), sorting: .newestFirst, copies: { copies })
             await store.close()
             return nil
-        } catch let error as StateUnusable { return error }
+        } catch let error as UnusableStateError { return error }
     }
 
     @Test("a missing, empty or truncated database is refused and not changed")
@@ -157,7 +157,7 @@ struct DamageTests {
             } catch let error as StoreError {
                 #expect(error.isCorrupt || !error.message.isEmpty)
                 refused += 1
-            } catch is StateUnusable { refused += 1 }
+            } catch is UnusableStateError { refused += 1 }
             // Its lock would fail the next opening.
             await opened?.close()
             _ = try StateFiles.problem(in: folder.path, copies: { 0 })
@@ -193,7 +193,7 @@ struct DamageTests {
         let old = try Files.read(database(folder), limit: 64 << 20)
         let store = try await Store.openNew(
             folder.path, clocks: ManualClocks(), sorting: .newestFirst, isTrial: false)
-        #expect(throws: StateUnusable.self) {
+        #expect(throws: UnusableStateError.self) {
             try StateFiles.check(at: folder.path, wasUsed: true, copies: { 0 })
         }
         try await store.write { try $0.assets.reserveNumbers(upTo: 500) }

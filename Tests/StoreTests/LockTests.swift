@@ -10,7 +10,7 @@ struct LockTests {
     func releasedLock() throws {
         let folder = TemporaryFolder()
         let first = try InstanceLock(folder: folder.path)
-        #expect(throws: StateLocked.self) { try InstanceLock(folder: folder.path) }
+        #expect(throws: StateLockedError.self) { try InstanceLock(folder: folder.path) }
         first.release()
         let second = try InstanceLock(folder: folder.path)
         withExtendedLifetime((first, second)) {}

@@ -19,9 +19,9 @@ struct SortTests {
                 })
         }
         #expect(try await scene.store.claim("nas", passingOver: [])?.upload.name == "f0")
-        _ = await scene.store.effort(.runs)
+        _ = await scene.store.statementCosts(.runs)
         try await scene.store.sort(by: .smallestFirst)
-        let updates = await scene.store.effort(.runs).filter { $0.key.hasPrefix("UPDATE upload SET sort") }
+        let updates = await scene.store.statementCosts(.runs).filter { $0.key.hasPrefix("UPDATE upload SET sort") }
         #expect(updates.values.reduce(0, +) == 3)
         try await scene.stage(Scene.arrival(Scene.file("new", size: 5_502, modified: 9_000)))
         var names: [FilePath] = []
@@ -33,7 +33,9 @@ struct SortTests {
         // No work is left.
         try await scene.store.sort(by: .smallestFirst)
         #expect(
-            await scene.store.effort(.runs).allSatisfy { !$0.key.hasPrefix("UPDATE upload SET sort") || $0.value == 0 })
+            await scene.store.statementCosts(.runs).allSatisfy {
+                !$0.key.hasPrefix("UPDATE upload SET sort") || $0.value == 0
+            })
     }
 
     @Test("copies are made in the order of the uploads, also after a changed order or a changed file")

@@ -58,7 +58,7 @@ struct StoreFaultTests {
         let before = await store?.seq ?? 0
         store = nil
         let next = try await eventually("the lock of the state has been released") {
-            do { return try await Store.open(state, clocks: clocks, sorting: .newestFirst) } catch is StateLocked {
+            do { return try await Store.open(state, clocks: clocks, sorting: .newestFirst) } catch is StateLockedError {
                 return nil
             }
         }
@@ -95,7 +95,7 @@ struct StoreFaultTests {
         await #expect {
             _ = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
         } throws: { error in
-            (error as? StateUnusable)?.remedy?.contains(advice) == true
+            (error as? UnusableStateError)?.remedy?.contains(advice) == true
         }
     }
 }

@@ -149,7 +149,7 @@ struct StoreTests {
     @Test("one daemon uses a state folder: a second one is told which process holds it")
     func locked() async throws {
         let scene = try await Scene()
-        let error = await #expect(throws: StateLocked.self) {
+        let error = await #expect(throws: StateLockedError.self) {
             try await Store.open(scene.folder.path.appending("state"), clocks: scene.clocks, sorting: .newestFirst)
         }
         #expect(error?.description.contains("in use by process") == true)
@@ -293,7 +293,7 @@ struct StoreTests {
         _ = try await scene.store.claim("nas", passingOver: [])
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["creating": "1"]), for: uploads[0]) }
         #expect(try await scene.store.write { try $0.transitions.cancel(uploads) } == [.cancelled])
-        await #expect(throws: LeaseLost.self) {
+        await #expect(throws: LeaseLostError.self) {
             try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["url": "u"]), for: uploads[0]) }
         }
         #expect(

@@ -24,7 +24,7 @@ struct SentBodyTests {
         var moves: [Bool] = []
         for position: Int64 in [5000, 0, 700] {
             moves.append(body.progressed(to: position))
-            #expect(body.sent == position && body.mostSent == 5000)
+            #expect(body.sent == position && body.maxSent == 5000)
         }
         #expect(moves == [false, true, true])
     }
@@ -79,22 +79,22 @@ struct SentBodyTests {
             case 0:
                 let more = Int64.random(in: 0...5000, using: &dice)
                 unsent += more
-                _ = body.progressed(to: body.mostSent + more)
+                _ = body.progressed(to: body.maxSent + more)
             case 1:
                 let more = Int64.random(in: 0...unsent, using: &dice)
                 (unsent, inFlight) = (unsent - more, inFlight + more)
-                received += Int64.random(in: 0...(body.mostSent - unsent - received), using: &dice)
+                received += Int64.random(in: 0...(body.maxSent - unsent - received), using: &dice)
             default:
                 // The peer has received at least the acknowledged bytes.
-                inFlight = Int64.random(in: (body.mostSent - unsent - received)...inFlight, using: &dice)
+                inFlight = Int64.random(in: (body.maxSent - unsent - received)...inFlight, using: &dice)
             }
             body.observe(
                 Self.counts(queued: unsent + inFlight, unsent: unsent), isSecure: false,
                 at: Bool.random(using: &dice) ? .reset : nil)
-            let bounds = body.delivered(given: body.mostSent)
+            let bounds = body.delivered(given: body.maxSent)
             #expect(bounds.contains(received), "seed \(seed)")
             #expect(bounds.lowerBound >= least, "seed \(seed)")
-            #expect(bounds.upperBound <= body.mostSent, "seed \(seed)")
+            #expect(bounds.upperBound <= body.maxSent, "seed \(seed)")
             least = bounds.lowerBound
         }
     }

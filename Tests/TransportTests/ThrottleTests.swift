@@ -90,18 +90,18 @@ struct ThrottleTests {
         let server = try metered(meter)
         let throttle = Throttle()
         let path = try folder.write("video", noise(8 << 20))
-        let mostSent = Mutex<Int64>(0)
+        let maxSent = Mutex<Int64>(0)
         async let response = transport.send(
             Request(
                 "PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: 8 << 20),
                 throttles: [throttle],
                 onSent: { sent in
-                    mostSent.withLock { $0 = sent }
+                    maxSent.withLock { $0 = sent }
                     if sent > 1 << 20, throttle.rate == nil { throttle.rate = 0 }
                 }))
         try await eventually("the transfer is stopped") { throttle.rate == 0 }
         try await eventually("the server has received all sent bytes") {
-            meter.bytes > 1 << 20 && meter.bytes == mostSent.withLock { $0 }
+            meter.bytes > 1 << 20 && meter.bytes == maxSent.withLock { $0 }
         }
         // libcurl had at most one buffer when the limit was set.
         #expect(meter.bytes <= 1 << 20 + 4 * (64 << 10))

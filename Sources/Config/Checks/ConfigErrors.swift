@@ -46,13 +46,13 @@ final class ProblemCollector {
     private(set) var warnings: [ConfigProblem] = []
     var sources: [SourceText] = []
     private var seen: Set<String> = []
-    /// Errors that were not kept: a file with more mistakes than `most` is probably the wrong file.
+    /// Errors that were not kept: a file with more mistakes than `maxProblems` is probably the wrong file.
     private var dropped = 0
-    private static let most = 1000
+    private static let maxProblems = 1000
 
     /// - Parameter text: Computed only when it will be kept: suggestions take time to find.
     func error(_ text: @autoclosure () -> String, at place: ConfigLocation?, key: String = "", in file: FilePath = "") {
-        guard errors.count < Self.most else {
+        guard errors.count < Self.maxProblems else {
             dropped += 1
             return
         }
@@ -61,7 +61,7 @@ final class ProblemCollector {
 
     func warning(_ text: @autoclosure () -> String, at place: ConfigLocation?, key: String = "", in file: FilePath = "")
     {
-        guard warnings.count < Self.most else { return }
+        guard warnings.count < Self.maxProblems else { return }
         add(.warning, text(), at: place, key: key, in: file)
     }
 

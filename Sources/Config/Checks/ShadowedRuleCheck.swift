@@ -19,7 +19,7 @@ struct ShadowedRuleCheck {
             let words = Word.allCases.filter { $0.isSet(by: item.rule) }
             let shadows = words.compactMap { word -> (Word, Set<Int>)? in
                 let saying = earlier.indices.filter { word.isSet(by: earlier[$0].rule) }.map { ($0, earlier[$0].rule) }
-                var patience = Self.mostQuestions
+                var patience = Self.maxComparisons
                 return cover(item.rule, word, by: saying, &patience).map { (word, $0) }
             }
             guard let word = shadows.first?.0 else { continue }
@@ -39,7 +39,7 @@ struct ShadowedRuleCheck {
     }
 
     /// After this many comparisons the check gives up without a result.
-    private static let mostQuestions = 1000
+    private static let maxComparisons = 1000
 
     /// The rules that together match every network that `narrow` matches; `nil` where they leave one. May miss such
     /// rules.

@@ -18,7 +18,7 @@ extension MetricsSettings {
 
 extension ListRetention {
     static let keys = [
-        key("completed", \.completed.time, leastCompleted), key("failed", \.failed.time, leastFailed),
+        key("completed", \.completed.time, minCompleted), key("failed", \.failed.time, minFailed),
         key("cancelled", \.cancelled.time, .seconds(1)), key("history", \.history, .seconds(1)),
     ]
 

@@ -46,7 +46,7 @@ struct Node {
 /// Converts one file into nodes, within limits that no sensible configuration reaches.
 struct NodeReader {
     /// Maximum nodes of a file, counting the targets of aliases each time. A folder with all settings has about 60.
-    static let mostNodes = 100_000
+    static let maxNodes = 100_000
     static let deepest = 32
 
     private let events: YAMLEvents
@@ -57,7 +57,7 @@ struct NodeReader {
 
     /// - Parameter bytes: Valid UTF-8 without a byte order mark.
     /// - Returns: The one document's root; `nil` when the file is empty.
-    static func read(_ bytes: [UInt8], file: Int) throws(YAMLMistake) -> Node? {
+    static func read(_ bytes: [UInt8], file: Int) throws(YAMLSyntaxError) -> Node? {
         var reader = NodeReader(events: YAMLEvents(bytes), file: file)
         return try reader.document()
     }
@@ -67,7 +67,7 @@ struct NodeReader {
         self.file = file
     }
 
-    private mutating func document() throws(YAMLMistake) -> Node? {
+    private mutating func document() throws(YAMLSyntaxError) -> Node? {
         var root: Node?
         while true {
             let event = try events.next()
@@ -83,7 +83,7 @@ struct NodeReader {
         }
     }
 
-    private mutating func node(_ event: YAMLEvents.Event, depth: Int) throws(YAMLMistake) -> Node {
+    private mutating func node(_ event: YAMLEvents.Event, depth: Int) throws(YAMLSyntaxError) -> Node {
         if let tag = event.tag { throw mistake(event, "the tag `\(tag)` is not supported here; remove it") }
         if case .alias(let name) = event.kind { return try node(alias: name, event, depth: depth) }
         guard depth <= Self.deepest else {
@@ -107,7 +107,9 @@ struct NodeReader {
         return node
     }
 
-    private mutating func node(alias name: String, _ event: YAMLEvents.Event, depth: Int) throws(YAMLMistake) -> Node {
+    private mutating func node(alias name: String, _ event: YAMLEvents.Event, depth: Int) throws(YAMLSyntaxError)
+        -> Node
+    {
         guard let node = anchors[name] else {
             throw mistake(
                 event,
@@ -123,7 +125,7 @@ struct NodeReader {
         return node
     }
 
-    private mutating func readList(into list: inout Node, depth: Int) throws(YAMLMistake) {
+    private mutating func readList(into list: inout Node, depth: Int) throws(YAMLSyntaxError) {
         var items: [Node] = []
         while true {
             let event = try events.next()
@@ -139,7 +141,7 @@ struct NodeReader {
         }
     }
 
-    private mutating func readMapping(into mapping: inout Node, depth: Int) throws(YAMLMistake) {
+    private mutating func readMapping(into mapping: inout Node, depth: Int) throws(YAMLSyntaxError) {
         var entries: [Node.Entry] = []
         while true {
             let event = try events.next()
@@ -163,10 +165,10 @@ struct NodeReader {
         }
     }
 
-    private mutating func count(_ nodes: Int, _ event: YAMLEvents.Event) throws(YAMLMistake) {
+    private mutating func count(_ nodes: Int, _ event: YAMLEvents.Event) throws(YAMLSyntaxError) {
         weight += nodes
-        guard weight <= Self.mostNodes else {
-            throw mistake(event, "more than \(Self.mostNodes) values, with aliases expanded")
+        guard weight <= Self.maxNodes else {
+            throw mistake(event, "more than \(Self.maxNodes) values, with aliases expanded")
         }
     }
 
@@ -174,7 +176,7 @@ struct NodeReader {
         ConfigLocation(file: file, line: mark.line, column: mark.column)
     }
 
-    private func mistake(_ event: YAMLEvents.Event, _ text: String) -> YAMLMistake {
-        YAMLMistake(line: event.start.line, column: event.start.column, text: text)
+    private func mistake(_ event: YAMLEvents.Event, _ text: String) -> YAMLSyntaxError {
+        YAMLSyntaxError(line: event.start.line, column: event.start.column, text: text)
     }
 }

@@ -16,7 +16,7 @@ extension FolderSettings {
 extension Template {
     /// Makes a template that is part of the program.
     static func builtIn(_ source: String) -> Template {
-        do throws(Mistake) { return try Template(source) } catch {
+        do throws(Template.SyntaxError) { return try Template(source) } catch {
             preconditionFailure("a built-in template is valid: \(error.problem)")
         }
     }

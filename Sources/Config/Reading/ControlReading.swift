@@ -66,7 +66,7 @@ extension Reader where Value == ListenAddress {
     fileprivate static var listenAddress: Reader {
         let expected = "an address and a port, like `127.0.0.1:8484` or `:8484`"
         return Reader(expected: expected, isText: true) { text throws(ValueError) in
-            do throws(ListenAddress.Mistake) { return try ListenAddress(text) } catch {
+            do throws(ListenAddress.ParseError) { return try ListenAddress(text) } catch {
                 guard let problem = error.text else { throw .plain }
                 throw ValueError(problem)
             }

@@ -47,7 +47,7 @@ extension SettingsReading {
             }
             return nil
         }
-        do throws(CommandWords.Mistake) {
+        do throws(CommandWords.SyntaxError) {
             let command = try CommandWords(words.map(\.value))
             warnIfMissing(program.value, fields, at: program.place)
             return command

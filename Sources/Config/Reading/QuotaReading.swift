@@ -40,9 +40,9 @@ extension SettingsReading {
                 "limits nothing; add `bytes`, like `bytes: 20 GB`, or `files`, like `files: 500`", at: fields.start,
                 key: fields.path)
         }
-        if let bytes = quota.bytes, bytes > 0, bytes < Quota.leastConfigured {
+        if let bytes = quota.bytes, bytes > 0, bytes < Quota.minConfigured {
             fields.error(
-                "is too little for any file to start; the minimum is \(Quota.leastConfigured >> 10) KiB, and 0 stops all transfers",
+                "is too little for any file to start; the minimum is \(Quota.minConfigured >> 10) KiB, and 0 stops all transfers",
                 "bytes")
         }
         if quota.network == .any {

@@ -205,7 +205,7 @@ extension Reader where Value == Template {
         let expected = "a text that may hold placeholders, like `{folder}/{name}`"
         return Reader(expected: expected, isText: true) { text throws(ValueError) in
             let template: Template
-            do throws(Template.Mistake) { template = try Template(text) } catch {
+            do throws(Template.SyntaxError) { template = try Template(text) } catch {
                 // The mistake counts characters, and places count scalars.
                 let offset = text.prefix(error.offset).unicodeScalars.count
                 throw ValueError((error.problem.hasPrefix("a ") ? "has " : "") + error.problem, offset: offset)

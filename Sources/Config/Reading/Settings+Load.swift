@@ -16,7 +16,7 @@ package struct LoadedSettings: Hashable, Sendable {
 
 extension Settings {
     /// The maximum size of one file: 1 MiB.
-    package static let mostBytes = 1 << 20
+    package static let maxFileSize = 1 << 20
 
     /// Reads `file`, and `config.d/*.yaml` beside it in the order of their names.
     ///
@@ -86,7 +86,7 @@ extension Settings {
                 findings.error("is not a regular file", at: nil, in: file)
                 return nil
             }
-            return try Files.read(real, limit: mostBytes)
+            return try Files.read(real, limit: maxFileSize)
         } catch {
             switch error.code {
             case EFBIG: findings.error("is larger than 1 MiB, which no configuration is", at: nil, in: file)
@@ -109,7 +109,7 @@ extension Settings {
         let number = findings.sources.count
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]  // a byte order mark has no meaning in UTF-8
         let bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(3)) : bytes
-        guard bytes.count <= mostBytes else {
+        guard bytes.count <= maxFileSize else {
             findings.error("is larger than 1 MiB, which no configuration is", at: nil, in: file)
             return nil
         }
@@ -120,7 +120,7 @@ extension Settings {
             return nil
         }
         findings.sources.append(SourceText(file: file, text: text))
-        do throws(YAMLMistake) {
+        do throws(YAMLSyntaxError) {
             guard let root = try NodeReader.read(bytes, file: number) else {
                 findings.error("is empty; a configuration begins with `version: 1`", at: nil, in: file)
                 return nil
@@ -138,7 +138,7 @@ extension Settings {
     }
 
     /// libyaml reports the scanner's state; this describes the mistake that a person probably made.
-    private static func hint(for mistake: YAMLMistake, in source: SourceText) -> String {
+    private static func hint(for mistake: YAMLSyntaxError, in source: SourceText) -> String {
         let here = source.scalar(atLine: mistake.line, column: mistake.column)
         let before = source.scalar(atLine: mistake.line, column: max(1, mistake.column - 1))
         if here == "\t" || (before == "\t" && mistake.text.contains("token")) {

@@ -1,7 +1,7 @@
 internal import CYAML
 
 /// The text is not YAML, or not in the accepted subset: the problem and its place (line and column from 1).
-struct YAMLMistake: Error {
+struct YAMLSyntaxError: Error {
     var line: Int
     var column: Int
     var text: String
@@ -48,7 +48,7 @@ final class YAMLEvents {
         text.deallocate()
     }
 
-    func next() throws(YAMLMistake) -> Event {
+    func next() throws(YAMLSyntaxError) -> Event {
         var event = yaml_event_t()
         guard yaml_parser_parse(parser, &event) != 0 else { throw mistake }
         defer { yaml_event_delete(&event) }
@@ -81,13 +81,13 @@ final class YAMLEvents {
         return result
     }
 
-    private var mistake: YAMLMistake {
+    private var mistake: YAMLSyntaxError {
         let mark = Self.place(parser.pointee.problem_mark)
         let problem = parser.pointee.problem.map { String(cString: $0) } ?? "out of memory"
         guard parser.pointee.error != YAML_READER_ERROR else {
             // The reader has the byte's offset and no mark; this is how far the scanner had come.
             let here = Self.place(parser.pointee.mark)
-            return YAMLMistake(line: here.line, column: here.column, text: problem)
+            return YAMLSyntaxError(line: here.line, column: here.column, text: problem)
         }
         let context = parser.pointee.context.map { String(cString: $0) }
         let began = Self.place(parser.pointee.context_mark)
@@ -96,7 +96,7 @@ final class YAMLEvents {
             text += ", \(context)"
             if began.line != mark.line { text += " that begins in line \(began.line)" }
         }
-        return YAMLMistake(line: mark.line, column: mark.column, text: text)
+        return YAMLSyntaxError(line: mark.line, column: mark.column, text: text)
     }
 
     private static func place(_ mark: yaml_mark_t) -> (line: Int, column: Int) {

@@ -7,7 +7,7 @@
 package struct IgnoreRules: Hashable, Sendable {
     package static let fileName: FilePath = ".sluiceignore"
     /// A larger file is not read.
-    package static let mostBytes = 64 << 10
+    package static let maxFileSize = 64 << 10
 
     private struct Line: Hashable, Sendable {
         let glob: Glob

@@ -246,7 +246,7 @@ package struct Plan: Hashable, Sendable {
     /// A queue's rest is sent in at most this many pieces, which bounds the cost of a million files.
     static let pieces: Int64 = 256
     /// Limit on periods and policy evaluations: more than a person reads, and a bound for unforeseen cases.
-    static let mostSteps = 4000
+    static let maxSteps = 4000
     static let maxEvaluations = 20_000
-    static let mostEvents = 4_000_000
+    static let maxEvents = 4_000_000
 }

@@ -81,7 +81,7 @@ struct Planner {
         var events = 0
         while now < horizon, unfinished > 0 {
             events += 1
-            if events > Plan.mostEvents || evaluations >= Plan.maxEvaluations || steps.count >= Plan.mostSteps {
+            if events > Plan.maxEvents || evaluations >= Plan.maxEvaluations || steps.count >= Plan.maxSteps {
                 isCut = isRecording
                 break
             }

@@ -21,8 +21,8 @@ package struct ListRetention: Hashable, Sendable {
     package var history: Duration? = .seconds(90 * 86_400)
 
     /// No configuration removes a completed upload earlier, so that a client which polls sees each one.
-    package static let leastCompleted: Duration = .seconds(10)
-    package static let leastFailed: Duration = .seconds(60)
+    package static let minCompleted: Duration = .seconds(10)
+    package static let minFailed: Duration = .seconds(60)
 
     package init() {}
 }

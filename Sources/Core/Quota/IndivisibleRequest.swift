@@ -33,7 +33,7 @@ extension QuotaState {
     /// All such quotas, sorted by the rest, the smallest first.
     package func linesTooSmall(_ bytes: Int64, for kind: Class) -> [Line] {
         lines.filter { $0.counts(kind) && $0.quota.bytes != 0 && $0.neverAllows(bytes) }
-            .sorted { $0.mostSendable ?? .max < $1.mostSendable ?? .max }
+            .sorted { $0.maxSendable ?? .max < $1.maxSendable ?? .max }
     }
 }
 
@@ -44,10 +44,10 @@ extension QuotaState.Line {
     }
 
     /// Bytes that may be sent in a period without other usage; `nil`: bytes are not counted.
-    fileprivate var mostSendable: Int64? { quota.bytes.map { quota.direction.sendable(of: $0) } }
+    fileprivate var maxSendable: Int64? { quota.bytes.map { quota.direction.sendable(of: $0) } }
 
     /// Whether it allows less than that at any time.
-    package func neverAllows(_ bytes: Int64) -> Bool { mostSendable.map { $0 < bytes } ?? false }
+    package func neverAllows(_ bytes: Int64) -> Bool { maxSendable.map { $0 < bytes } ?? false }
 
     /// Says for people that a piece is never sent under this quota, and how to change that.
     ///

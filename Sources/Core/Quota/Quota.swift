@@ -58,10 +58,10 @@ package struct Quota: Hashable, Sendable {
     /// A rest smaller than this counts as used up, because a transfer that began with it would only ask for its offset
     /// and stop, again and again. It pays for a connection, a question, and a piece of a file that is worth its
     /// request.
-    package static let least: Int64 = 96 << 10
+    package static let minUsable: Int64 = 96 << 10
 
     /// The smallest limit that a configuration may set, so that most of it can be used.
-    package static let leastConfigured = 3 * least
+    package static let minConfigured = 3 * minUsable
 
     /// Whether it counts traffic over such a network.
     package func counts(isMetered: Bool) -> Bool { network == .any || isMetered }

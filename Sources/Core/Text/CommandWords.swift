@@ -17,30 +17,30 @@ package struct CommandWords: Hashable, Sendable {
     }
 
     /// The problem, with the word that has it.
-    package struct Mistake: Error, Hashable, Sendable {
+    package struct SyntaxError: Error, Hashable, Sendable {
         package let word: Int
         package let problem: String
     }
 
-    package init(_ source: [String]) throws(Mistake) {
+    package init(_ source: [String]) throws(SyntaxError) {
         self.source = source
         var words: [[Piece]] = []
         for (index, word) in source.enumerated() { words.append(try Self.pieces(of: word, index)) }
         self.words = words
-        guard let program = words.first else { throw Mistake(word: 0, problem: "names no program") }
+        guard let program = words.first else { throw SyntaxError(word: 0, problem: "names no program") }
         guard !program.contains(where: { if case .placeholder = $0 { true } else { false } }) else {
-            throw Mistake(word: 0, problem: "the program itself cannot depend on the file")
+            throw SyntaxError(word: 0, problem: "the program itself cannot depend on the file")
         }
         let named = words.joined().compactMap { if case .placeholder(let name) = $0 { name } else { nil } }
         for needed in [Placeholder.input, .output] where !named.contains(needed) {
-            throw Mistake(
+            throw SyntaxError(
                 word: 0,
                 problem:
                     "no argument names `{\(needed.rawValue)}`: the command needs the paths of its input and its output")
         }
     }
 
-    private static func pieces(of word: String, _ index: Int) throws(Mistake) -> [Piece] {
+    private static func pieces(of word: String, _ index: Int) throws(SyntaxError) -> [Piece] {
         var pieces: [Piece] = []
         var text = ""
         var rest = word[...]
@@ -54,7 +54,7 @@ package struct CommandWords: Hashable, Sendable {
                 else {
                     let known = Placeholder.allCases.map(\.rawValue)
                     let near = closest(to: String(inner), among: known).map { "did you mean `{\($0)}`?" }
-                    throw Mistake(
+                    throw SyntaxError(
                         word: index,
                         problem: "no placeholder is called `{\(inner)}`; "
                             + (near ?? "there are: \(known.joined(separator: ", ")); write `{{` for the brace itself"))
@@ -64,7 +64,7 @@ package struct CommandWords: Hashable, Sendable {
                 pieces.append(.placeholder(name))
                 rest = rest.dropFirst(inner.count + 2)
             } else if letter == "}" {
-                throw Mistake(word: index, problem: "a `}` without its `{`; write `}}` for the brace itself")
+                throw SyntaxError(word: index, problem: "a `}` without its `{`; write `}}` for the brace itself")
             } else {
                 text.append(letter)
                 rest = rest.dropFirst()

@@ -27,7 +27,7 @@ package struct Template: Hashable, Sendable {
     }
 
     /// The error of a template that could not be parsed: the problem, and its place.
-    package struct Mistake: Error, Hashable, Sendable {
+    package struct SyntaxError: Error, Hashable, Sendable {
         /// In characters from the start, from 0.
         package let offset: Int
         package let problem: String
@@ -38,7 +38,7 @@ package struct Template: Hashable, Sendable {
         }
     }
 
-    package init(_ source: String) throws(Mistake) {
+    package init(_ source: String) throws(SyntaxError) {
         self.source = source
         var pieces: [Piece] = []
         var text = ""
@@ -51,23 +51,23 @@ package struct Template: Hashable, Sendable {
                 text.append(letter)
                 index += 2
             } else if letter == "}" {
-                throw Mistake(offset: index, problem: "a `}` without its `{`; write `}}` for the brace itself")
+                throw SyntaxError(offset: index, problem: "a `}` without its `{`; write `}}` for the brace itself")
             } else if letter == "{" {
                 guard let end = letters[index...].firstIndex(of: "}") else {
-                    throw Mistake(offset: index, problem: "a `{` without its `}`; write `{{` for the brace itself")
+                    throw SyntaxError(offset: index, problem: "a `{` without its `}`; write `{{` for the brace itself")
                 }
                 let inner = String(letters[(index + 1)..<end])
                 let parts = inner.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
                 let name = String(parts.first ?? "")
                 guard Self.placeholders.contains(name) else {
-                    throw Mistake(
+                    throw SyntaxError(
                         offset: index,
                         problem: "no placeholder is called `{\(name)}`"
                             + (closest(to: name, among: Self.placeholders).map { "; did you mean `{\($0)}`?" }
                                 ?? "; there are: " + Self.placeholders.joined(separator: ", ")))
                 }
                 if parts.count == 2, name != "modified", name != "recorded" {
-                    throw Mistake(offset: index, problem: "only `{modified:…}` and `{recorded:…}` take a format")
+                    throw SyntaxError(offset: index, problem: "only `{modified:…}` and `{recorded:…}` take a format")
                 }
                 if parts.count == 2 { try Self.checkFormat(String(parts[1]), offset: index + name.count + 2) }
                 if !text.isEmpty { pieces.append(.text(text)) }
@@ -86,10 +86,10 @@ package struct Template: Hashable, Sendable {
     /// Letters that may follow a `%` in the format of a time, with the meaning of strftime(3).
     package static let formatLetters = "YymdHMSFT%"
 
-    private static func checkFormat(_ format: String, offset: Int) throws(Mistake) {
+    private static func checkFormat(_ format: String, offset: Int) throws(SyntaxError) {
         let all = formatLetters.map { "%\($0)" }.joined(separator: " ")
         guard !format.isEmpty else {
-            throw Mistake(offset: offset, problem: "a format with nothing in it; there are: \(all)")
+            throw SyntaxError(offset: offset, problem: "a format with nothing in it; there are: \(all)")
         }
         var letters = Array(format).makeIterator()
         var at = offset
@@ -97,7 +97,7 @@ package struct Template: Hashable, Sendable {
             if letter == "%" {
                 let next = letters.next()
                 guard let next, formatLetters.contains(next) else {
-                    throw Mistake(
+                    throw SyntaxError(
                         offset: at,
                         problem: "no part of a time is called `%\(next.map { String($0) } ?? "")`; there are: \(all)")
                 }

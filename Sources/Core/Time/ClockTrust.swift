@@ -11,7 +11,7 @@ package struct ClockTrust: Sendable {
     package init(oldest: WallTime) { self.oldest = oldest }
 
     /// A clock that was set by more than this is watched, for the time in its hold, before it is trusted.
-    private static let most: Duration = .seconds(60)
+    private static let threshold: Duration = .seconds(60)
 
     /// The clock was set, and is trusted when it has stayed so for the time in its hold. The end of any other trouble
     /// is unknown.
@@ -34,22 +34,23 @@ package struct ClockTrust: Sendable {
             let passed = monotonic.since(last.monotonic)
             let shown = Duration.milliseconds(wall.milliseconds - last.wall.milliseconds)
             let off = shown - passed
-            if off > Self.most || off < .zero - Self.most {
+            if off > Self.threshold || off < .zero - Self.threshold {
                 let by = Int(off.inSeconds.magnitude.rounded())
                 jump = (
                     monotonic,
                     Hold(
-                        .clock, since: wall, until: wall.advanced(by: Self.most),
+                        .clock, since: wall, until: wall.advanced(by: Self.threshold),
                         text: "the clock was set \(off > .zero ? "forward" : "back") by \(by) s: trusted when it "
                             + "has stayed so for a minute")
                 )
             }
         }
-        if let jump, monotonic.since(jump.at) < Self.most { return jump.hold }
+        if let jump, monotonic.since(jump.at) < Self.threshold { return jump.hold }
         jump = nil
         if isSynchronised == false {
             return trouble(
-                wall, until: wall.advanced(by: Self.most), "the system says that its clock is not synchronised yet")
+                wall, until: wall.advanced(by: Self.threshold), "the system says that its clock is not synchronised yet"
+            )
         }
         since = nil
         return nil

@@ -25,15 +25,26 @@ package struct Deadlines<Key> {
         guard let last = entries.popLast() else { return nil }
         guard let first = entries.first else { return last }
         entries[0] = last
-        var parent = 0
+        siftDown(from: 0)
+        return first
+    }
+
+    /// Removes all keys that are not wanted.
+    package mutating func keep(_ isWanted: (Key) -> Bool) {
+        entries.removeAll { !isWanted($0.key) }
+        for index in stride(from: entries.count / 2 - 1, through: 0, by: -1) { siftDown(from: index) }
+    }
+
+    private mutating func siftDown(from start: Int) {
+        var parent = start
         while true {
-            var least = parent
+            var earliest = parent
             for child in [2 * parent + 1, 2 * parent + 2] where child < entries.count {
-                if entries[child].at < entries[least].at { least = child }
+                if entries[child].at < entries[earliest].at { earliest = child }
             }
-            if least == parent { return first }
-            entries.swapAt(parent, least)
-            parent = least
+            if earliest == parent { return }
+            entries.swapAt(parent, earliest)
+            parent = earliest
         }
     }
 }

@@ -44,7 +44,7 @@ package final class Daemon: Sendable {
     ///   - reloading: The source of the settings; without it they cannot be reloaded.
     ///   - countsLinks: Whether the bytes that an earlier run left reserved are bounded by the bytes that the machine's
     ///     links have sent since.
-    /// - Throws: `StateLocked`, `StoreError`, `SystemError`, or a destination's error about its settings.
+    /// - Throws: `StateLockedError`, `StoreError`, `SystemError`, or a destination's error about its settings.
     package static func start(
         _ settings: Settings, kinds: [DestinationDefinition], clocks: any Clocks = SystemClocks(), log: Log,
         reloading: Reloading? = nil, countsLinks: Bool = false
@@ -312,7 +312,7 @@ package final class Daemon: Sendable {
     }
 
     private func unusable(_ error: StoreError) -> any Error {
-        error.isCorrupt ? StateUnusable(database: context.store.path, error: error) : error
+        error.isCorrupt ? UnusableStateError(database: context.store.path, error: error) : error
     }
 
     private func announceStart() async {

@@ -16,12 +16,12 @@ struct DestinationFactory: Sendable {
     /// - Throws: The destination's error about its settings.
     func make(_ destination: DestinationSettings) throws -> any Destination {
         guard let kind = kinds.first(where: { $0.type.name == destination.type }) else {
-            throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, an unknown type")
+            throw UnusableSettingError(key: "type", problem: "is `\(destination.type)`, an unknown type")
         }
         let tools = DestinationTools(
             transport: PermittedTransport(transport), secrets: secrets.of(destination.name), clocks: clocks,
             name: destination.name, log: { log.notice($0, ["destination": destination.name]) })
-        do { return try kind.make(destination.values, tools) } catch let error as UnusableSetting {
+        do { return try kind.make(destination.values, tools) } catch let error as UnusableSettingError {
             throw error.located(
                 at: destination.places.byKey[error.key] ?? destination.place, in: destination.name)
         }

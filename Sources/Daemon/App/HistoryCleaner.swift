@@ -12,7 +12,7 @@ struct HistoryCleaner: Sendable {
     /// Wakes it: more work has ended.
     let signal: AsyncSignal
 
-    private static let calm: Duration = .seconds(1)
+    private static let pause: Duration = .seconds(1)
     /// Uploads in one transaction.
     private static let piece = 200
 
@@ -23,9 +23,9 @@ struct HistoryCleaner: Sendable {
                 stateHealth.failed(error)
                 next = .seconds(5)
             }
-            await signal.wait(atMost: next.map { $0 - Self.calm })
+            await signal.wait(atMost: next.map { $0 - Self.pause })
             // There is no hurry here: entries that end in a burst are handled together.
-            try await Alarms.shared.sleep(for: Self.calm)
+            try await Alarms.shared.sleep(for: Self.pause)
         }
     }
 

@@ -89,10 +89,11 @@ struct OnceRun: Sendable {
             }
         }
         var builder = await views.builder()
-        for states in [[UploadState.failed], [.staging, .queued, .uploading]] where view.uploads.count < OnceView.most {
+        for states in [[UploadState.failed], [.staging, .queued, .uploading]]
+        where view.uploads.count < OnceView.maxListed {
             var filter = UploadFilter()
             filter.states = states
-            filter.limit = OnceView.most - view.uploads.count
+            filter.limit = OnceView.maxListed - view.uploads.count
             view.uploads += await views.views(try await context.store.rows(filter)[...], &builder)
         }
         let states = watcher.states()
@@ -100,7 +101,7 @@ struct OnceRun: Sendable {
         // Files that keep the run from being done come first.
         let waiting = watcher.settlingFiles()
         let files = waiting.filter { !$0.isYoung } + waiting.filter(\.isYoung)
-        view.settling = files.prefix(OnceView.most).map { file in
+        view.settling = files.prefix(OnceView.maxListed).map { file in
             OnceView.Unsettled(
                 folder: file.folder, path: file.path.display, size: file.size,
                 reason: file.explanation, isYoung: file.isYoung)
@@ -116,12 +117,12 @@ struct OnceRun: Sendable {
         let left = held.count { $0.awaited.map(young.contains) ?? false }
         view.young += left
         view.waiting += held.count - left
-        view.settling += held.prefix(max(0, OnceView.most - view.settling.count)).map { one in
+        view.settling += held.prefix(max(0, OnceView.maxListed - view.settling.count)).map { one in
             OnceView.Unsettled(
                 folder: one.file.folder, path: one.file.path.display, size: one.file.status.size, reason: one.reason,
                 isYoung: one.awaited.map(young.contains) ?? false)
         }
-        view.unreleased = try await context.store.read { try $0.releases.releasable(limit: OnceView.most) }.map {
+        view.unreleased = try await context.store.read { try $0.releases.releasable(limit: OnceView.maxListed) }.map {
             asset, _ in
             OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "the run ended before its turn")
         }

@@ -9,9 +9,9 @@ internal import Transport
 /// Destinations whose `check` is run.
 struct DestinationChecks: Sendable {
     /// The reason why a destination could not be made from its settings.
-    struct UnusableDestination: Error { let result: CheckResult }
+    struct UnusableDestinationError: Error { let result: CheckResult }
 
-    let all: [(name: String, destination: Result<any Destination, UnusableDestination>)]
+    let all: [(name: String, destination: Result<any Destination, UnusableDestinationError>)]
 
     /// For a configuration that no daemon runs with.
     init(_ settings: Settings, _ transport: Transport) {
@@ -21,7 +21,7 @@ struct DestinationChecks: Sendable {
                 log: .silent)
             do { return (one.name, .success(try factory.make(one))) } catch {
                 let text = redacted(printable("\(error)"))
-                return (one.name, .failure(UnusableDestination(result: CheckResult(.failed, text))))
+                return (one.name, .failure(UnusableDestinationError(result: CheckResult(.failed, text))))
             }
         }
     }

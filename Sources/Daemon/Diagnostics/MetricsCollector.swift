@@ -33,7 +33,7 @@ struct MetricsCollector: Sendable {
         }
         for folder in setup.settings.folders { view.set(.files, [folder.watch.name], 0) }
         for hook in setup.settings.hooks {
-            for result in ["told", "given_up", "dropped"] { view.set(.hookNotices, [hook.name, result], 0) }
+            for result in ["delivered", "given_up", "dropped"] { view.set(.hookNotices, [hook.name, result], 0) }
             view.set(.hookFailures, [hook.name], 0)
         }
         counters.enter(&view)
@@ -135,7 +135,7 @@ struct MetricsCollector: Sendable {
         view.set(.cpu, [], .real(usage.cpu.inSeconds))
         if let resident = usage.resident { view.set(.resident, [], resident) }
         if let open = usage.openFiles { view.set(.openFiles, [], open) }
-        view.set(.mostFiles, [], Int64(clamping: usage.openFileLimit))
+        view.set(.maxOpenFiles, [], Int64(clamping: usage.openFileLimit))
     }
 }
 

@@ -67,7 +67,7 @@ struct ReportWriter: Sendable {
     }
 
     private func words(_ error: any Error, _ folder: FilePath) -> String {
-        if let silent = error as? SlowDisk.Silent {
+        if let silent = error as? SlowDisk.TimeoutError {
             return "its disk has not responded for \(Int(silent.patience.inSeconds)) s"
         }
         guard let error = error as? SystemError else { return "\(error)" }

@@ -16,7 +16,7 @@ struct ProgressThrottle {
     /// The interval between checks.
     static let tick: Duration = .milliseconds(500)
     /// The most in one check: 20 a second for all uploads together.
-    static let mostAtOnce = 10
+    static let maxPerCheck = 10
     /// A change of less than a thousandth is sent only this long after the event before.
     static let rest: Duration = .seconds(1)
 
@@ -33,7 +33,7 @@ struct ProgressThrottle {
         }
         // An upload that was never reported comes first; among equals the order of the running uploads counts.
         let ages = due.enumerated().map { (age: lastReports[$1.id]?.at.nanoseconds ?? .min, index: $0, progress: $1) }
-        let chosen = ages.sorted { ($0.age, $0.index) < ($1.age, $1.index) }.prefix(Self.mostAtOnce).map(\.progress)
+        let chosen = ages.sorted { ($0.age, $0.index) < ($1.age, $1.index) }.prefix(Self.maxPerCheck).map(\.progress)
         for progress in chosen { lastReports[progress.id] = (progress.sent, now) }
         return chosen.map(\.id)
     }

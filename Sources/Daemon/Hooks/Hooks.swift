@@ -291,7 +291,7 @@ actor Hooks {
         let id = "sluice-\(notice.at.milliseconds)-\(notice.seq)"
         let telling = await sender.deliver(
             Notice(id: id, body: Array(body.utf8)), by: delivery, within: hook.timeout)
-        CrashPoint.reached("hook-told")
+        CrashPoint.reached("hook-delivered")
         await applyResult(telling, notice, hook)
     }
 
@@ -302,7 +302,7 @@ actor Hooks {
         case .delivered:
             if lines[name]?.trouble != nil { context.log.notice("hook works again", ["hook": name]) }
             lines[name]?.succeeded(notice.seq, at: wall, now)
-            counters.add(.hookNotices, [name, "told"])
+            counters.add(.hookNotices, [name, "delivered"])
             do { try await removeDelivered() } catch { stateHealth.noteFailure(error) }
         case .refused(let reason):
             lines[name]?.refused(notice.seq, reason, at: wall)

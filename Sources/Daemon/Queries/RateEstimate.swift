@@ -19,14 +19,14 @@ struct RateEstimate: Hashable {
     }
 
     /// An hour with less traffic was mostly idle, on any line: it does not show the line's speed.
-    private static let leastTraffic: Int64 = 64 << 20
+    private static let minTraffic: Int64 = 64 << 20
 
     /// Bytes of files a second to each destination, in its busiest hour. Too low if part of that hour was idle.
     static func bestHours(_ usage: [UsageRow]) -> [String: Int64] {
         var hours: [String: [WallTime: Int64]] = [:]
         for row in usage { hours[row.account.destination, default: [:]][row.at, default: 0] += row.spending.bytes }
         return hours.compactMapValues { hours in
-            guard let most = hours.values.max(), most >= leastTraffic else { return nil }
+            guard let most = hours.values.max(), most >= minTraffic else { return nil }
             return most / (100 + Plan.overhead) * 100 / 3600
         }
     }

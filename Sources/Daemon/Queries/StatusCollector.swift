@@ -72,7 +72,7 @@ struct StatusCollector: Sendable {
                 + StatusWarnings.ofOverdueFiles(files)
                 + now.ineffectiveRules.map { "destinations.\($0): \($1)" },
             seq: await context.store.seq,
-            settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
+            settling: files.prefix(Self.maxSettling).map { settlingView($0) }, overflows: watcher.overflows(),
             limit: bandwidth.rate, exceptions: now.overrides.records.map { OverrideView($0) },
             classes: try await classViews(parts), hooks: await hookViews(now))
     }
@@ -91,7 +91,7 @@ struct StatusCollector: Sendable {
         return parts.classes(held, begun: begun)
     }
 
-    private static let mostSettling = 20
+    private static let maxSettling = 20
 
     private func settlingView(_ file: WaitingFile) -> SettlingView {
         SettlingView(

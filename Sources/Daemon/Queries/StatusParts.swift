@@ -75,7 +75,7 @@ extension HookView {
     init(_ line: HookQueue, _ hold: Hold?) {
         self.init(
             name: line.hook.name, target: line.hook.target.shown, waiting: line.waiting.count,
-            oldest: line.oldest?.description, hold: hold.map(HoldView.init), told: line.deliveredCount,
-            givenUp: line.abandonedCount, dropped: line.droppedCount, lastTold: line.lastDelivered?.description)
+            oldest: line.oldest?.description, hold: hold.map(HoldView.init), delivered: line.deliveredCount,
+            givenUp: line.abandonedCount, dropped: line.droppedCount, lastDelivered: line.lastDelivered?.description)
     }
 }

@@ -31,11 +31,11 @@ struct UsageQueries: Sendable {
     }
 
     func usage(_ query: UsageQuery) async throws -> UsageView {
-        guard (0...UsageQuery.mostDays).contains(query.days) else {
-            throw Refusal(.badRequest, "days is `\(query.days)`; it must be from 0 to \(UsageQuery.mostDays)")
+        guard (0...UsageQuery.maxDays).contains(query.days) else {
+            throw Refusal(.badRequest, "days is `\(query.days)`; it must be from 0 to \(UsageQuery.maxDays)")
         }
-        guard (0...UsageQuery.mostMonths).contains(query.months) else {
-            throw Refusal(.badRequest, "months is `\(query.months)`; it must be from 0 to \(UsageQuery.mostMonths)")
+        guard (0...UsageQuery.maxMonths).contains(query.months) else {
+            throw Refusal(.badRequest, "months is `\(query.months)`; it must be from 0 to \(UsageQuery.maxMonths)")
         }
         let grouping = try query.by.map { word in
             guard let grouping = UsageGrouping(rawValue: word) else {

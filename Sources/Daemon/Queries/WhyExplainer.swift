@@ -89,7 +89,7 @@ struct WhyExplainer: Sendable {
                 else { return (evaluation, nil) }
                 return (evaluation, Found(relative: relative, status: status))
             }
-        } catch is SlowDisk.Silent { return fileAnswer(.unknown, nil, "its disk does not respond") }
+        } catch is SlowDisk.TimeoutError { return fileAnswer(.unknown, nil, "its disk does not respond") }
         switch evaluation {
         case .itself(let folder): return fileAnswer(.folder, folder, "it is the folder \(folder)")
         case .outside: return fileAnswer(.outside, nil, "it is in no watched folder")

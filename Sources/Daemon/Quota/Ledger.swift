@@ -14,7 +14,7 @@ final class Ledger: Sendable {
         "the last run was killed: counted all bytes that were reserved for it, since the links do not tell how many of "
         + "them were sent"
     /// No answer is shorter than that.
-    private static let leastAnswer: Int64 = 1 << 10
+    private static let minAnswer: Int64 = 1 << 10
 
     let clocks: any Clocks
     let counters: Counters
@@ -179,7 +179,7 @@ final class Ledger: Sendable {
     ) -> (number: Int64, Reservation)? {
         let whole = QuotaAccount.expected(size).addingClamped(QuotaAccount.margin)
         // Where no quota counts bytes, a step for the whole file costs nothing, and no step has to be renewed.
-        let wanted = countsBytes(of: kind) ? min(QuotaAccount.least, whole) : whole
+        let wanted = countsBytes(of: kind) ? min(QuotaAccount.minRequest, whole) : whole
         return reserve(key, kind, wanted, files: isBegun ? 0 : 1, isExempt: isExempt)
     }
 
@@ -213,7 +213,7 @@ final class Ledger: Sendable {
             let promised = account.flatMap { current.promises[ObjectIdentifier($0)]?.bytes } ?? 0
             let bytes = min(wanted, (room.bytes ?? .max).addingClamped(promised))
             // No request succeeds with less than that.
-            guard promised > 0 || bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else {
+            guard promised > 0 || bytes >= min(wanted, Quota.minUsable), files == 0 || room.files ?? 1 >= files else {
                 return nil
             }
             if let account, promised > 0 { current.promise(promised - bytes, to: account, at: clocks.wall()) }
@@ -222,7 +222,7 @@ final class Ledger: Sendable {
             // Computed after the promise was taken back, which had included it.
             let most = isExempt ? .max : current.book.room(for: kind).received(beside: bytes)
             // With almost nothing left, no answer succeeds.
-            if bytes == 0, most < min(answers, Self.leastAnswer) { return nil }
+            if bytes == 0, most < min(answers, Self.minAnswer) { return nil }
             let spending = Spending(bytes: bytes, received: min(max(0, answers), most), files: files)
             current.provisional -= 1
             current.book.open(current.provisional, spending, for: kind, at: clocks.wall())
@@ -317,7 +317,7 @@ extension Settings {
     fileprivate func book(after earlier: QuotaState?) -> QuotaState {
         QuotaState(
             policy: policy.rules, destinations: destinations.map { ($0.name, $0.policy.rules) },
-            folders: folders.map { ($0.watch.name, $0.policy.rules) }, least: Quota.least,
+            folders: folders.map { ($0.watch.name, $0.policy.rules) }, least: Quota.minUsable,
             after: earlier)
     }
 }

@@ -59,7 +59,7 @@ final class QuotaAccount: Sendable {
         /// that its requests need to begin.
         func step(at now: MonotonicTime) -> Int64 {
             let underWay = QuotaAccount.margin * Int64(max(0, requests))
-            return max(QuotaAccount.least + underWay, min(Ledger.step, 2 * pace.rate(at: now) + underWay))
+            return max(QuotaAccount.minRequest + underWay, min(Ledger.step, 2 * pace.rate(at: now) + underWay))
         }
     }
 
@@ -84,12 +84,12 @@ final class QuotaAccount: Sendable {
     /// library's buffer, and bytes that were not charged yet.
     static let margin: Int64 = 256 << 10
     /// The least that a request needs to begin.
-    static let least = request + margin
+    static let minRequest = request + margin
     static let request = IndivisibleRequest.request
     /// A remainder this small for answers is soon used up.
-    private static let leastAnswer: Int64 = 4 << 10
+    private static let minAnswer: Int64 = 4 << 10
     /// Minimum body size when a quota truncates a request.
-    private static let leastPiece: Int64 = 32 << 10
+    private static let minPiece: Int64 = 32 << 10
 
     /// - Parameter size: Size of the content to send; 0 for requests without content.
     init(
@@ -165,7 +165,7 @@ final class QuotaAccount: Sendable {
             if isFree { return false }
             if state.isFull { gate.rate = 0 }
             // An answer may be longer than expected.
-            if state.receivedLeft < max((state.step?.spending.received ?? 0) / 8, Self.leastAnswer) {
+            if state.receivedLeft < max((state.step?.spending.received ?? 0) / 8, Self.minAnswer) {
                 askForMore(&state, forAnswers: state.left >= state.underWay)
             }
             return state.isFull && state.isLast
@@ -180,7 +180,7 @@ final class QuotaAccount: Sendable {
         let available = state.withLock { max(0, $0.left) }.addingClamped(room)
         if Self.cost(ofBody: body) <= available { return body }
         let piece = (available - Self.request) / 17 * 16
-        return piece < Self.leastPiece ? body : piece
+        return piece < Self.minPiece ? body : piece
     }
 
     /// Returns when enough is reserved for a request, or for the start of its body. Has to be followed by ``ended()``.

@@ -25,7 +25,7 @@ package final class Rebuild: Sendable {
     /// Runs the whole rebuild.
     ///
     /// - Parameter progress: Called now and then with the progress, for a person.
-    /// - Throws: ``RebuildRefusal``; `StateLocked` while a daemon runs; `StateUnusable`; `SystemError`; a destination's
+    /// - Throws: ``RebuildError``; `StateLockedError` while a daemon runs; `UnusableStateError`; `SystemError`; a destination's
     ///   error about its settings.
     package static func run(
         _ settings: Settings, kinds: [DestinationDefinition], options: RebuildOptions,
@@ -47,7 +47,7 @@ package final class Rebuild: Sendable {
             let rule = folder.watch
             let missing = try await blocking { MountCheck(sources[rule.path], [rule.requirement]).missing() }
             if let missing {
-                throw RebuildRefusal.folderAway(rule.name, rule.path, missing)
+                throw RebuildError.folderAway(rule.name, rule.path, missing)
             }
         }
         let staging = StagingArea(settings.staging)
@@ -99,7 +99,7 @@ package final class Rebuild: Sendable {
         let (state, staging) = (context.settings.state, context.staging)
         let copies = try await blocking { try staging.copies() }
         let problem = try await blocking { try StateFiles.problem(in: state, copies: { copies.count }) }
-        if problem == nil && !options.isForced { throw RebuildRefusal.isWell(state.appending("sluice.db")) }
+        if problem == nil && !options.isForced { throw RebuildError.isWell(state.appending("sluice.db")) }
         // Copies and caught sources have numbers of the old database, which no new asset may get.
         try await context.store.write { try $0.assets.reserveNumbers(upTo: (copies.last ?? 0) + 1_000_000) }
 

@@ -22,7 +22,7 @@ package struct RebuildOptions: Sendable {
 }
 
 /// The reason why a rebuild was not begun.
-package enum RebuildRefusal: Error, Sendable, CustomStringConvertible {
+package enum RebuildError: Error, Sendable, CustomStringConvertible {
     case isWell(FilePath)
     case folderAway(String, FilePath, SystemErrorText)
 

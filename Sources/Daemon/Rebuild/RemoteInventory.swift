@@ -94,11 +94,11 @@ actor RemoteInventory {
         guard silent[name] == nil, let destination = destinations[name], let permit, let file else {
             return .unknown(silent[name] ?? "cannot read its content")
         }
-        let wish = UploadOrder(
+        let order = UploadOrder(
             id: id, generation: 1, file: file, name: order.name, mediaType: order.mediaType, modified: modified,
             metadata: order.metadata, checkpoint: nil, url: order.url)
         do throws(UploadError) {
-            let finding = try await destination.find(wish, context: RequestContext(permit: permit, headers: [:]))
+            let finding = try await destination.find(order, context: RequestContext(permit: permit, headers: [:]))
             failuresInARow[name] = 0
             // The reason concerns the destination and not the file: the next query would fail too.
             if case .unknown(let why) = finding { silent[name] = why }

@@ -57,7 +57,7 @@ struct PreparedReload {
         if let before, before.isSameRemote(as: settings), let made = old.destinations[settings.name] {
             return .success(made)
         }
-        do { return .success(try make(settings)) } catch let error as UnusableSetting {
+        do { return .success(try make(settings)) } catch let error as UnusableSettingError {
             return .failure(
                 Problem(
                     view: ProblemView(

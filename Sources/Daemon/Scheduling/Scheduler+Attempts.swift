@@ -12,6 +12,7 @@ extension Scheduler {
     func settle(
         _ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)], _ generation: Int
     ) async -> [UploadAttempt.Verdict] {
+        facts.transfers.attemptsEnded(ends.map(\.claim.upload.id))
         var verdicts: [UploadAttempt.Verdict] = []
         for (claim, verdict) in ends {
             var verdict = verdict

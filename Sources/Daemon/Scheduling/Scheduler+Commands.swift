@@ -177,12 +177,13 @@ extension Scheduler {
         stopForbiddenRequests(snapshot)
         let cutting = snapshot.cutting
         var interfaces: Set<String> = []
-        for transfer in facts.transfers.all where !transfer.task.isCancelled {
+        for transfer in facts.transfers.underWay where !transfer.task.isCancelled {
             let holds = cutting.blockers(on: transfer)
             if holds.isEmpty, snapshot.mayContinue(transfer) { continue }
             if let interface = transfer.route.interface { interfaces.insert(interface) }
             transfer.task.cancel()
-            AttemptLog(log: context.log).reportStopped(transfer, holds.first)
+            AttemptLog(log: context.log).reportStopped(
+                transfer, holds.first, lacksExemption: !snapshot.keepsQuotaExemption(transfer))
         }
         return interfaces
     }
@@ -192,6 +193,9 @@ extension Scheduler {
     /// missing.
     func stopSuperseded() async throws {
         guard takeSuperseded() else { return }
+        var isDone = false
+        // The next cycle looks again if the state cannot be read now.
+        defer { if !isDone { noteSuperseded() } }
         for id in facts.transfers.all.flatMap(\.folders.keys) {
             guard let row = try await context.store.read({ try $0.uploads.row(id) }), row.upload.state == .uploading,
                 row.asset.state != .staged
@@ -209,6 +213,7 @@ extension Scheduler {
             }
             cancel([id])
         }
+        isDone = true
     }
 
     /// Stops the running transfers with an upload that matches `isMeant`, at once; they go back to the queue by
@@ -265,17 +270,21 @@ extension Scheduler {
         }
         if facts.quotaWaits.all.isEmpty { return }
         let exempt = Set(snapshot.exemptUploads.filter { $0.exemptions.contains(.quota) }.map(\.id))
-        let ids = facts.quotaWaits.removeReady(
+        let ids = facts.quotaWaits.ready(
             snapshot.inputs.quotas, most: context.settings.policy.total,
             isFolderExempt: { snapshot.folder($0).exempt.contains(.quota) }, isExempt: { exempt.contains($0) })
-        if !ids.isEmpty { try await context.store.write { try $0.waits.end(of: ids) } }
+        if ids.isEmpty { return }
+        try await context.store.write { try $0.waits.end(of: ids) }
+        facts.quotaWaits.remove(ids) { exempt.contains($0) }
     }
 
     /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
     func wakeUnmetered(_ snapshot: PolicySnapshot) async throws {
-        let free = facts.uploads.removeUnmetered { upload in
+        let free = facts.uploads.waitingForUnmetered.filter { upload in
             snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
-        }
-        if !free.isEmpty { try await context.store.write { try $0.waits.end(of: free) } }
+        }.map(\.id).sorted()
+        if free.isEmpty { return }
+        try await context.store.write { try $0.waits.end(of: free) }
+        facts.uploads.endWaitsForUnmetered(free)
     }
 }

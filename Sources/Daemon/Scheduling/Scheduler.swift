@@ -68,8 +68,10 @@ actor Scheduler {
 
     /// Called with each commit, before the loop wakes: the next cycle stops the uploads that it has ended.
     nonisolated func committed(_ changes: ChangeSet) {
-        if changes.contains(.superseded) { mayBeSuperseded.store(true, ordering: .releasing) }
+        if changes.contains(.superseded) { noteSuperseded() }
     }
+
+    nonisolated func noteSuperseded() { mayBeSuperseded.store(true, ordering: .releasing) }
 
     /// - Returns: Whether uploads that may be running have ended, according to the stored state; once for each time.
     func takeSuperseded() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
@@ -314,7 +316,11 @@ actor Scheduler {
             }
             task.cancel()
         }
-        facts.transfers.add(RunningTransfers.Transfer(claims, to: name, over: route, by: task), number)
+        facts.transfers.add(
+            RunningTransfers.Transfer(
+                claims, to: name, over: route,
+                exempt: permit.accounts.filter { $0.value.isExempt && !$0.value.isFree }.keys, by: task),
+            number)
         return true
     }
 

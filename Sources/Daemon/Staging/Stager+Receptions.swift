@@ -7,12 +7,12 @@ internal import Staging
 
 extension Stager {
     /// The most receptions at a time: each has a descriptor and a buffer.
-    private static let mostReceptions = 16
+    private static let maxReceptions = 16
 
     /// Waits until the leftovers of an earlier run are removed.
     func beginReception() async throws {
         try await swept.waitForEnd()
-        if receptionCount >= Self.mostReceptions {
+        if receptionCount >= Self.maxReceptions {
             throw Refusal(
                 .unavailable,
                 "\(receptionCount) files are being received already, which is the limit: try again when one is complete"

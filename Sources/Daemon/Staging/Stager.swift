@@ -53,7 +53,7 @@ actor Stager {
     private static let batchFiles = 64
     private static let batchTime: Duration = .milliseconds(50)
     /// The largest `staging.concurrency`.
-    private static let mostWorkers = 8
+    private static let maxWorkers = 8
 
     init(
         context: Context, stateHealth: StateHealth, locator: SourceLocator, mediaReading: MediaReading,
@@ -64,7 +64,7 @@ actor Stager {
         (self.mediaReading, self.making, self.troubles) = (mediaReading, making, troubles)
         (self.stagingHolds, signal, unsettledSignal) = (stagingHolds, signals.staging, signals.unsettled)
         workers =
-            (0..<Self.mostWorkers).map { Worker(signal: AsyncSignal(signals.rest), number: $0, exports: false) } + [
+            (0..<Self.maxWorkers).map { Worker(signal: AsyncSignal(signals.rest), number: $0, exports: false) } + [
                 Worker(signal: AsyncSignal(signals.rest), number: 0, exports: true)
             ]
         self.reconsider = reconsider

@@ -135,7 +135,7 @@ final class AttemptReporter: UploadReporter {
             return true
         }
         // Recorded, so that a crash does not lose the count of bytes that were sent without an acknowledgement.
-        if isDue, size >= Self.leastMarked {
+        if isDue, size >= Self.minMarkedSize {
             marking.withLock { last in
                 last = Task { [last] in
                     await last?.value
@@ -146,8 +146,8 @@ final class AttemptReporter: UploadReporter {
     }
 
     /// Smaller files are not marked: a crash may lose the count.
-    private static let leastMarked: Int64 = 1_000_000
-    private var markingStep: Int64 { max(size / 8, Self.leastMarked) }
+    private static let minMarkedSize: Int64 = 1_000_000
+    private var markingStep: Int64 { max(size / 8, Self.minMarkedSize) }
 
     /// Returns when the latest position is on disk, or cannot be written.
     func finishMarking() async { await marking.withLock { $0 }?.value }

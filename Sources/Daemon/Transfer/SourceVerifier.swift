@@ -7,7 +7,7 @@ internal import Synchronization
 /// Watches a source while it is uploaded in place: checks that it exists, and still has the digested content.
 final class SourceVerifier: Sendable {
     /// The source has changed; its new state is read separately.
-    struct Moved: Error {}
+    struct SourceMovedError: Error {}
 
     private let identity: SourceRelease.AssetIdentity
     /// The latest ctime that was found to belong to this content.
@@ -41,8 +41,8 @@ final class SourceVerifier: Sendable {
     /// - Throws: ``Moved``.
     func requireUnchanged() async throws {
         // An obstacle to the inspection is also one to reading, and is handled there.
-        guard let state = try? await currentState() else { throw Moved() }
-        guard case .same = state else { throw Moved() }
+        guard let state = try? await currentState() else { throw SourceMovedError() }
+        guard case .same = state else { throw SourceMovedError() }
     }
 }
 

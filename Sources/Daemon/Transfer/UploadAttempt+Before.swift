@@ -62,7 +62,7 @@ extension UploadAttempt {
         }
         do {
             claim.upload = try await context.store.write { [changes] tx in try tx.uploads.approve(upload.id, changes) }
-        } catch is LeaseLost {
+        } catch is LeaseLostError {
             return Verdict(outcome: .yielded, wasAnswered: false)
         }
         CrashPoint.reached("approved")

@@ -106,10 +106,10 @@ struct UploadAttempt: Sendable {
             if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false) }
             if let source, let verdict = await verdict(on: source, reporter, after: error) { return verdict }
             return judge(await attributeToCopy(source == nil ? sent : nil, for: error), reporter)
-        } catch is SourceVerifier.Moved {
+        } catch is SourceVerifier.SourceMovedError {
             if let source, let verdict = await verdict(on: source, reporter) { return verdict }
             return Verdict(outcome: .yielded, wasAnswered: reporter.wasAnswered)
-        } catch  where error is CancellationError || error is LeaseLost {
+        } catch  where error is CancellationError || error is LeaseLostError {
             return Verdict(outcome: .yielded, wasAnswered: reporter.wasAnswered)
         }
     }

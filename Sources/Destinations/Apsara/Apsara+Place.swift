@@ -94,7 +94,7 @@ extension Apsara {
         _ order: UploadOrder, _ checkpoint: inout PartsCheckpoint, _ request: inout ApsaraUploadRequest,
         _ reporter: any UploadReporter, _ context: RequestContext
     ) async throws -> MediumState {
-        for _ in 0..<Self.mostReferences {
+        for _ in 0..<Self.maxReferences {
             try creations.check(client)
             let wasAsked = checkpoint.apsara.isAsking
             if !wasAsked {
@@ -145,7 +145,7 @@ extension Apsara {
         }
         throw UploadError(
             client.failure(
-                .protocol, .referencesTaken, "VOD has \(Self.mostReferences) media of this file, and none is usable",
+                .protocol, .referencesTaken, "VOD has \(Self.maxReferences) media of this file, and none is usable",
                 retryable: true), remedy: .refused(after: nil))
     }
 
@@ -158,7 +158,7 @@ extension Apsara {
                 retryable: true), remedy: .pending(after: .seconds(30)))
     }
 
-    private static let mostReferences = 10
+    private static let maxReferences = 10
 
     /// An upload that was begun at another address starts again at this one.
     private func adopt(

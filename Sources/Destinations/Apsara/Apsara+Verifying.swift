@@ -39,7 +39,7 @@ extension Apsara {
 
     /// A medium counts as deleted after this many requests in a row do not find it: it may not be visible everywhere
     /// yet.
-    private static let mostMissing: Int64 = 5
+    private static let maxMissingAnswers: Int64 = 5
 
     /// Queries VOD's state of a medium, with one request.
     func verified(
@@ -73,7 +73,7 @@ extension Apsara {
             throw refusal(
                 .transcodingFailed,
                 "VOD has every byte, but cannot make a medium of them: it says \(FilePath(words).display)")
-        case .gone where checkpoint.apsara.increment(\.missingAnswers) < Self.mostMissing:
+        case .gone where checkpoint.apsara.increment(\.missingAnswers) < Self.maxMissingAnswers:
             status = "it is not found; asking again"
         case .gone:
             if let seen = checkpoint.apsara.missingIn, seen < order.generation {
@@ -83,7 +83,7 @@ extension Apsara {
             try await reporter.record(checkpoint.stored)
             throw refusal(
                 .mediumDeleted,
-                "the medium \(name(of: medium)) was not found there \(Self.mostMissing) times after its bytes had arrived: it was deleted"
+                "the medium \(name(of: medium)) was not found there \(Self.maxMissingAnswers) times after its bytes had arrived: it was deleted"
             )
         case .working(let word): status = word
         case .notAllowed(let right): status = "the key lacks the right `\(right)`, so that it cannot be asked"

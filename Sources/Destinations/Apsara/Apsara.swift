@@ -21,7 +21,7 @@ struct Apsara: Destination {
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         // The loader has reported all of them, with their places.
         if let objection = Self.objections(values).first {
-            throw UnusableSetting(key: objection.key, problem: objection.problem)
+            throw UnusableSettingError(key: objection.key, problem: objection.problem)
         }
         settings = ApsaraSettings.keys.settings(values)
         client = AuthorizedClient(
@@ -44,7 +44,7 @@ struct Apsara: Destination {
         guard let access = S3Access(settings.bucket.access),
             let keys = access.keys(client, tools, reply: settings.bucket.limits.reply)
         else {
-            throw UnusableSetting(key: "access_key", problem: "is missing")
+            throw UnusableSettingError(key: "access_key", problem: "is missing")
         }
         authority = ApsaraAPI(
             client: client, keys: keys, endpoint: settings.endpoint ?? ApsaraAPI.endpoint(settings.region),

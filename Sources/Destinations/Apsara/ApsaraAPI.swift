@@ -209,7 +209,7 @@ struct ApsaraAPI: ApsaraUploadIssuer {
                 headers: signed.headers + [("Accept", "application/json"), Request.acceptsGzip], limits: limits)
             let response: Response
             do { response = try await client.send(request, context).response } catch let error
-                as AuthorizedClient.Unanswered
+                as AuthorizedClient.NoAnswerError
             {
                 throw error.error
             }

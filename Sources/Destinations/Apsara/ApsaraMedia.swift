@@ -55,13 +55,13 @@ extension ApsaraFields {
         var warnings: [String] = []
     }
 
-    struct InvalidText: Error, Hashable { let text: String }
+    struct InvalidTextError: Error, Hashable { let text: String }
 
     /// Limits: characters of a text, and number of tags.
     static let longestTitle = 128
     static let longestDescription = 1024
     static let longestTag = 32
-    static let mostTags = 16
+    static let maxTags = 16
 
     /// Keys of the section `media` that a template fills, with the service's names for them.
     static let named = [
@@ -72,12 +72,12 @@ extension ApsaraFields {
     ]
 
     /// - Throws: A sentence for a person, where the text that a template made cannot be used.
-    func metadata(of order: UploadOrder, as sort: ApsaraMediaKind) throws(InvalidText) -> MetadataFields {
+    func metadata(of order: UploadOrder, as sort: ApsaraMediaKind) throws(InvalidTextError) -> MetadataFields {
         var metadata = MetadataFields()
         for (key, name) in Self.named {
             guard let text = order.metadata[key].flatMap({ Self.plain($0) }) else { continue }
             if let problem = Self.problem(with: text, at: key) {
-                throw InvalidText(text: "`\(key)` made `\(FilePath(text).display)`, which \(problem)")
+                throw InvalidTextError(text: "`\(key)` made `\(FilePath(text).display)`, which \(problem)")
             }
             metadata.fields[name] = text
         }
@@ -170,9 +170,9 @@ extension ApsaraFields {
     /// Tags are separated by commas; tags beyond the limit are left out.
     private static func tags(_ text: String, _ warnings: inout [String]) -> String {
         var tags = text.split(separator: ",").compactMap { trimmed(String($0)) }
-        if tags.count > mostTags {
-            warnings.append("`media.tags` had \(tags.count) tags, and VOD takes \(mostTags): the last were left out")
-            tags = Array(tags.prefix(mostTags))
+        if tags.count > maxTags {
+            warnings.append("`media.tags` had \(tags.count) tags, and VOD takes \(maxTags): the last were left out")
+            tags = Array(tags.prefix(maxTags))
         }
         return tags.map { cut($0, longestTag, "tags", &warnings) }.joined(separator: ",")
     }

@@ -182,8 +182,8 @@ extension Apsara {
         }
         if let text = values.template("media.tags")?.constant {
             let words = text.split(separator: ",").compactMap { trimmed(String($0)) }
-            if words.count > ApsaraFields.mostTags {
-                object("media.tags", "are \(words.count), and VOD takes at most \(ApsaraFields.mostTags)")
+            if words.count > ApsaraFields.maxTags {
+                object("media.tags", "are \(words.count), and VOD takes at most \(ApsaraFields.maxTags)")
             }
             if let long = words.first(where: { $0.count > ApsaraFields.longestTag }) {
                 object("media.tags", "has `\(long)`, and a tag has at most \(ApsaraFields.longestTag) characters")

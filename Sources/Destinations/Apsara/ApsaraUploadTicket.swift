@@ -34,18 +34,18 @@ struct ApsaraUploadTicket: Hashable, Sendable {
     }
 
     /// The reason why an answer gives no medium: a phrase that follows the name of the service. It contains no secret.
-    struct Unusable: Error, Hashable { let words: String }
+    struct UnusableTicketError: Error, Hashable { let words: String }
 
     /// Reads `UploadAddress` and `UploadAuth`: coded in Base64, as VOD gives them, or decoded, as an object or its
     /// text.
     ///
     /// - Parameter medium: For a renewal, the medium as known before: an answer may leave the id out.
-    init(_ json: JSONValue, as sort: ApsaraMediaKind, before medium: ApsaraMedium? = nil) throws(Unusable) {
+    init(_ json: JSONValue, as sort: ApsaraMediaKind, before medium: ApsaraMedium? = nil) throws(UnusableTicketError) {
         let address = try Self.blob("UploadAddress", of: json)
         let auth = try Self.blob("UploadAuth", of: json)
         guard let endpoint = address["Endpoint"]?.string, let bucket = address["Bucket"]?.string,
             let name = address["FileName"]?.string
-        else { throw Unusable(words: "an `UploadAddress` without `Endpoint`, `Bucket` or `FileName`") }
+        else { throw UnusableTicketError(words: "an `UploadAddress` without `Endpoint`, `Bucket` or `FileName`") }
         let whole = endpoint.contains("://") ? endpoint : "https://\(endpoint)"
         let web = WebAddress(whole)
         let brackets = whole.filter { $0 == "[" || $0 == "]" }
@@ -53,33 +53,37 @@ struct ApsaraUploadTicket: Hashable, Sendable {
             brackets.isEmpty || brackets == "[]",
             web.path.isEmpty || web.path == "/", web.query == nil,
             web.authority?.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"?#%\\".utf8.contains($0) }) == true
-        else { throw Unusable(words: "an `UploadAddress` whose `Endpoint` is not a host") }
+        else { throw UnusableTicketError(words: "an `UploadAddress` whose `Endpoint` is not a host") }
         guard (3...63).contains(bucket.utf8.count), bucket.utf8.allSatisfy({ S3ValueChecks.isOfHosts($0) }) else {
-            throw Unusable(words: "an `UploadAddress` whose `Bucket` is not a bucket name")
+            throw UnusableTicketError(words: "an `UploadAddress` whose `Bucket` is not a bucket name")
         }
         // The name is used unchanged: another name would be another file.
         guard (1...1023).contains(name.utf8.count), !name.hasPrefix("/"), !name.hasPrefix("\\"),
             name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
             !name.split(separator: "/", omittingEmptySubsequences: false).contains(where: { $0 == "." || $0 == ".." })
-        else { throw Unusable(words: "an `UploadAddress` whose `FileName` is not an object key") }
+        else { throw UnusableTicketError(words: "an `UploadAddress` whose `FileName` is not an object key") }
         guard let id = auth["AccessKeyId"]?.string, let secret = auth["AccessKeySecret"]?.string, !id.isEmpty,
             !secret.isEmpty
-        else { throw Unusable(words: "an `UploadAuth` without `AccessKeyId` or `AccessKeySecret`") }
+        else { throw UnusableTicketError(words: "an `UploadAuth` without `AccessKeyId` or `AccessKeySecret`") }
         let token = auth["SecurityToken"]?.string.flatMap { $0.isEmpty ? nil : $0 }
         guard (id + (token ?? "")).utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw Unusable(words: "an `UploadAuth` with a key that is not allowed in a header")
+            throw UnusableTicketError(words: "an `UploadAuth` with a key that is not allowed in a header")
         }
         // `Expiration` is a duration in seconds, although some clients read it otherwise. A right without an end counts
         // as long as the longest.
         let end = auth["ExpireUTCTime"]?.string
-        if let end, WallTime(rfc3339: end) == nil { throw Unusable(words: "an `ExpireUTCTime` that is not a time") }
+        if let end, WallTime(rfc3339: end) == nil {
+            throw UnusableTicketError(words: "an `ExpireUTCTime` that is not a time")
+        }
         grant = ApsaraGrant(
             key: S3Key(id: id, secret: secret, token: token), end: end.flatMap { WallTime(rfc3339: $0) })
         let written = ["VideoId", "ImageId", "MediaId"].lazy.compactMap { json[$0] }.first
         let given = written?.text
-        if let written, !(written.text.map(Self.isID) ?? false) { throw Unusable(words: "an invalid media id") }
+        if let written, !(written.text.map(Self.isID) ?? false) {
+            throw UnusableTicketError(words: "an invalid media id")
+        }
         if let given, let before = medium?.id, given != before {
-            throw Unusable(words: "another medium than the one that it was asked about")
+            throw UnusableTicketError(words: "another medium than the one that it was asked about")
         }
         let region = auth["Region"]?.string.flatMap { word in
             !word.isEmpty && word.utf8.count <= 64 && word.utf8.allSatisfy({ S3ValueChecks.isOfHosts($0) }) ? word : nil
@@ -101,7 +105,7 @@ struct ApsaraUploadTicket: Hashable, Sendable {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isLetterOrDigit(or: "-_") }
     }
 
-    private static func blob(_ name: String, of json: JSONValue) throws(Unusable) -> JSONValue {
+    private static func blob(_ name: String, of json: JSONValue) throws(UnusableTicketError) -> JSONValue {
         switch json[name] {
         case .object(let fields): return .object(fields)
         case .text(let text):
@@ -113,8 +117,8 @@ struct ApsaraUploadTicket: Hashable, Sendable {
             let padded = plain + String(repeating: "=", count: (4 - plain.utf8.count % 4) % 4)
             let read = isCoded ? bytes(base64: padded) : Array(text.utf8)
             if let read, case .object(let fields)? = JSONValue.read(read) { return .object(fields) }
-            throw Unusable(words: "an `\(name)` that is neither a JSON object nor one in Base64")
-        default: throw Unusable(words: "no `\(name)`")
+            throw UnusableTicketError(words: "an `\(name)` that is neither a JSON object nor one in Base64")
+        default: throw UnusableTicketError(words: "no `\(name)`")
         }
     }
 }

@@ -24,17 +24,17 @@ final class RenewedCredentials: Sendable {
 
     /// Newest rights by id of upload. The oldest are dropped, so that an upload that never continues is forgotten.
     private let newest = Mutex<[(id: String, what: Newest)]>([])
-    private static let most = 256
+    private static let maxEntries = 256
     /// References by id of the medium: a medium belongs to one file.
     private let media = Mutex<[String: String]>([:])
-    private static let mostMedia = 4096
+    private static let maxRememberedMedia = 4096
 
     /// - Returns: `false` when another file was given this medium.
     func claim(_ medium: ApsaraMedium, under reference: String) -> Bool {
         guard let id = medium.id else { return true }
         return media.withLock { media in
             if let other = media[id], other != reference { return false }
-            if media.count >= Self.mostMedia { media = [:] }
+            if media.count >= Self.maxRememberedMedia { media = [:] }
             media[id] = reference
             return true
         }
@@ -73,7 +73,7 @@ final class RenewedCredentials: Sendable {
         newest.withLock { all in
             all.removeAll { $0.id == id }
             all.append((id, what))
-            if all.count > Self.most { all.removeFirst() }
+            if all.count > Self.maxEntries { all.removeFirst() }
         }
     }
 }

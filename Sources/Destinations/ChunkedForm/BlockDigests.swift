@@ -17,7 +17,7 @@ final class BlockDigests: Sendable {
 
     private let entries = Mutex<[Entry]>([])
     /// Enough for the blocks of four uploads in progress.
-    private static let most = 64
+    private static let maxEntries = 64
 
     /// Computes all digests in `names` in one pass; waits for the disk.
     func digests(
@@ -33,7 +33,7 @@ final class BlockDigests: Sendable {
         guard try FileStatus(at: place).hasSameContent(as: status) else { return found }
         entries.withLock { entries in
             entries.append(Entry(place: place, status: status, range: range, found: found))
-            if entries.count > Self.most { entries.removeFirst() }
+            if entries.count > Self.maxEntries { entries.removeFirst() }
         }
         return found
     }

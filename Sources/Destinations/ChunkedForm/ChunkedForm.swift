@@ -132,10 +132,10 @@ extension ChunkedForm {
     }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        guard let url = values.text("url") else { throw UnusableSetting(key: "url", problem: "is missing") }
+        guard let url = values.text("url") else { throw UnusableSettingError(key: "url", problem: "is missing") }
         transfer = FormTransfer.keys.settings(values)
         let (settings, objections) = Self.read(values)
-        if let first = objections.first { throw UnusableSetting(key: first.key, problem: first.problem) }
+        if let first = objections.first { throw UnusableSettingError(key: first.key, problem: first.problem) }
         var headers: [CredentialProvider.Header] = []
         for (name, source) in (values.map("headers") ?? [:]).sorted(by: { $0.key < $1.key }) {
             // A literal is a template, and is filled in with the rest of the request.

@@ -30,7 +30,7 @@ extension FormDialect {
     {
         do {
             return ParsedReply(try await client.send(request, context).response, self, question, wantsJSON: wantsJSON)
-        } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        } catch let error as AuthorizedClient.NoAnswerError { throw error.error }
     }
 
     /// Sends a request without bytes of the file.

@@ -4,9 +4,9 @@ internal import Core
 struct FormStatuses: Hashable, Sendable {
     let ranges: [ClosedRange<Int>]
 
-    struct Mistake: Error { let problem: String }
+    struct SyntaxError: Error { let problem: String }
 
-    init(_ texts: [String]) throws(Mistake) {
+    init(_ texts: [String]) throws(SyntaxError) {
         var ranges: [ClosedRange<Int>] = []
         for text in texts {
             let ends = text.split(separator: "-", omittingEmptySubsequences: false).map {
@@ -15,7 +15,7 @@ struct FormStatuses: Hashable, Sendable {
             guard ends.count <= 2, let low = ends.first ?? nil, let high = ends.last ?? nil, low >= 200, low <= high,
                 high <= 599
             else {
-                throw Mistake(problem: "takes statuses from 200 to 599, like `[200-299, 404]`, and has `\(text)`")
+                throw SyntaxError(problem: "takes statuses from 200 to 599, like `[200-299, 404]`, and has `\(text)`")
             }
             ranges.append(low...high)
         }

@@ -75,11 +75,11 @@ struct FormTemplate: Hashable, Sendable {
 
     let pieces: [Piece]
 
-    struct Mistake: Error { let problem: String }
+    struct SyntaxError: Error { let problem: String }
 
     init(_ pieces: [Piece]) { self.pieces = pieces }
 
-    init(_ source: String) throws(Mistake) {
+    init(_ source: String) throws(SyntaxError) {
         var pieces: [Piece] = []
         var text = ""
         var rest = source[...]
@@ -88,10 +88,10 @@ struct FormTemplate: Hashable, Sendable {
                 rest.removeFirst()
                 text.append(letter)
             } else if letter == "}" {
-                throw Mistake(problem: "has a `}` without its `{`; write `}}` for the brace itself")
+                throw SyntaxError(problem: "has a `}` without its `{`; write `}}` for the brace itself")
             } else if letter == "{" {
                 guard let end = rest.firstIndex(of: "}") else {
-                    throw Mistake(problem: "has a `{` without its `}`; write `{{` for the brace itself")
+                    throw SyntaxError(problem: "has a `{` without its `}`; write `{{` for the brace itself")
                 }
                 let name = String(rest[..<end])
                 rest = rest[rest.index(after: end)...]
@@ -106,11 +106,11 @@ struct FormTemplate: Hashable, Sendable {
         self.pieces = pieces
     }
 
-    private static func piece(_ name: String) throws(Mistake) -> Piece {
+    private static func piece(_ name: String) throws(SyntaxError) -> Piece {
         if let known = FormName(rawValue: name) { return .name(known) }
         if name.hasPrefix("secret:") { return .secret(String(name.dropFirst("secret:".count))) }
         let all = FormName.allCases.map(\.rawValue)
-        throw Mistake(
+        throw SyntaxError(
             problem: "names `{\(name)}`, which does not exist; "
                 + (closest(to: name, among: all).map { "did you mean `{\($0)}`?" }
                     ?? "there are: secret:NAME, " + all.joined(separator: ", ")))

@@ -144,20 +144,20 @@ struct DirectorySettings: DeclaredSettings {
             "stall_timeout", \.patience, "How long the folder may take to answer; {default} by default.")
     }
 
-    /// - Throws: ``UnusableSetting``.
+    /// - Throws: ``UnusableSettingError``.
     func markerFile() throws -> FilePath? {
         guard let marker else { return nil }
         guard !marker.isEmpty, !marker.utf8.contains(UInt8(ascii: "/")), marker != ".", marker != ".." else {
-            throw UnusableSetting(key: "marker", problem: "takes the name of a file in the folder, not a path")
+            throw UnusableSettingError(key: "marker", problem: "takes the name of a file in the folder, not a path")
         }
         return FilePath(marker)
     }
 
-    /// - Throws: ``UnusableSetting``.
+    /// - Throws: ``UnusableSettingError``.
     func permissions() throws -> UInt32? {
         guard let mode else { return nil }
         guard let bits = UInt32(mode, radix: 8), bits <= 0o777, bits & 0o600 == 0o600 else {
-            throw UnusableSetting(
+            throw UnusableSettingError(
                 key: "mode", problem: "takes octal permission bits that let the owner read and write, like `\"0640\"`")
         }
         return bits
@@ -173,7 +173,7 @@ extension DirectoryDestination {
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         let settings = DirectorySettings.keys.settings(values)
-        guard !settings.path.isEmpty else { throw UnusableSetting(key: "path", problem: "is missing") }
+        guard !settings.path.isEmpty else { throw UnusableSettingError(key: "path", problem: "is missing") }
         self.init(
             DirectoryTarget(
                 name: tools.name, path: settings.path,

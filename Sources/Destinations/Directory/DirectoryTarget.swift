@@ -30,7 +30,7 @@ struct DirectoryTarget: WholeDialect {
                 return try OpenTargetFolder(
                     self, try openFolder(parts, below: root, status, isMaking: isMaking, pulse), relative: name.parent,
                     root: status)
-            } catch is Missing { return nil }
+            } catch is MissingError { return nil }
         }
     }
 
@@ -83,14 +83,14 @@ struct DirectoryTarget: WholeDialect {
                 }
                 folder = try Files.openFolder(part, in: folder)
             } catch {
-                if error.code == ENOENT, !isMaking { throw Missing() }
+                if error.code == ENOENT, !isMaking { throw MissingError() }
                 throw nameFailure(error, path.appending(so), in: status)
             }
         }
         return folder
     }
 
-    private struct Missing: Error {}
+    private struct MissingError: Error {}
 
     /// A user with read permission for a folder's files also gets permission to enter it.
     private static func folderMode(_ mode: UInt32) -> UInt32 { mode | 0o700 | (mode & 0o444) >> 2 }
@@ -120,7 +120,7 @@ struct DirectoryTarget: WholeDialect {
     ) async throws -> R {
         do { return try await disk.run(body) } catch let error as SystemError {
             throw failure(error, .target, path.appending(shown))
-        } catch let error as SlowDisk.Silent {
+        } catch let error as SlowDisk.TimeoutError {
             throw refusal(
                 .targetSilent,
                 "\(path.display) has not answered for \(error.patience.inMilliseconds / 1000) s; is its server running?",

@@ -28,8 +28,8 @@ struct Contradiction {
     /// Up to this many times, all remaining bytes are sent anyway.
     static let few: Int64 = 3
     /// After this many in a row, or this long, it is reported.
-    private static let most: Int64 = 10
-    private static let longest = Duration.seconds(3600)
+    private static let maxAnswers: Int64 = 10
+    private static let maxDuration = Duration.seconds(3600)
     /// Bytes that are sent to test whether it is over.
     static let probe: Int64 = 64 << 10
 
@@ -69,7 +69,7 @@ struct Contradiction {
     }
 
     /// 2 s after the first, doubled each time.
-    private var wait: Duration { min(.seconds(1 << min(times, 20)), Self.longest) }
+    private var wait: Duration { min(.seconds(1 << min(times, 20)), Self.maxDuration) }
 
     /// The upload's error until the next attempt.
     ///
@@ -83,7 +83,7 @@ struct Contradiction {
         if case .retry(let after?) = error.remedy { wait = max(wait, after) }
         error.remedy = .retry(after: wait)
         error.failure.retryable = true
-        guard times >= Self.most || lasted >= Self.longest else { return error }
+        guard times >= Self.maxAnswers || lasted >= Self.maxDuration else { return error }
         let long = lasted >= .seconds(1) ? " in \(lasted.inWords)" : ""
         error.failure.kind = .protocol
         error.failure.code = code ?? error.failure.code

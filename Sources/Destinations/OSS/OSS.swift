@@ -30,11 +30,11 @@ enum OSS {
             objections: { objections($0) })
     ) { values, tools in
         if let objection = objections(values).first {
-            throw UnusableSetting(key: objection.key, problem: objection.problem)
+            throw UnusableSettingError(key: objection.key, problem: objection.problem)
         }
-        guard let settings = settings(values) else { throw UnusableSetting(key: "bucket", problem: "is missing") }
+        guard let settings = settings(values) else { throw UnusableSettingError(key: "bucket", problem: "is missing") }
         guard let access = S3Access(settings.access) else {
-            throw UnusableSetting(key: "access_key", problem: "is missing")
+            throw UnusableSettingError(key: "access_key", problem: "is missing")
         }
         return S3(settings, access, tools)
     }

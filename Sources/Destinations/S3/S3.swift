@@ -10,13 +10,13 @@ struct S3: ObjectListing, UnfinishedListing {
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         // The loader has reported all of them, with their places.
         if let objection = Self.objections(values).first {
-            throw UnusableSetting(key: objection.key, problem: objection.problem)
+            throw UnusableSettingError(key: objection.key, problem: objection.problem)
         }
         guard let settings = Self.settings(values) else {
-            throw UnusableSetting(key: "bucket", problem: "is missing")
+            throw UnusableSettingError(key: "bucket", problem: "is missing")
         }
         guard let access = S3Access(settings.access) else {
-            throw UnusableSetting(key: "access_key", problem: "is missing")
+            throw UnusableSettingError(key: "access_key", problem: "is missing")
         }
         self.init(settings, access, tools)
     }
@@ -154,7 +154,7 @@ struct S3: ObjectListing, UnfinishedListing {
                 .ok,
                 "the key is good; it may read objects, and not list them (\(api.listRight)): `sluice remote` needs that"
             )
-        } catch is S3API.MissingPermission {
+        } catch is S3API.MissingPermissionError {
             _ = try await api.hasUpload("sluice-check", place)
         }
         let dialect = S3Dialect(api: api, isSingle: false)

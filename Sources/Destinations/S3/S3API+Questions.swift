@@ -43,17 +43,19 @@ extension S3API {
     /// - Throws: ``UploadError`` for anything but success.
     func answer(_ request: S3Request) async throws -> Response {
         let response: Response
-        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        do { response = try await send(request) } catch let error as AuthorizedClient.NoAnswerError {
+            throw error.error
+        }
         guard (200..<300).contains(response.status) else { throw refusal(response, request.what) }
         return response
     }
 
     /// The bucket's own 403 to a question: the key lacks the right, or is invalid.
-    struct MissingPermission: Error { let error: UploadError }
+    struct MissingPermissionError: Error { let error: UploadError }
 
     /// - Returns: `nil` when there is none.
     func status(at key: FilePath) async throws -> Object? {
-        do { return try await readObject(at: key) } catch let none as MissingPermission { throw none.error }
+        do { return try await readObject(at: key) } catch let none as MissingPermissionError { throw none.error }
     }
 
     /// The result of looking at a key.
@@ -73,7 +75,7 @@ extension S3API {
             guard let object = try await readObject(at: key) else { return .nothing }
             noteLookupAnswered()
             return .there(object)
-        } catch is MissingPermission {
+        } catch is MissingPermissionError {
             if isMade, settings.assignedObject == nil { noteLookupRefused() }
             return .hidden
         } catch let error as UploadError {
@@ -88,7 +90,9 @@ extension S3API {
     func readObject(at key: FilePath) async throws -> Object? {
         let response: Response
         let request = S3Request(method: "HEAD", key: key, what: "the lookup of an object")
-        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        do { response = try await send(request) } catch let error as AuthorizedClient.NoAnswerError {
+            throw error.error
+        }
         if response.status == 404 || response.status == 410 { return nil }
         guard (200..<300).contains(response.status) else {
             var error = refusal(response, request.what)
@@ -100,7 +104,7 @@ extension S3API {
                     "; it gives no reason: the key is refused, or may not read there. Check \(rights), and whether "
                     + "the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
             }
-            if response.status == 403, Self.isAccessDenied(error) { throw MissingPermission(error: error) }
+            if response.status == 403, Self.isAccessDenied(error) { throw MissingPermissionError(error: error) }
             throw error
         }
         // The answer has another form than was requested: its length and tag are those of a proxy's version.
@@ -149,7 +153,7 @@ extension S3API {
             request.query = [("uploadId", upload), ("max-parts", "1000")]
             if let marker { request.query.append(("part-number-marker", marker)) }
             let response: Response
-            do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered {
+            do { response = try await send(request) } catch let error as AuthorizedClient.NoAnswerError {
                 throw error.error
             }
             let error = refusal(response, request.what)
@@ -187,7 +191,7 @@ extension S3API {
             if isCoded { request.query.append(Self.coded) }
             request.query += markers
             let response: Response
-            do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered {
+            do { response = try await send(request) } catch let error as AuthorizedClient.NoAnswerError {
                 throw error.error
             }
             // Some services answer so when there is none, and some have no such list.
@@ -219,7 +223,9 @@ extension S3API {
         let request = S3Request(
             method: "DELETE", key: key, query: [("uploadId", upload)], what: "the removal of an unfinished upload")
         let response: Response
-        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        do { response = try await send(request) } catch let error as AuthorizedClient.NoAnswerError {
+            throw error.error
+        }
         if (200..<300).contains(response.status), response.isWebPageForXML {
             throw client.answeredByPage(request.what, response)
         }
@@ -295,7 +301,9 @@ extension S3API {
             method: "PUT", key: key, query: [("partNumber", "1"), ("uploadId", upload)], body: .bytes([]),
             what: "the lookup of an unfinished upload")
         let response: Response
-        do { response = try await send(request) } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        do { response = try await send(request) } catch let error as AuthorizedClient.NoAnswerError {
+            throw error.error
+        }
         if (200..<300).contains(response.status), !response.isWebPageForXML { return true }
         if isNoSuchUpload(response) { return false }
         let error = refusal(response, request.what)
@@ -303,7 +311,7 @@ extension S3API {
         // A server that fails for a part of an unknown upload may still answer a removal correctly.
         let removal = S3Request(method: "DELETE", key: key, query: [("uploadId", upload)], what: request.what)
         let answer: Response
-        do { answer = try await send(removal) } catch is AuthorizedClient.Unanswered { throw error }
+        do { answer = try await send(removal) } catch is AuthorizedClient.NoAnswerError { throw error }
         if isNoSuchUpload(answer) { return false }
         guard (200..<300).contains(answer.status) else { throw error }
         return true

@@ -74,21 +74,21 @@ struct S3API: Sendable {
         }
     }
 
-    private static let mostThere = 4096
+    private static let maxRememberedKeys = 4096
 
     /// Where an upload's search for a free name continues.
     func nextName(for id: String) -> Int { learned.searches.withLock { $0[id] ?? 1 } }
 
     func setNextName(_ number: Int?, for id: String) {
         learned.searches.withLock { searches in
-            if searches.count >= Self.mostThere { searches = [:] }
+            if searches.count >= Self.maxRememberedKeys { searches = [:] }
             searches[id] = number
         }
     }
 
     func note(_ key: FilePath, with sha256: [UInt8]) {
         learned.existingKeys.withLock { there in
-            if there.count >= Self.mostThere { there = [:] }
+            if there.count >= Self.maxRememberedKeys { there = [:] }
             there[key] = sha256
         }
     }

@@ -12,11 +12,11 @@ struct S3PartLayout: Sendable {
 
     /// Parts of AWS: at most 10,000, at most 5 GiB each. The number stays somewhat below the first limit.
     func plan(forSize size: Int64) -> PartPlan? {
-        let most = settings.preset.mostParts / 10 * 9
+        let most = settings.preset.maxParts / 10 * 9
         var wanted = max(min(settings.partSize, largest), settings.preset.smallestPart)
         if size / most >= wanted { wanted = (size / most / (1 << 20) + 1) * (1 << 20) }
         guard let plan = PartPlan(size: size, partSize: isSingle ? max(1, size) : min(wanted, 5 << 30)),
-            plan.count <= settings.preset.mostParts
+            plan.count <= settings.preset.maxParts
         else { return nil }
         return plan
     }
@@ -50,7 +50,7 @@ struct S3PartLayout: Sendable {
         guard let plan = plan(forSize: size) else { return nil }
         let bytes = plan[0].length
         // No part of such a file may be smaller.
-        let smallest = max(settings.preset.smallestPart, size / settings.preset.mostParts)
+        let smallest = max(settings.preset.smallestPart, size / settings.preset.maxParts)
         if bytes <= smallest { return IndivisibleRequest(bytes: bytes) }
         if !isSingle { return IndivisibleRequest(bytes: bytes, keys: ["part_size"]) }
         return IndivisibleRequest(bytes: bytes, keys: bytes > part ? ["single_up_to"] : ["single_up_to", "part_size"])

@@ -32,7 +32,7 @@ struct S3Preset: Sendable {
     var conditions = Conditions.none
     /// In bytes.
     var smallestPart: Int64 = 5 << 20
-    var mostParts: Int64 = 10_000
+    var maxParts: Int64 = 10_000
     /// The meaning of an ETag with 32 digits.
     enum Tags: String, Sendable, CaseIterable {
         /// The MD5 of the bytes that the service received.
@@ -70,7 +70,7 @@ struct S3Preset: Sendable {
             name: "ceph", summary: "Ceph's object gateway", conditions: .put, joinsTags: true, comparesDigests: true),
         S3Preset(name: "garage", summary: "Garage", region: "garage"),
         S3Preset(
-            name: "scaleway", summary: "Scaleway", host: "s3.{region}.scw.cloud", region: nil, mostParts: 1000),
+            name: "scaleway", summary: "Scaleway", host: "s3.{region}.scw.cloud", region: nil, maxParts: 1000),
         S3Preset(name: "storj", summary: "Storj's gateway", smallestPart: 64 << 20, tags: .opaque),
         other,
     ]

@@ -85,7 +85,7 @@ struct AuthorizedClient: Sendable {
         do {
             let answer = try await exchange(request, context, sent)
             return Carried(.success(answer), answer.response.delivery, answer.response.bytesSent)
-        } catch let broken as Broken {
+        } catch let broken as BrokenAnswerError {
             return Carried(.failure(broken.error), broken.delivery, broken.bytesSent)
         } catch {
             return Carried(unsent: error)
@@ -94,9 +94,9 @@ struct AuthorizedClient: Sendable {
 
     /// - Throws: ``UploadError``; ``Unanswered``; `CancellationError`.
     func send(_ request: Request, _ context: RequestContext) async throws -> Answer {
-        do { return try await exchange(request, context) { _ in } } catch let broken as Broken {
+        do { return try await exchange(request, context) { _ in } } catch let broken as BrokenAnswerError {
             guard let error = broken.error as? UploadError else { throw broken.error }
-            throw Unanswered(error: error)
+            throw NoAnswerError(error: error)
         }
     }
 
@@ -166,15 +166,15 @@ struct AuthorizedClient: Sendable {
         let response: Response
         do { response = try await transport.send(request, with: permit) } catch {
             if let speech = await greeting.protocolMismatch(error, request, over: transport, with: permit) {
-                throw Broken(
+                throw BrokenAnswerError(
                     error: mistaken(speech, request, detail: error.detail), delivery: error.delivery,
                     bytesSent: error.bytesSent)
             }
             let reason: any Error = error.kind == .cancelled ? CancellationError() : problem(error, request)
-            throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
+            throw BrokenAnswerError(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
         }
         if response.status == 400, await greeting.requiresTLS(response, request, over: transport, with: permit) {
-            throw Broken(
+            throw BrokenAnswerError(
                 error: mistaken(.tls, request, http: response.status), delivery: response.delivery,
                 bytesSent: response.bytesSent)
         }
@@ -189,20 +189,20 @@ struct AuthorizedClient: Sendable {
                     "\(host(request.url)) answered \(response.status) to \(request.method), and its body \(words); "
                         + "gzip and deflate can be read: check the proxy or server that compresses its answers",
                     retryable: true), remedy: .retry(after: nil))
-            throw Broken(error: error, delivery: response.delivery, bytesSent: response.bytesSent)
+            throw BrokenAnswerError(error: error, delivery: response.delivery, bytesSent: response.bytesSent)
         }
         return response
     }
 
     /// No readable answer came: an ``UploadError`` or a `CancellationError`, and how far the body got.
-    private struct Broken: Error {
+    private struct BrokenAnswerError: Error {
         let error: any Error
         let delivery: DeliveryBounds
         let bytesSent: Int64
     }
 
     /// No readable answer came: the error to show.
-    struct Unanswered: Error { let error: UploadError }
+    struct NoAnswerError: Error { let error: UploadError }
 
     /// The error when the server speaks another protocol than its address says.
     private func mistaken(
@@ -291,8 +291,8 @@ private final class SentCredentials: Sendable {
         var passing: [String] = []
     }
 
-    private static let mostLasting = 512
-    private static let mostPassing = 64
+    private static let maxLastingSpellings = 512
+    private static let maxTransientSpellings = 64
     private let known = Mutex(Known())
     var values: [String] { known.withLock { $0.lasting + $0.passing } }
 
@@ -300,11 +300,11 @@ private final class SentCredentials: Sendable {
         let spellings = Self.spellings(value)
         known.withLock { known in
             // A value that is still in use stays among the newest.
-            for spelling in spellings where !known.lasting.suffix(Self.mostLasting / 2).contains(spelling) {
+            for spelling in spellings where !known.lasting.suffix(Self.maxLastingSpellings / 2).contains(spelling) {
                 known.lasting.removeAll { $0 == spelling }
                 known.lasting.append(spelling)
             }
-            known.lasting = known.lasting.suffix(Self.mostLasting)
+            known.lasting = known.lasting.suffix(Self.maxLastingSpellings)
         }
     }
 
@@ -312,7 +312,7 @@ private final class SentCredentials: Sendable {
         let spellings = Self.spellings(value)
         known.withLock { known in
             for spelling in spellings where !known.passing.contains(spelling) { known.passing.append(spelling) }
-            known.passing = known.passing.suffix(Self.mostPassing)
+            known.passing = known.passing.suffix(Self.maxTransientSpellings)
         }
     }
 

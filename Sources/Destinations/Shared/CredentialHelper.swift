@@ -77,7 +77,7 @@ struct CredentialHelper: Sendable {
         for isLast in [false, true] {
             let response: Response
             do { response = try await client.send(request, context).response } catch let error
-                as AuthorizedClient.Unanswered
+                as AuthorizedClient.NoAnswerError
             {
                 throw client.silence("no \(role.dropFirst("the ".count)) at \(client.host(url))", error)
             }

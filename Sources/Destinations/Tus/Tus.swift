@@ -163,13 +163,13 @@ extension Tus {
     ) { values, tools in try Tus(values, tools) }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        guard let url = values.text("url") else { throw UnusableSetting(key: "url", problem: "is missing") }
+        guard let url = values.text("url") else { throw UnusableSettingError(key: "url", problem: "is missing") }
         let settings = TusSettings.keys.settings(values)
         var headers: [CredentialProvider.Header] = []
         if let token = settings.token { headers.append(.init("Authorization", prefix: "Bearer ", token)) }
         for (name, source) in settings.headers.sorted(by: { $0.key < $1.key }) {
             if Self.reserved.contains(name.lowercased()) {
-                throw UnusableSetting(key: "headers", problem: "cannot set `\(name)`: it belongs to the protocol")
+                throw UnusableSettingError(key: "headers", problem: "cannot set `\(name)`: it belongs to the protocol")
             }
             headers.append(.init(name, source))
         }

@@ -309,7 +309,7 @@ struct TusDialect: OffsetDialect {
     private func withUploadErrors(_ body: () async throws -> AuthorizedClient.Answer) async throws
         -> AuthorizedClient.Answer
     {
-        do { return try await body() } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        do { return try await body() } catch let error as AuthorizedClient.NoAnswerError { throw error.error }
     }
 
     private func checksum(_ range: Range<Int64>, _ order: UploadOrder) async throws -> String? {

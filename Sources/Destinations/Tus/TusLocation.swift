@@ -9,21 +9,21 @@ struct TusLocation: Hashable, Sendable {
     /// Requests may be sent there.
     var isAllowed = false
 
-    struct Refused: Error, Hashable { let reason: String }
+    struct RefusedError: Error, Hashable { let reason: String }
 }
 
 extension TusLocation {
     /// - Parameter base: The address that answered.
-    init(_ location: String, base: String, allowed: AllowedOrigins) throws(Refused) {
+    init(_ location: String, base: String, allowed: AllowedOrigins) throws(RefusedError) {
         guard location.utf8.count <= 8192, location.utf8.allSatisfy({ (0x21..<0x7F).contains($0) || $0 >= 0x80 }) else {
-            throw Refused(reason: "it is too long, or has spaces or control characters")
+            throw RefusedError(reason: "it is too long, or has spaces or control characters")
         }
         let target = WebAddress(base).resolving(location)
         guard target.scheme == "http" || target.scheme == "https", !target.host.isEmpty else {
-            throw Refused(reason: "it is not an http or https address")
+            throw RefusedError(reason: "it is not an http or https address")
         }
-        guard !target.hasUser else { throw Refused(reason: "it has a user name in it") }
-        guard target.isOfPlainHost else { throw Refused(reason: "its host or its port is not valid") }
+        guard !target.hasUser else { throw RefusedError(reason: "it has a user name in it") }
+        guard target.isOfPlainHost else { throw RefusedError(reason: "its host or its port is not valid") }
         guard let place = allowed.place(of: target.description) else {
             self.init(url: target.description)
             return

@@ -16,10 +16,10 @@ struct Vimeo: ObjectListing {
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         // The loader has reported all of them, with their places.
         if let objection = Self.objections(values).first {
-            throw UnusableSetting(key: objection.key, problem: objection.problem)
+            throw UnusableSettingError(key: objection.key, problem: objection.problem)
         }
         let settings = VimeoSettings.keys.settings(values)
-        guard let token = settings.token else { throw UnusableSetting(key: "token", problem: "is missing") }
+        guard let token = settings.token else { throw UnusableSettingError(key: "token", problem: "is missing") }
         func client(_ headers: [CredentialProvider.Header], _ allowed: AllowedOrigins) -> AuthorizedClient {
             AuthorizedClient(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),

@@ -17,7 +17,7 @@ struct VimeoAPI: Sendable {
     private let limits: Limits
     /// The time until which the service accepts no requests.
     private let backoff = VimeoBackoff()
-    private let clock = VimeoClock()
+    private let clock = ServiceClock()
     let creations = CreationBackoff()
     /// Videos of uploads that are in progress.
     let known: VimeoVideos
@@ -31,10 +31,10 @@ struct VimeoAPI: Sendable {
     }
 
     /// The time by the clock of the service, as far as an answer contained it; ms since 1970.
-    var now: Int64 { client.clocks.wall().milliseconds.addingClamped(clock.ahead) }
+    var now: Int64 { client.clocks.wall().advanced(by: clock.ahead).milliseconds }
 
     /// How far that clock is ahead of this machine's, in ms; 0 until an answer contained it.
-    var ahead: Int64 { clock.ahead }
+    var ahead: Int64 { clock.ahead.inMilliseconds }
     var isTimeKnown: Bool { clock.isKnown }
 
     /// - Parameters:
@@ -88,10 +88,10 @@ struct VimeoAPI: Sendable {
                     limits: limits), context
             ).response
             if let date = response.headers["Date"].flatMap({ httpDate($0) }) {
-                clock.ahead = date.milliseconds - client.clocks.wall().milliseconds
+                clock.ahead = .milliseconds(date.milliseconds - client.clocks.wall().milliseconds)
             }
             return response
-        } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        } catch let error as AuthorizedClient.NoAnswerError { throw error.error }
     }
 
     func verdict(_ response: Response) -> VimeoVerdict {
@@ -131,21 +131,6 @@ struct VimeoAPI: Sendable {
             }
         }
         return retryAfter(response.headers, now: now)
-    }
-}
-
-/// How far the service's clock is ahead of this machine's, in ms, by its last answer.
-private final class VimeoClock: Sendable {
-    private let state = Atomic<Int64>(0)
-    private let known = Atomic(false)
-
-    var isKnown: Bool { known.load(ordering: .relaxed) }
-    var ahead: Int64 {
-        get { state.load(ordering: .relaxed) }
-        set {
-            state.store(newValue, ordering: .relaxed)
-            known.store(true, ordering: .relaxed)
-        }
     }
 }
 

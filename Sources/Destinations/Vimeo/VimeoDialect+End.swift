@@ -126,7 +126,7 @@ extension VimeoDialect {
     /// The states that a video has only after its bytes were accepted.
     static let later = ["transcode_starting", "transcoding", "available"]
     /// A video counts as deleted after this many queries in a row do not find it.
-    private static let mostMissing: Int64 = 3
+    private static let maxMissingAnswers: Int64 = 3
     private static let day: Duration = .seconds(86_400)
     private static let longestPoll: Duration = .seconds(300)
 
@@ -153,13 +153,13 @@ extension VimeoDialect {
                 throw try await later(&checkpoint, reporter, "a \(response.status) that is not the service's own")
             }
             // A video may not be visible everywhere yet.
-            if checkpoint.vimeo.increment(\.missingAnswers) < Self.mostMissing {
+            if checkpoint.vimeo.increment(\.missingAnswers) < Self.maxMissingAnswers {
                 throw try await later(&checkpoint, reporter, "it is not found; asking again")
             }
             return .missing(
                 refusal(
                     .videoDeleted,
-                    "the video \(FilePath(video).display) was not found there \(Self.mostMissing) times after its bytes had arrived: it was deleted"
+                    "the video \(FilePath(video).display) was not found there \(Self.maxMissingAnswers) times after its bytes had arrived: it was deleted"
                 ))
         }
         checkpoint.vimeo.missingAnswers = nil

@@ -16,7 +16,7 @@ extension VimeoDialect {
 
     private static let fields = "uri,link,name,created_time,upload"
     /// Maximum number of pages, of 50 videos each.
-    private static let mostPages = 10
+    private static let maxPages = 10
 
     /// The videos that were made since then, newest first.
     ///
@@ -25,7 +25,7 @@ extension VimeoDialect {
     func recent(since: Int64) async throws -> (videos: [Listed], isWhole: Bool) {
         var found: [Listed] = []
         var isWhole = true
-        for page in 1...Self.mostPages {
+        for page in 1...Self.maxPages {
             let (_, json) = try await call(
                 "GET", "/me/videos?sort=date&direction=desc&per_page=50&page=\(page)&fields=\(Self.fields)", nil,
                 "the list of videos")

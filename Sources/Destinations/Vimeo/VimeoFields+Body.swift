@@ -12,7 +12,7 @@ extension VimeoFields {
     /// A destination's own templates count before the folder's `metadata` (`title` or `name`, `description`).
     ///
     /// - Throws: A sentence for a person, where the text that a template made cannot be sent.
-    func metadata(of order: UploadOrder, password: String?) throws(InvalidText) -> MetadataFields {
+    func metadata(of order: UploadOrder, password: String?) throws(InvalidTextError) -> MetadataFields {
         var metadata = MetadataFields()
         // Without a name a video is called "Untitled".
         let name = words("video.name", ["title", "name"], order) ?? text(order.name.stem)
@@ -34,11 +34,11 @@ extension VimeoFields {
         switch privacy["view"]?.text {
         case "password":
             guard let password else {
-                throw InvalidText(text: "its privacy is `password`, and `video.password` is missing")
+                throw InvalidTextError(text: "its privacy is `password`, and `video.password` is missing")
             }
             metadata.put("password", password)
         case "users":
-            if users.isEmpty { throw InvalidText(text: "its privacy is `users`, and `video.users` is missing") }
+            if users.isEmpty { throw InvalidTextError(text: "its privacy is `users`, and `video.users` is missing") }
             metadata.fields["users"] = .list(users.map { .object(["uri": .text($0)]) })
         default: break
         }
@@ -46,17 +46,17 @@ extension VimeoFields {
         return metadata
     }
 
-    struct InvalidText: Error, Hashable { let text: String }
+    struct InvalidTextError: Error, Hashable { let text: String }
 
     /// `nil` for an empty text, which would be refused or replace an existing one.
     private func words(_ own: String, _ names: [String], _ order: UploadOrder) -> String? {
         ([own] + names).lazy.compactMap { order.metadata[$0].flatMap { trimmed($0) } }.first
     }
 
-    private func word(_ key: String, _ order: UploadOrder) throws(InvalidText) -> String? {
+    private func word(_ key: String, _ order: UploadOrder) throws(InvalidTextError) -> String? {
         guard let word = order.metadata[key].flatMap({ trimmed($0) }) else { return nil }
         guard let words = VimeoLimits.choices[key], !words.contains(word) else { return word }
-        throw InvalidText(
+        throw InvalidTextError(
             text: "`\(key)` made `\(FilePath(word).display)`, and Vimeo takes one of \(words.joined(separator: ", "))")
     }
 

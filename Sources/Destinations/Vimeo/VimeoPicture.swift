@@ -27,12 +27,12 @@ struct VimeoPicture: Sendable {
             }
             // The next creation shows whether its video is gone as well.
             let losses = checkpoint.increment(\.losses)
-            try await renew(&checkpoint, reporter, losses: losses < Self.mostLosses ? losses : nil)
-            if losses >= Self.mostLosses { throw gone("the thumbnail") }
+            try await renew(&checkpoint, reporter, losses: losses < Self.maxLosses ? losses : nil)
+            if losses >= Self.maxLosses { throw gone("the thumbnail") }
         }
     }
 
-    private static let mostLosses: Int64 = 3
+    private static let maxLosses: Int64 = 3
 
     /// - Returns: `false` when the link has ended.
     private func sendPicture(

@@ -9,10 +9,10 @@ extension BusService {
     private static let wifi: UInt32 = 2  // NM_DEVICE_TYPE_WIFI
 
     /// For each device. A town has more access points, and a rule cannot mean all of them.
-    private static let mostAccessPoints = 64
+    private static let maxAccessPoints = 64
 
     private static func accessPoints(_ path: String, _ known: Answers) -> [String] {
-        Array((known.properties(path, wireless)["AccessPoints"]?.objects ?? []).prefix(mostAccessPoints))
+        Array((known.properties(path, wireless)["AccessPoints"]?.objects ?? []).prefix(maxAccessPoints))
     }
 
     /// Devices come and go with the manager's property `Devices`. There is no subscription to the wireless interface of

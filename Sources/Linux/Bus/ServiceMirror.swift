@@ -60,7 +60,7 @@ struct ServiceMirror {
     private var staleQuestions: Set<BusQuestion> = []
 
     /// Limit of objects; no service has as many.
-    private static let most = 4000
+    private static let maxObjects = 4000
 
     init(_ service: BusService) { self.service = service }
 
@@ -90,7 +90,7 @@ struct ServiceMirror {
     /// The queries to send now; called after each change. Each is sent once, until it is answered.
     mutating func nextQuestions() -> [BusQuestion] {
         guard owner != nil else { return [] }
-        let wanted = Set(([service.root] + service.questions(answers)).prefix(Self.most))
+        let wanted = Set(([service.root] + service.questions(answers)).prefix(Self.maxObjects))
         // A repeated query keeps its old answer until the new one comes, so that reports continue under
         // very many signals.
         isKnown = wanted.allSatisfy { answers[$0] != nil }

@@ -46,7 +46,7 @@ struct ConfiguredDirectory: ~Copyable {
     }
 
     /// The kernel's own limit (path_resolution(7)).
-    private static let mostLinks = 40
+    private static let maxLinks = 40
 
     static func followingLinks(_ path: FilePath) throws(SystemError) -> Descriptor {
         func failure(_ code: CInt) -> SystemError { SystemError(call: "open", subject: path.display, code: code) }
@@ -90,7 +90,7 @@ struct ConfiguredDirectory: ~Copyable {
                     let link = try enter(at, name, way | O_NOFOLLOW)
                     guard let target = try self.target(of: link, path) else { throw failure(ENOTDIR) }
                     links += 1
-                    if links > mostLinks { throw failure(ELOOP) }
+                    if links > maxLinks { throw failure(ELOOP) }
                     steps.append(.arrived(link: name, owner: try owner(of: link, path)))
                     steps += target.components.reversed().map { Step.enter($0) }
                     if target.isAbsolute { at = try start(target) }

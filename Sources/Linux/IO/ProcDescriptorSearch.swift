@@ -36,7 +36,7 @@ package final class ProcDescriptorSearch {
     /// One walk through all processes answers every question for this long.
     private static let freshness = Duration.milliseconds(250)
     /// The most descriptors that one walk examines.
-    private static let most = 200_000
+    private static let maxDescriptors = 200_000
 
     /// - Parameter root: The folder of the processes; tests use another.
     package init(clocks: any Clocks, root: FilePath = "/proc") {
@@ -61,7 +61,7 @@ package final class ProcDescriptorSearch {
         (written, mapped) = ([], [])
         closed = 0
         (isComplete, listsAll) = (false, false)
-        var left = Self.most
+        var left = Self.maxDescriptors
         // Without /proc no process is visible, and nothing is concluded.
         guard let processes = try? Files.names(in: root) else { return }
         listsAll = ProcVisibility.listsAll(root)

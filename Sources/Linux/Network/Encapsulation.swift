@@ -5,7 +5,7 @@ internal import Glibc
 /// these bytes as well.
 package enum Encapsulation {
     /// More than any single encapsulation is known to add: a program's tunnel over IPv6.
-    package static let most: Int64 = 40 + 8 + 82
+    package static let maxOverhead: Int64 = 40 + 8 + 82
 
     /// The most bytes that are added to each IP packet of a connection before it leaves the machine.
     ///

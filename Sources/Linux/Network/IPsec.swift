@@ -9,7 +9,7 @@ internal import Glibc
 /// policy applies, it differs from the MTU of the route and its interface. A policy for TCP alone is not visible.
 enum IPsec {
     /// A header, a vector, padding and a tag of maximum size, inside UDP (RFC 4303, RFC 3948).
-    static let most: Int64 = 8 + 8 + 16 + 17 + 32
+    static let maxOverhead: Int64 = 8 + 8 + 16 + 17 + 32
 
     /// The treatment of a connection's packets.
     enum Answer: Hashable {
@@ -25,7 +25,7 @@ enum IPsec {
         to address: IPAddress, port: UInt16?, over link: Int32?, _ route: NetworkRoute,
         by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Answer {
-        let unknown = Answer.encapsulated((address.isIPv6 ? 40 : 20) + most)
+        let unknown = Answer.encapsulated((address.isIPv6 ? 40 : 20) + maxOverhead)
         guard let usual = try usual(address, route, by: socket) else { return .untouched }
         let told = address.bytes.withUnsafeBytes {
             Int(sluice_path_mtu(link ?? 0, $0.baseAddress, $0.count, CInt(port ?? 9)))

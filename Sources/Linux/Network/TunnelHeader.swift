@@ -26,7 +26,7 @@ enum TunnelHeader {
         case "l2tp": udp + 16 + ethernet
         // A message's header and its tag have 16 bytes each, and packets are padded to 16.
         case "wireguard": udp + 32 + 15
-        case "vti", "vti6", "xfrm": IPsec.most
+        case "vti", "vti6", "xfrm": IPsec.maxOverhead
         // Programs choose for themselves: OpenVPN with CBC and SHA-1 on Ethernet adds 82 bytes inside UDP.
         case "tun", "ovpn", "amneziawg", "amt", "fou": udp + 82
         default: nil

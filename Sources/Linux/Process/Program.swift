@@ -239,14 +239,14 @@ private struct Lines {
     /// The last 4 KiB.
     private(set) var last: [UInt8] = []
 
-    private static let most = 4096
+    private static let maxLine = 4096
 
     mutating func feed(_ bytes: ArraySlice<UInt8>, _ body: (String) -> Void) {
-        last = (last + bytes).suffix(Self.most)
+        last = (last + bytes).suffix(Self.maxLine)
         for byte in bytes {
             if byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {
                 finish(body)
-            } else if line.count < Self.most {
+            } else if line.count < Self.maxLine {
                 line.append(byte)
             }
         }

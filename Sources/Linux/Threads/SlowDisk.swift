@@ -8,7 +8,7 @@ internal import Synchronization
 /// returned, new work is refused at once, so that retries do not accumulate threads.
 package final class SlowDisk: Sendable {
     /// There was no progress for this long.
-    package struct Silent: Error, Hashable, Sendable {
+    package struct TimeoutError: Error, Hashable, Sendable {
         package let patience: Duration
     }
 
@@ -44,14 +44,16 @@ package final class SlowDisk: Sendable {
     /// - Throws: ``Silent``; `CancellationError`; errors of `body`.
     package func run<R: Sendable>(_ body: @escaping @Sendable (Pulse) throws -> R) async throws -> R {
         try Task.checkCancellation()
-        if out.load(ordering: .acquiring) > 0 { throw Silent(patience: patience) }
+        if out.load(ordering: .acquiring) > 0 { throw TimeoutError(patience: patience) }
         let pulse = Pulse()
         let answer = Answer<R>()
         let watch = Watch(patience) {
             pulse.count
         } onSilence: {
             pulse.end()
-            answer.resolve(.failure(Silent(patience: self.patience))) { self.out.wrappingAdd(1, ordering: .relaxed) }
+            answer.resolve(.failure(TimeoutError(patience: self.patience))) {
+                self.out.wrappingAdd(1, ordering: .relaxed)
+            }
         }
         defer { watch.end() }
         return try await withTaskCancellationHandler {

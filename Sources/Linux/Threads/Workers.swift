@@ -71,7 +71,7 @@ package final class Workers<Piece>: Sendable {
     /// A piece for a caller that replaces a missing thread; `nil` when other threads will do the rest.
     private func dequeueForMissingThread() -> Piece? {
         state.withLock { state in
-            let orphan = state.threads == 1 ? state.waiting.next() : nil
+            let orphan = state.threads == 1 ? state.waiting.popFirst() : nil
             if orphan == nil { state.threads -= 1 }
             return orphan
         }
@@ -92,7 +92,7 @@ package final class Workers<Piece>: Sendable {
     private func next() -> Next {
         var isIdle = false
         let condition: (inout State) -> Next? = { state in
-            let piece = state.waiting.next()
+            let piece = state.waiting.popFirst()
             let waits = piece == nil && !state.isClosed
             if waits != isIdle {
                 isIdle = waits
@@ -112,28 +112,5 @@ package final class Workers<Piece>: Sendable {
             state.threads -= 1
             return .leave
         }
-    }
-}
-
-/// First in, first out.
-struct FIFO<Element> {
-    private var elements: [Element?] = []
-    private var first = 0
-
-    var count: Int { elements.count - first }
-
-    mutating func append(_ element: Element) { elements.append(element) }
-
-    mutating func next() -> Element? {
-        guard first < elements.count else { return nil }
-        let element = elements[first]
-        elements[first] = nil
-        first += 1
-        // Moving the rest costs as much as was taken since the last time.
-        if first == elements.count || first > 64 && first > elements.count / 2 {
-            elements.removeFirst(first)
-            first = 0
-        }
-        return element
     }
 }

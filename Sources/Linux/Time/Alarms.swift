@@ -13,7 +13,7 @@ package final class Alarms: Sendable {
     }
 
     private struct State {
-        var heap = DeadlineHeap()
+        var deadlines = Deadlines<UInt64>()
         var actions: [UInt64: @Sendable () -> Void] = [:]
         var last: UInt64 = 0
         /// The deadline to which the timer is set.
@@ -58,7 +58,7 @@ package final class Alarms: Sendable {
         state.withLock { state in
             state.last += 1
             state.actions[state.last] = action
-            state.heap.add(state.last, at: deadline)
+            state.deadlines.add(state.last, at: MonotonicTime(nanoseconds: deadline))
             arm(&state)
             return ID(number: state.last)
         }
@@ -78,11 +78,12 @@ package final class Alarms: Sendable {
     }
 
     private func fire() {
-        let now = sluice_boot_time()
+        let now = MonotonicTime(nanoseconds: sluice_boot_time())
         let due = state.withLock { state in
             var due: [@Sendable () -> Void] = []
-            while let number = state.heap.next(dueAt: now) {
-                if let action = state.actions.removeValue(forKey: number) { due.append(action) }
+            while let first = state.deadlines.first, first.at <= now {
+                state.deadlines.removeFirst()
+                if let action = state.actions.removeValue(forKey: first.key) { due.append(action) }
             }
             state.armed = nil
             arm(&state)
@@ -94,64 +95,13 @@ package final class Alarms: Sendable {
     /// Sets the timer to the earliest remaining alarm. Called with the lock held, so that settings do not overtake each
     /// other.
     private func arm(_ state: inout State) {
-        while let first = state.heap.first, state.actions[first] == nil { state.heap.removeFirst() }
-        if state.heap.count > 64, state.heap.count > 2 * state.actions.count {
-            state.heap.keep { state.actions[$0] != nil }
+        while let first = state.deadlines.first, state.actions[first.key] == nil { state.deadlines.removeFirst() }
+        if state.deadlines.count > 64, state.deadlines.count > 2 * state.actions.count {
+            state.deadlines.keep { state.actions[$0] != nil }
         }
-        guard state.heap.earliest != state.armed else { return }
-        state.armed = state.heap.earliest
+        let earliest = state.deadlines.first?.at.nanoseconds
+        guard earliest != state.armed else { return }
+        state.armed = earliest
         sluice_set_timer(timer, state.armed ?? 0)
-    }
-}
-
-/// Numbers with a deadline, the earliest first.
-struct DeadlineHeap {
-    private var heap: [(at: Int64, number: UInt64)] = []
-
-    var count: Int { heap.count }
-    var earliest: Int64? { heap.first?.at }
-    var first: UInt64? { heap.first?.number }
-
-    mutating func add(_ number: UInt64, at deadline: Int64) {
-        heap.append((deadline, number))
-        siftUp(from: heap.count - 1)
-    }
-
-    mutating func next(dueAt now: Int64) -> UInt64? {
-        guard let first = heap.first, first.at <= now else { return nil }
-        removeFirst()
-        return first.number
-    }
-
-    mutating func removeFirst() {
-        guard let last = heap.popLast(), !heap.isEmpty else { return }
-        heap[0] = last
-        siftDown(from: 0)
-    }
-
-    mutating func keep(_ isWanted: (UInt64) -> Bool) {
-        heap.removeAll { !isWanted($0.number) }
-        for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(from: index) }
-    }
-
-    private mutating func siftUp(from start: Int) {
-        var index = start
-        while index > 0, heap[index].at < heap[(index - 1) / 2].at {
-            heap.swapAt(index, (index - 1) / 2)
-            index = (index - 1) / 2
-        }
-    }
-
-    private mutating func siftDown(from start: Int) {
-        var index = start
-        while true {
-            var least = index
-            for child in [2 * index + 1, 2 * index + 2] where child < heap.count && heap[child].at < heap[least].at {
-                least = child
-            }
-            if least == index { return }
-            heap.swapAt(index, least)
-            index = least
-        }
     }
 }

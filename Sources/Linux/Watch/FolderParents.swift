@@ -22,7 +22,7 @@ package enum FolderParents {
     }
 
     /// The kernel's own limit (path_resolution(7)).
-    private static let mostLinks = 40
+    private static let maxLinks = 40
 
     /// The last directory on the way to `path` in which another user could replace the entry that is followed. A link
     /// leads on through directories of its own.
@@ -48,7 +48,7 @@ package enum FolderParents {
                 continue
             }
             links += 1
-            guard links <= mostLinks, let target = Files.linkTarget(entry) else { return weak }
+            guard links <= maxLinks, let target = Files.linkTarget(entry) else { return weak }
             names += target.components.reversed()
             if target.isAbsolute { at = "/" }
         }

@@ -53,7 +53,7 @@ extension Verb {
             report = try await Rebuild.run(
                 settings, kinds: DestinationTable.builtIn, options: options, log: try Log(call.arguments, .rebuild),
                 progress: { if isShown { console.progress($0) } })
-        } catch let refusal as RebuildRefusal {
+        } catch let refusal as RebuildError {
             let status: ExitCode = if case .isWell = refusal { .conflict } else { .config }
             throw CommandError(status, printable("\(refusal)"), remedy: refusal.remedy)
         } catch { throw startError(error) }

@@ -86,7 +86,7 @@ private func untilStopped(_ call: Invocation, _ log: Log) async {
 
 /// `host:port`, `[::1]:port` or `:port`, which means every address of this machine.
 func listenAddress(_ text: String) throws -> ListenAddress {
-    do throws(ListenAddress.Mistake) { return try ListenAddress(text) } catch {
+    do throws(ListenAddress.ParseError) { return try ListenAddress(text) } catch {
         let problem = error.text ?? "takes HOST:PORT or :PORT, not `\(text)`"
         throw Arguments.usage("--listen \(printable(problem))", .receive)
     }

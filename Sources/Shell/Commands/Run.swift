@@ -77,7 +77,7 @@ extension Verb {
             left = try await serve(daemon, once, notify, log, call.signals)
         } catch {
             await server?.stop()
-            throw error is StateUnusable ? startError(error) : error
+            throw error is UnusableStateError ? startError(error) : error
         }
         await server?.stop()
         guard let left else { return .ok }
@@ -128,7 +128,7 @@ private func listener(_ control: ControlSettings, _ log: Log) async throws -> Co
     let secrets = SecretReader()
     return ControlServer.Remote(
         listen: remote.listen, hosts: remote.hosts, trustedProxies: remote.trustedProxies, identity: identity,
-        say: { log.warning("control", ["news": $0]) }
+        say: { log.warning("control", ["reason": $0]) }
     ) { try await secrets.read(remote.token).reveal() }
 }
 
@@ -247,8 +247,8 @@ private func summary(_ status: StatusView) -> String {
 /// socket in use may be all right in a minute.
 func startError(_ error: any Error, _ settings: Settings? = nil) -> any Error {
     switch error {
-    case let locked as StateLocked: return CommandError(.notNow, "\(locked)")
-    case let state as StateUnusable:
+    case let locked as StateLockedError: return CommandError(.notNow, "\(locked)")
+    case let state as UnusableStateError:
         return CommandError(
             state.error.isTransient ? .failed : .config, redacted(printable("\(state)")), remedy: state.remedy)
     case let error as SystemError:

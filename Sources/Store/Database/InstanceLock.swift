@@ -3,7 +3,7 @@ internal import Glibc
 internal import Linux
 
 /// Thrown when another process has locked the state folder.
-package struct StateLocked: Error, Hashable, Sendable, CustomStringConvertible {
+package struct StateLockedError: Error, Hashable, Sendable, CustomStringConvertible {
     package let folder: FilePath
     /// The process that holds the lock, if its number is known.
     package let holder: Int32?
@@ -41,7 +41,7 @@ final class InstanceLock: Sendable {
         let descriptor = try Descriptor.open(path, for: .updating)
         guard try descriptor.tryLock(named: path) else {
             let text = String(decoding: try Files.read(path, limit: 64), as: UTF8.self)
-            throw StateLocked(folder: folder, holder: Int32(text.split(separator: "\n").first ?? ""))
+            throw StateLockedError(folder: folder, holder: Int32(text.split(separator: "\n").first ?? ""))
         }
         let before = String(decoding: try Files.read(path, limit: 64), as: UTF8.self)
         wasUsed = before.contains(Self.used)

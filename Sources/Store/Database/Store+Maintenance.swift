@@ -107,7 +107,7 @@ extension Store {
     /// Stores the remote's id for an upload that this run holds. The same id again writes
     /// nothing.
     ///
-    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
+    /// - Throws: ``LeaseLostError`` when the upload was cancelled meanwhile.
     package func recordRemoteName(_ remoteID: String, at url: String? = nil, for id: String) async throws {
         let isStored = try read { tx in try tx.remoteNames.isStored(remoteID, at: url, of: id) }
         if isStored { return }

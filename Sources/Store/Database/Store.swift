@@ -51,8 +51,8 @@ package actor Store {
     /// See ``Connection/plans()``.
     func plans() throws -> [(sql: String, steps: [String])] { try reader.plans() + writer.plans() }
 
-    /// See ``Connection/effort(_:)``; for both connections.
-    func effort(_ measure: Connection.Measure = .steps) -> [String: Int] {
+    /// See ``Connection/statementCosts(_:)``; for both connections.
+    func statementCosts(_ measure: Connection.Measure = .steps) -> [String: Int] {
         reader.statementCosts(measure).merging(writer.statementCosts(measure)) { $0 + $1 }
     }
 
@@ -62,7 +62,7 @@ package actor Store {
     ///   - zone: The time zone for the ledger's hours and days.
     ///   - linkBytes: ``LinkQuestion/kernelReader(_:)``; without it, everything that a run leaves reserved counts as sent.
     ///   - copies: Counts the whole copies in the staging folder. If there is any, a missing database was lost.
-    /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
+    /// - Throws: ``StateLockedError`` when another process has the folder; ``UnusableStateError``; `SystemError`.
     package static func open(
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, zone: Zone = .local,
         linkBytes: @escaping @Sendable (LinkQuestion) -> LinkBytes? = LinkQuestion.unanswered,
@@ -111,7 +111,7 @@ package actor Store {
             do { try await store.prepare() } catch { await store.close(); throw error }
             return store
         } catch let error as StoreError {
-            throw StateUnusable(database: path, error: error)
+            throw UnusableStateError(database: path, error: error)
         }
     }
 
@@ -215,9 +215,9 @@ package actor Store {
     /// As ``write(_:)``, for a change of an upload that this run must hold.
     ///
     /// - Parameter body: Returns `false` if the upload was cancelled meanwhile. Its changes are committed all the same.
-    /// - Throws: ``LeaseLost`` if it was.
+    /// - Throws: ``LeaseLostError`` if it was.
     package func writeHeld(_ body: @Sendable (WriteTransaction) throws -> Bool) async throws {
-        if try await !write(body) { throw LeaseLost() }
+        if try await !write(body) { throw LeaseLostError() }
     }
 
     private func begin() throws(StoreError) {

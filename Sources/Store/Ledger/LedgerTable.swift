@@ -3,7 +3,7 @@ internal import Linux
 
 /// More than any real amount, and twice as much is still a valid number. A row that a disk has damaged must not
 /// make every sum with it fail, or uploads could not end any more.
-private let most: Int64 = 4_000_000_000_000_000_000
+private let maxBytes: Int64 = 4_000_000_000_000_000_000
 
 /// Days for which hours are kept; then they become one row for their day.
 private let daysByHour: Int64 = 40
@@ -18,7 +18,7 @@ private let keptDays: Int64 = 360
 package struct LedgerTable<Access> {
     let tx: Transaction<Access>
 
-    private static func sane(_ column: String) -> String { "max(0, min(\(column), \(most)))" }
+    private static func sane(_ column: String) -> String { "max(0, min(\(column), \(maxBytes)))" }
 
     /// The current hour.
     private var hour: Range<WallTime> { Period.hour.interval(around: tx.clocks.wall(), in: tx.session.zone) }
@@ -209,8 +209,8 @@ extension LedgerTable where Access == Writing {
             [
                 .integer(hour.lowerBound.milliseconds), .integer(hour.upperBound.milliseconds),
                 .text(account.destination), .text(account.folder ?? ""), .text(account.network.rawValue),
-                .integer(min(most, max(0, spending.bytes))), .integer(min(most, max(0, spending.files))),
-                .integer(min(most, max(0, spending.received))),
+                .integer(min(maxBytes, max(0, spending.bytes))), .integer(min(maxBytes, max(0, spending.files))),
+                .integer(min(maxBytes, max(0, spending.received))),
             ])
     }
 

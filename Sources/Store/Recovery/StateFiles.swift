@@ -21,8 +21,8 @@ package enum StateFiles {
         for file in files(of: name, in: folder) { try Files.removeIfPresent(file) }
     }
 
-    static func damaged(_ path: FilePath, _ what: String) -> StateUnusable {
-        StateUnusable(database: path, error: StoreError(code: SQLITE_CORRUPT, message: what, sql: "open"))
+    static func damaged(_ path: FilePath, _ what: String) -> UnusableStateError {
+        UnusableStateError(database: path, error: StoreError(code: SQLITE_CORRUPT, message: what, sql: "open"))
     }
 
     /// Refuses files that SQLite would take for a new or an older database, so that a loss never looks like a first
@@ -68,11 +68,11 @@ package enum StateFiles {
             try Schema.verify(connection)
             let found = try connection.all("PRAGMA quick_check(1)") { $0.text(0) }
             return found == ["ok"] ? nil : found.first.map { "a check of its pages says: \(printable($0))" }
-        } catch let error as StateUnusable {
+        } catch let error as UnusableStateError {
             return error.error.message
         } catch let error as StoreError {
             if error.isTransient && error.code & 0xFF != SQLITE_IOERR {
-                throw StateUnusable(database: path, error: error)
+                throw UnusableStateError(database: path, error: error)
             }
             return error.message
         }

@@ -1,7 +1,7 @@
 package import Core
 
 /// Limit of the counts: more than that is "many".
-private let most: Int64 = 1_000
+private let maxCount: Int64 = 1_000
 /// Files to be copied; files without a copy of their own that are not verified; files that were given up before
 /// there was a copy.
 private let unstaged = """
@@ -64,7 +64,7 @@ package struct RemovableMediaQuery<Access> {
 
     private func count(_ sql: String, _ folder: String, _ fileSystem: Connection.Value) throws -> Int {
         try tx.connection.first(
-            "SELECT count(*) FROM (\(sql) LIMIT ?3)", [.text(folder), fileSystem, .integer(most)]
+            "SELECT count(*) FROM (\(sql) LIMIT ?3)", [.text(folder), fileSystem, .integer(maxCount)]
         ) { Int($0.integer(0)) } ?? 0
     }
 

@@ -194,9 +194,9 @@ extension UploadTable where Access == Writing {
     /// Records that `before_upload` approves an upload that this run holds, perhaps with changes.
     ///
     /// - Returns: The upload as it is to be sent.
-    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
+    /// - Throws: ``LeaseLostError`` when the upload was cancelled meanwhile.
     package func approve(_ id: String, _ changes: BeforeUpload.Changes) throws -> UploadRecord {
-        guard let upload = try find(id), upload.state == .uploading else { throw LeaseLost() }
+        guard let upload = try find(id), upload.state == .uploading else { throw LeaseLostError() }
         try tx.connection.run(
             "UPDATE upload SET approved = generation, name = ?2, metadata = ?3, context = ?4 WHERE id = ?1",
             [

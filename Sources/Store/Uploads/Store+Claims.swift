@@ -1,7 +1,7 @@
 package import Core
 
 /// Thrown when this process no longer holds the upload's lease.
-package struct LeaseLost: Error, Sendable {}
+package struct LeaseLostError: Error, Sendable {}
 
 extension Store {
     /// Claims the next upload for `destination` and leases it to this run.

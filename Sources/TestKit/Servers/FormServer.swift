@@ -61,7 +61,7 @@ package final class FormServer: Sendable {
         var refused: [String] = []
         var resumes: [Int] = []
         var together = 0
-        var mostTogether = 0
+        var maxConcurrent = 0
         var made = 0
         var received: Int64 = 0
     }
@@ -123,7 +123,7 @@ package final class FormServer: Sendable {
     /// Blocks, from 1, that were marked as the first since a restart.
     package var resumes: [Int] { state.withLock { $0.resumes } }
     /// The most blocks that were being received at the same time.
-    package var mostTogether: Int { state.withLock { $0.mostTogether } }
+    package var maxConcurrent: Int { state.withLock { $0.maxConcurrent } }
     /// Blocks that it is reading now, or storing.
     package var underWay: Int { state.withLock { $0.together } }
     /// Uploads that are begun and not complete.
@@ -178,7 +178,7 @@ package final class FormServer: Sendable {
         if try refuse(exchange) { return }
         state.withLock { state in
             state.together += 1
-            state.mostTogether = max(state.mostTogether, state.together)
+            state.maxConcurrent = max(state.maxConcurrent, state.together)
         }
         defer { state.withLock { $0.together -= 1 } }
         let body: [UInt8]

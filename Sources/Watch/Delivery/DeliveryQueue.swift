@@ -7,7 +7,7 @@ struct DeliveryQueue {
     private let limit: Int
     private var settled: [(place: WatchedFile, file: SettledFile)] = []
     /// Deliveries that go before settled files.
-    private var reports = Queue<Mailbox.Delivery>()
+    private var reports = FIFO<Mailbox.Delivery>()
     /// Whether the receiver has not confirmed the last delivery.
     private var isDelivering = false
     /// The number of settled files so far, by folder.

@@ -34,8 +34,8 @@ struct StatusBoard {
 
     /// Time between two publications.
     private static let interval = Duration.milliseconds(200)
-    private static let mostProblems = 3
-    private static let mostWaiting = 100
+    private static let maxProblems = 3
+    private static let maxWaiting = 100
 
     /// Whether a visible value has changed since the last publication.
     private var hasChanged = true
@@ -145,7 +145,7 @@ struct StatusBoard {
     private var shownProblems: [ObjectIdentifier: (texts: [String], more: Int)] {
         Dictionary(grouping: problems.values) { ObjectIdentifier($0.directory.root) }.mapValues { problems in
             let texts = problems.map(\.text).sorted()
-            return (Array(texts.prefix(Self.mostProblems)), max(0, texts.count - Self.mostProblems))
+            return (Array(texts.prefix(Self.maxProblems)), max(0, texts.count - Self.maxProblems))
         }
     }
 
@@ -159,7 +159,7 @@ struct StatusBoard {
         _ roots: WatchRoots, _ tracker: SettleTracker, _ polls: PollSchedule, _ deliveries: DeliveryQueue,
         overflows: Int, at now: MonotonicTime, isQuiet: (Root) -> Bool
     ) -> Mailbox.Board {
-        let (summaries, waiting) = tracker.summary(roots.rules, limit: Self.mostWaiting, at: now)
+        let (summaries, waiting) = tracker.summary(roots.rules, limit: Self.maxWaiting, at: now)
         let polled = polls.countsByRoot
         let problems = shownProblems
         var rootsByRule = [Root?](repeating: nil, count: roots.rules.count)

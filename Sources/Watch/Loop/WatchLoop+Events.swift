@@ -5,7 +5,7 @@ internal import Linux
 
 extension WatchLoop {
     /// Reads of the queue in one turn.
-    private static let mostReads = 16
+    private static let maxReadsPerTurn = 16
 
     /// Reads queued events, up to a limit, so that a flood of events does not delay other work.
     ///
@@ -13,7 +13,7 @@ extension WatchLoop {
     @discardableResult
     func readEvents() -> Bool {
         guard let inotify = tree.inotify else { return true }
-        for _ in 0..<Self.mostReads {
+        for _ in 0..<Self.maxReadsPerTurn {
             do {
                 guard try inotify.read({ apply($0) }) else { return true }
             } catch {

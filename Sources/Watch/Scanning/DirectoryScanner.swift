@@ -32,8 +32,8 @@ final class DirectoryScanner {
     private static let matched = 0
 
     /// Directories with events, and all others.
-    private var urgent = Queue<WatchedDirectory>()
-    private var ordinary = Queue<WatchedDirectory>()
+    private var urgent = FIFO<WatchedDirectory>()
+    private var ordinary = FIFO<WatchedDirectory>()
     /// The strongest reason for the visit of each directory in the queues.
     private var reasons: [ObjectIdentifier: VisitReason] = [:]
     /// The directory that is being listed.

@@ -14,7 +14,7 @@ extension FolderSurvey {
         package var releases: [FilePath] = []
     }
 
-    private static let mostReleases = 1_000
+    private static let maxReleaseTokens = 1_000
 
     /// Counts the directories of a folder. Waits for the disk.
     ///
@@ -38,7 +38,7 @@ extension FolderSurvey {
                 while try stream.next({ name, kind in
                     if kind == .folder, !TemporaryNames.contains(name) {
                         waiting.append(relative.appending(FilePath(fromKernel: name)))
-                    } else if need.releases.count < mostReleases, ReleaseToken.isName(FilePath(fromKernel: name)) {
+                    } else if need.releases.count < maxReleaseTokens, ReleaseToken.isName(FilePath(fromKernel: name)) {
                         need.releases.append(relative.appending(FilePath(fromKernel: name)))
                     }
                 }) {}

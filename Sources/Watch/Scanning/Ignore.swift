@@ -12,7 +12,7 @@ enum Ignore: Equatable {
     static func read(in folder: FolderStream, named path: FilePath) -> (ignore: Ignore, trouble: String?) {
         let file = path.appending(IgnoreRules.fileName)
         do {
-            guard let content = try folder.read(IgnoreRules.fileName, limit: IgnoreRules.mostBytes) else {
+            guard let content = try folder.read(IgnoreRules.fileName, limit: IgnoreRules.maxFileSize) else {
                 return (.nothing, nil)
             }
             let rules = IgnoreRules(content)
@@ -30,7 +30,7 @@ enum Ignore: Equatable {
 private func words(_ error: SystemError) -> String {
     if error.isLink { return "it is a symbolic link, which may lead anywhere: replace it by a file" }
     if error.isOfWrongKind { return "it is not a regular file" }
-    if error.isTooLarge { return "it has more than \(IgnoreRules.mostBytes >> 10) KiB" }
+    if error.isTooLarge { return "it has more than \(IgnoreRules.maxFileSize >> 10) KiB" }
     return error.reason
 }
 

@@ -21,7 +21,7 @@ final class SettleTracker {
     private static let retryTime = Duration.milliseconds(100)
     /// Time between two checks of a file that waits for a condition other than its own rest.
     private static let longestHold = Duration.seconds(600)
-    private static let mostComplaints = 1_000
+    private static let maxReportedFiles = 1_000
 
     private let pace: WatchLimits
     private let clocks: any Clocks
@@ -170,7 +170,7 @@ final class SettleTracker {
             // A name that is gone, or is a link by now, is not worth a message.
             if error.isMissing || error.isLink { return drop(place) }
             // Once for each file: the error may last for days.
-            if unreadable.count < Self.mostComplaints, unreadable.insert(place).inserted {
+            if unreadable.count < Self.maxReportedFiles, unreadable.insert(place).inserted {
                 log.notice(
                     error, below: directory.root, at: now,
                     "cannot read the status of a file (\(error)); will retry")

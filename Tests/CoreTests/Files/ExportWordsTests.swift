@@ -32,7 +32,7 @@ struct ExportWordsTests {
             (["a", "{input"], 1, "no placeholder"), (["a", "{what}"], 1, "`{{` for the brace"),
         ])
     func mistakes(_ words: [String], _ word: Int, _ text: String) {
-        let mistake = #expect(throws: CommandWords.Mistake.self) { _ = try CommandWords(words) }
+        let mistake = #expect(throws: CommandWords.SyntaxError.self) { _ = try CommandWords(words) }
         #expect(mistake?.word == word)
         #expect(mistake?.problem.contains(text) == true, "\(mistake?.problem ?? "")")
     }

@@ -25,12 +25,12 @@ struct ListenAddressTests {
         "other forms are refused",
         arguments: ["", "8484", "a:", "a:b", "a:65536", "a:-1", "a:+1", "[::1]", "[x]:1", "[]:1", "a:1 "])
     func bad(_ text: String) {
-        #expect(throws: ListenAddress.Mistake(text: nil)) { try ListenAddress(text) }
+        #expect(throws: ListenAddress.ParseError(text: nil)) { try ListenAddress(text) }
     }
 
     @Test("IPv6 addresses need brackets, and the error says so")
     func bare() {
-        #expect(throws: ListenAddress.Mistake(text: "takes an IPv6 address in brackets: [fd00::1]:80")) {
+        #expect(throws: ListenAddress.ParseError(text: "takes an IPv6 address in brackets: [fd00::1]:80")) {
             try ListenAddress("fd00::1:80")
         }
     }

@@ -32,7 +32,7 @@ struct PlanAgreementTests {
             if chance(3) { door.bandwidth = [.init(limit: 400_000)] }
             var book = QuotaState(
                 policy: policy, destinations: [("nas", nas), ("cloud", PolicyRules())],
-                folders: [("door", door), ("yard", PolicyRules())], least: Quota.least)
+                folders: [("door", door), ("yard", PolicyRules())], least: Quota.minUsable)
             for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
             func remote(_ name: String, _ rules: PolicyRules, _ pause: Admission.Pause?) -> Admission.DestinationState {
                 Admission.DestinationState(
@@ -285,7 +285,7 @@ struct LiveScheduler {
     private mutating func reserve(_ queue: Int, _ wanted: Int64, files: Int64) -> (Int64, Int64)? {
         let room = inputs.quotas.room(for: kind(queue))
         let bytes = min(wanted, Self.most, room.bytes ?? .max)
-        guard bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else { return nil }
+        guard bytes >= min(wanted, Quota.minUsable), files == 0 || room.files ?? 1 >= files else { return nil }
         lastStep += 1
         inputs.quotas.open(lastStep, Spending(bytes: bytes, files: files), for: kind(queue), at: inputs.now)
         return (lastStep, bytes)

@@ -15,7 +15,7 @@ struct PlanPieceTests {
         let rules = PolicyRules(windows: windows, quotas: quotas)
         var book = QuotaState(
             policy: rules, destinations: [("s3", PolicyRules())], folders: [("door", PolicyRules())],
-            least: Quota.least)
+            least: Quota.minUsable)
         for recount in book.advance(to: now, in: .utc) {
             book.recount(recount, spent: Spending(bytes: spent), at: now)
         }

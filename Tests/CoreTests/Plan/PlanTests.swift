@@ -84,7 +84,7 @@ struct PlanTests {
                     Self.queue(Array(repeating: 10_000_000, count: large)),
                     Self.queue(Array(repeating: 3_000, count: small), folder: "yard"),
                 ], rate: 2_000_000)
-            var book = QuotaState(policy: rules, least: Quota.least)
+            var book = QuotaState(policy: rules, least: Quota.minUsable)
             for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }
             question.inputs.quotas = book
             question.overhead = 4

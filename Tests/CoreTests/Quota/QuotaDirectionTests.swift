@@ -7,7 +7,7 @@ struct QuotaDirectionTests {
     private static let now = utc("2026-11-20T10:00:00")
     private static let nas = QuotaState.Class("nas", from: "door", isMetered: true)
 
-    private static func book(_ quotas: [Quota], least: Int64 = Quota.least) -> QuotaState {
+    private static func book(_ quotas: [Quota], least: Int64 = Quota.minUsable) -> QuotaState {
         var book = QuotaState(policy: PolicyRules(quotas: quotas), least: least)
         for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: .none, at: now) }
         return book

@@ -96,7 +96,7 @@ struct QuotaMarksTests {
     func rest() {
         var book = QuotaState(
             policy: PolicyRules(quotas: [Quota(period: .day, bytes: 10_000_000), Quota(period: .hour, bytes: 0)]),
-            least: Quota.least)
+            least: Quota.minUsable)
         for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }
         book.spend(Spending(bytes: 9_950_000), for: Self.nas, at: Self.now)
         var marks = QuotaThresholds()

@@ -47,7 +47,7 @@ struct QuotaTests {
     @Test("a quota with too little left to start states its rest")
     func tooLittle() throws {
         let quota = Quota(period: .hour, bytes: 1_000_000)
-        var book = QuotaState(policy: PolicyRules(quotas: [quota]), destinations: [], least: Quota.least)
+        var book = QuotaState(policy: PolicyRules(quotas: [quota]), destinations: [], least: Quota.minUsable)
         Self.go(&book, to: Self.now)
         book.spend(Spending(bytes: 950_000), for: Self.nas, at: Self.now)
         #expect(

@@ -14,7 +14,7 @@ struct TemplateTests {
             ("{size:%Y}", 0, "only `{modified:…}` and `{recorded:…}` take a format"),
         ])
     func mistakes(_ text: String, _ offset: Int, _ problem: String) {
-        #expect(throws: Template.Mistake(offset: offset, problem: problem)) { try Template(text) }
+        #expect(throws: Template.SyntaxError(offset: offset, problem: problem)) { try Template(text) }
     }
 
     @Test("values are inserted byte for byte, and doubled braces as one")

@@ -42,7 +42,7 @@ struct ValueFuzzTests {
             ])
         try Fuzz("templates", rounds: 1500).each(mutator) { round in
             guard let text = String(validating: round.input, as: UTF8.self) else { return }
-            switch Result(catching: { () throws(Template.Mistake) in try Template(text) }) {
+            switch Result(catching: { () throws(Template.SyntaxError) in try Template(text) }) {
             case .success(let template):
                 let back = template.pieces.map { piece in
                     switch piece {

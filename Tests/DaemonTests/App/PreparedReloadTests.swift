@@ -65,7 +65,7 @@ struct PreparedReloadTests {
     @Test("the error of a destination names its key")
     func unusable() async throws {
         let scene = try await ComponentScene()
-        let prepared = Self.prepare(scene, makes: { _ in throw UnusableSetting(key: "url", problem: "is bad") }) {
+        let prepared = Self.prepare(scene, makes: { _ in throw UnusableSettingError(key: "url", problem: "is bad") }) {
             $0.destinations[0].values["url"] = .text("x")
         }
         #expect(prepared.configuration == nil)

@@ -302,7 +302,7 @@ struct RebuildTests {
         let scene = try Scene()
         try scene.folder.write("staging/3", noise(50))
         try Files.rename(scene.folder.path.appending("cam"), to: scene.folder.path.appending("elsewhere"))
-        await #expect(throws: RebuildRefusal.self) { try await scene.rebuild() }
+        await #expect(throws: RebuildError.self) { try await scene.rebuild() }
         #expect(try await scene.rebuild { $0.isForced = true }.unmatched.count == 1)
     }
 }

@@ -37,7 +37,7 @@ struct RestartTests {
             let kind = DestinationDefinition(type: DestinationSchema(name: "scripted", summary: "", keys: [])) {
                 values, _ in
                 guard case .text(let url)? = values["url"], let remote = remotes[url] else {
-                    throw UnusableSetting(key: "url", problem: "is unknown")
+                    throw UnusableSettingError(key: "url", problem: "is unknown")
                 }
                 return remote
             }
@@ -47,7 +47,7 @@ struct RestartTests {
                     return try await Daemon.start(
                         written.settings, kinds: [kind], log: .silent,
                         reloading: Reloading(load: { try written.load() }))
-                } catch is StateLocked { return nil }
+                } catch is StateLockedError { return nil }
             }
             let never = AsyncSignal()
             running = Task { try await daemon.run { await never.wait() } }

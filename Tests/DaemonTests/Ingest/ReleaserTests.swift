@@ -75,12 +75,12 @@ struct ReleaserTests {
         }
         let path = try folder.write("other/d.mp4", Self.content)
         let new = try await Self.complete(path, of: folder.path.appending("other"), in: parts)
-        _ = await parts.store.effort(.runs)
+        _ = await parts.store.statementCosts(.runs)
         parts.signals.release.signal()
         try await eventually("the new source has been released") {
             try await parts.store.read { try $0.assets.find(new) }?.sourceState == .released
         }
-        let reads = await parts.store.effort(.runs).filter { $0.key.hasSuffix("WHERE id = ?1 AND due = 1") }
+        let reads = await parts.store.statementCosts(.runs).filter { $0.key.hasSuffix("WHERE id = ?1 AND due = 1") }
         #expect(reads.values.reduce(0, +) == 1)
     }
 

@@ -36,7 +36,7 @@ struct ProgressThrottleTests {
         var counts: [String: Int] = [:]
         for round in 0..<64 {
             let told = throttle.due(Self.running(64, sent: Int64(round) * 10_000), now: Self.at(Int64(round) * 500))
-            #expect(told.count == ProgressThrottle.mostAtOnce)
+            #expect(told.count == ProgressThrottle.maxPerCheck)
             for id in told { counts[id, default: 0] += 1 }
         }
         #expect(counts.count == 64)

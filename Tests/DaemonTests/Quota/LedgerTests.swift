@@ -118,7 +118,7 @@ struct LedgerTests {
         }
         let book = scene.parts.limits.ledger.book
         let reserved = try await scene.store.read { try $0.ledger.reserved() }
-        #expect(reserved.bytes >= 8 * QuotaAccount.least)
+        #expect(reserved.bytes >= 8 * QuotaAccount.minRequest)
         // The book in memory counts what is on disk.
         #expect(book.lines.first?.reserved.bytes == reserved.bytes)
         for account in accounts { try await scene.parts.limits.ledger.close(account) }

@@ -263,7 +263,7 @@ struct FailingTests {
     ) async throws {
         // The last run's store releases its lock when it has no owner any more, which is soon.
         let scene = try await eventually("the lock of the state has been released") { () -> DaemonScene? in
-            do { return try await DaemonScene(folder: folder, remote: remote) } catch is StateLocked { return nil }
+            do { return try await DaemonScene(folder: folder, remote: remote) } catch is StateLockedError { return nil }
         }
         try await body(scene)
         try await scene.stop()

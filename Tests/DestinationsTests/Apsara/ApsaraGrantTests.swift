@@ -29,7 +29,7 @@ struct ApsaraGrantTests {
 
     @Test("an invalid media id is reported", arguments: [JSONValue.object([:]), .text("a/b"), .text(""), .list([])])
     func badID(_ id: JSONValue) {
-        #expect(throws: ApsaraUploadTicket.Unusable.self) {
+        #expect(throws: ApsaraUploadTicket.UnusableTicketError.self) {
             try ApsaraUploadTicket(
                 .object(["UploadAddress": .text(Self.address), "UploadAuth": .text(Self.auth), "VideoId": id]),
                 as: .video)
@@ -53,7 +53,7 @@ struct ApsaraGrantTests {
             #"{"Endpoint": "https://x.example", "Bucket": "abc"}"#, "[]", "x", "",
         ])
     func badAddresses(_ address: String) {
-        #expect(throws: ApsaraUploadTicket.Unusable.self) {
+        #expect(throws: ApsaraUploadTicket.UnusableTicketError.self) {
             try ApsaraUploadTicket(
                 .object(["UploadAddress": .text(address), "UploadAuth": .text(Self.auth)]), as: .video)
         }

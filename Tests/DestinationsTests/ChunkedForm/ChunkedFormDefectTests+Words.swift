@@ -81,10 +81,10 @@ extension ChunkedFormDefectTests {
     func inOrder() async throws {
         let scene = try FormScene("breakpoint")
         _ = try await StagedUpload(6 * Self.block).send(to: scene, RecordingReporter())
-        #expect(scene.server.mostTogether == 1)
+        #expect(scene.server.maxConcurrent == 1)
         #expect(scene.server.requests == ["open"] + (1...6).map { "block \($0)" })
         for preset in ["plupload", "blueimp"] {
-            #expect(throws: UnusableSetting.self) { try FormScene(preset, ["parallel_blocks": .whole(2)]) }
+            #expect(throws: UnusableSettingError.self) { try FormScene(preset, ["parallel_blocks": .whole(2)]) }
         }
     }
 }

@@ -38,7 +38,7 @@ extension ChunkedFormTests {
         _ = try await staged.send(to: scene, RecordingReporter())
         #expect(try scene.objects.values.map { $0 } == [staged.content])
         #expect(scene.server.refused.isEmpty && scene.server.unfinished == 0, "\(scene.server.refused)")
-        #expect(scene.server.mostTogether > 1)
+        #expect(scene.server.maxConcurrent > 1)
         try await scene.close()
     }
 

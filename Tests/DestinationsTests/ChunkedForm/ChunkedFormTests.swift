@@ -78,7 +78,7 @@ struct ChunkedFormTests {
         scene.server.set { $0.readPause = 2000 }
         let staged = try StagedUpload(12 * Self.block)
         _ = try await staged.send(to: scene, RecordingReporter())
-        #expect((2...4).contains(scene.server.mostTogether), "\(scene.server.mostTogether)")
+        #expect((2...4).contains(scene.server.maxConcurrent), "\(scene.server.maxConcurrent)")
         #expect(scene.server.requests.last == "block 12")
         #expect(try scene.objects.values.map { $0 } == [staged.content])
         try await scene.close()

@@ -102,7 +102,7 @@ struct FormVerdictTests {
         }
         #expect(try FormStatuses(["200-299", "404"]).contains(404))
         for text in ["", "2xx", "299-200", "600", "99", "200-", "-200", "200-300-400"] {
-            #expect(throws: FormStatuses.Mistake.self) { try FormStatuses([text]) }
+            #expect(throws: FormStatuses.SyntaxError.self) { try FormStatuses([text]) }
         }
     }
 

@@ -78,7 +78,7 @@ struct PartsEngineTests {
         #expect(await isShort(99))
         #expect(remote.begun == 0)
         #expect(await isShort(350))
-        #expect(remote.sent.count == 3 && remote.mostPledged <= 350)
+        #expect(remote.sent.count == 3 && remote.maxReserved <= 350)
         let asked = remote.requests
         #expect(await isShort(99))
         #expect(remote.requests == asked)
@@ -229,7 +229,7 @@ final class PartsRemote: PartsDialect {
         var gate: Gate?
         var left: Int64?
         var reserved: Int64 = 0
-        var mostPledged: Int64 = 0
+        var maxReserved: Int64 = 0
     }
 
     private let state = Mutex(State())
@@ -245,7 +245,7 @@ final class PartsRemote: PartsDialect {
 
     /// Sets the rest of a quota; the largest reservation is recorded.
     func leaves(_ bytes: Int64?) { state.withLock { $0.left = bytes } }
-    var mostPledged: Int64 { state.withLock { $0.mostPledged } }
+    var maxReserved: Int64 { state.withLock { $0.maxReserved } }
 
     func charging(upload id: String) -> PartsRemote { self }
 
@@ -255,7 +255,7 @@ final class PartsRemote: PartsDialect {
                 return Shortage(text: "short", after: .seconds(9))
             }
             state.reserved += count
-            state.mostPledged = max(state.mostPledged, state.reserved)
+            state.maxReserved = max(state.maxReserved, state.reserved)
             return nil
         }
     }

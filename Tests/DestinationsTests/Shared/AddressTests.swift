@@ -69,7 +69,7 @@ struct AddressTests {
             "/" + String(repeating: "a", count: 9000),
         ])
     func refused(_ location: String) {
-        #expect(throws: TusLocation.Refused.self) {
+        #expect(throws: TusLocation.RefusedError.self) {
             try TusLocation(location, base: "https://h/files", allowed: AllowedOrigins(homes: ["https://h/files"]))
         }
     }

@@ -95,7 +95,7 @@ struct ChunkSizeTests {
             #expect(chunks.cap == 1 << 20)
         }
         chunks.recall(RequestSize(most: 1, failed: 1, patience: .max))
-        #expect(chunks.learned == RequestSize(most: ChunkSize.least, failed: 1, patience: 4096))
+        #expect(chunks.learned == RequestSize(most: ChunkSize.minSize, failed: 1, patience: 4096))
     }
 
     @Test("a refused size is not tried again for a long time, and never above the setting")

@@ -192,7 +192,7 @@ struct CompressedAnswerTests {
         let client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
             caFile: nil, clocks: SystemClocks(), name: "archive")
-        let error = await #expect(throws: AuthorizedClient.Unanswered.self) {
+        let error = await #expect(throws: AuthorizedClient.NoAnswerError.self) {
             try await client.ask(Request("POST", server.url))
         }
         #expect(error?.error.failure.code == .unreadableAnswer && error?.error.failure.kind == .protocol)

@@ -55,7 +55,8 @@ struct WordFuzzTests {
             let address = WebAddress(text)
             try round.expect(WebAddress(address.description).origin == address.origin, "\(address) has another origin")
             let resolved: TusLocation
-            do throws(TusLocation.Refused) { resolved = try TusLocation(text, base: base, allowed: allowed) } catch {
+            do throws(TusLocation.RefusedError) { resolved = try TusLocation(text, base: base, allowed: allowed) } catch
+            {
                 return try round.expect(error.reason.count > 10, "the refusal has no message")
             }
             if !resolved.isAllowed { return }

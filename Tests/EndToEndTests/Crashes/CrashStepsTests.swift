@@ -36,7 +36,7 @@ enum CrashSteps {
         "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
     ]
     /// Only with a hook: `HookTests`.
-    static let hooks = ["hook-queued", "hook-told"]
+    static let hooks = ["hook-queued", "hook-delivered"]
     /// Only with a `before_upload`: `BeforeUploadTests`.
     static let beforeUpload = ["asked", "approved"]
     static let all =

@@ -124,7 +124,7 @@ struct FormTests {
         // A connection that is broken off is charged for three more segments, which may never be seen; on loopback they
         // are long.
         #expect(sent <= 1_000_000 + Int64(parallel) * 3 * (64 << 10), "\(sent) B")
-        #expect(site.server.mostTogether == 1 || site.server.mostTogether <= parallel)
+        #expect(site.server.maxConcurrent == 1 || site.server.maxConcurrent <= parallel)
         #expect(try Outcome.files(in: site.fixture.received, hidden: false).isEmpty)
         #expect(try await site.fixture.runVerb("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
         try await settle(site)

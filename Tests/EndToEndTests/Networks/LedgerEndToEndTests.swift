@@ -158,6 +158,34 @@ struct LedgerEndToEndTests {
         #expect(try await bytes(roads) < 32_000_000)
     }
 
+    @Test("an exception from a quota ends with the transfer that it had let run")
+    func exceptionEnds() async throws {
+        let (roads, fixture, camera) = try await scene(["bandwidth: 2 MB/s", "quotas: [{per: month, bytes: 2 MB}]"])
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 0, size: 100_000_000, relative: "clip.mp4"))
+        let clip = fixture.drop.appending("clip.mp4").display
+        func isUsedUp() async throws -> Bool {
+            try await eventually("why answers") { try await fixture.runVerb("why", [clip]) }
+                .contains("the quota of policy is used up")
+        }
+        try await eventually("the quota holds the upload") { try await isUsedUp() }
+        let before = try await bytes(roads)
+        _ = try await eventually("it is allowed") {
+            try await fixture.runVerb("allow", ["--folder", "camera", "--quota", "--for", "1h"])
+        }
+        try await eventually("it is sent again") { try await bytes(roads) > before + 2_000_000 }
+        _ = try await eventually("it is no longer allowed") {
+            try await fixture.runVerb("allow", ["--folder", "camera", "--quota", "--end"])
+        }
+        try await eventually("the quota holds it again") { try await isUsedUp() }
+        let after = try await eventually("no more bytes are sent", every: .milliseconds(200)) {
+            let one = try await all(roads)
+            try await Task.sleep(for: .milliseconds(300))
+            return try await all(roads) == one ? one : nil
+        }
+        #expect(after < 50_000_000, "\(after)")
+    }
+
     @Test(
         "a small quota is used almost fully and never exceeded, by large and by small files",
         arguments: [(288, false), (288, true), (512, false), (1024, true)])
@@ -175,7 +203,7 @@ struct LedgerEndToEndTests {
             else { return nil }
             return try await sent(fixture)
         }
-        #expect(used <= limit && used >= limit - Quota.least, "\(used) of \(limit)")
+        #expect(used <= limit && used >= limit - Quota.minUsable, "\(used) of \(limit)")
         let left = try await bytes(roads)
         #expect(left <= used, "\(left) \(used)")
     }

@@ -18,7 +18,7 @@ enum HookFixture {
         struct Hook: Decodable {
             struct Hold: Decodable { var kind, text, since: String }
             var name, target: String
-            var waiting, told, givenUp, dropped: Int
+            var waiting, delivered, givenUp, dropped: Int
             var oldest: String?
             var hold: Hold?
         }

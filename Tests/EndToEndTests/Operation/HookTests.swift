@@ -55,7 +55,7 @@ struct HookTests {
         #expect(try scene.told(other).map(\.type) == ["added", "added"])
         let hooks = try await scene.hooks()
         #expect(hooks.map(\.name) == ["tell", "hook-2"])
-        #expect(hooks.map(\.told) == [2, 2])
+        #expect(hooks.map(\.delivered) == [2, 2])
         #expect(hooks.allSatisfy { $0.waiting == 0 && $0.hold == nil })
         #expect(
             try #require(try await scene.fixture.runVerb("status")).contains(
@@ -104,12 +104,12 @@ struct HookTests {
             #expect(one.signature == "v1," + base64(code))
         }
         try await eventually("no notice waits") {
-            try await scene.hooks().allSatisfy { $0.waiting == 0 && $0.told == 10 && $0.hold == nil }
+            try await scene.hooks().allSatisfy { $0.waiting == 0 && $0.delivered == 10 && $0.hold == nil }
         }
         #expect(try scene.log().contains("hook failed; will retry hook=web"))
         #expect(try scene.log().contains("hook works again hook=web"))
         let metrics = try #require(try await scene.fixture.runVerb("metrics"))
-        #expect(metrics.contains("sluice_hook_notices_total{hook=\"web\",result=\"told\"} 10"))
+        #expect(metrics.contains("sluice_hook_notices_total{hook=\"web\",result=\"delivered\"} 10"))
         #expect(metrics.contains("sluice_hook_waiting_notices{hook=\"web\"} 0"))
         let config = try #require(try await scene.fixture.runVerb("config"))
         let status = try #require(try await scene.fixture.runVerb("status", ["--json"]))

@@ -131,7 +131,7 @@ struct HookPolicyTests {
         }
         silent.withLock { $0 = false }
         #expect(try await scene.fixture.runVerb("resume") != nil)
-        try await eventually("the hook has been notified") { try await scene.hooks().first?.told == 1 }
+        try await eventually("the hook has been notified") { try await scene.hooks().first?.delivered == 1 }
         #expect(try scene.log().contains("stopped before its end to=\"hook slow\" hold=global"))
         #expect(try scene.log().contains("hook failed") == false)
     }

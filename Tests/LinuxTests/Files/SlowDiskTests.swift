@@ -50,14 +50,14 @@ struct SlowDiskTests {
         let hasBegun = ConditionLock(false)
         // On a busy machine the time may end before the work has begun, and then no work hangs.
         repeat {
-            await #expect(throws: SlowDisk.Silent.self) {
+            await #expect(throws: SlowDisk.TimeoutError.self) {
                 try await disk.run { _ in
                     hasBegun.change { $0 = true }
                     gate.wait()
                 }
             }
         } while !hasBegun.withLock { $0 }
-        await #expect(throws: SlowDisk.Silent.self) { try await disk.run { _ in 1 } }
+        await #expect(throws: SlowDisk.TimeoutError.self) { try await disk.run { _ in 1 } }
         gate.open()
         try await eventually("the disk accepts work again") { (try? await disk.run { _ in 1 }) == 1 }
     }

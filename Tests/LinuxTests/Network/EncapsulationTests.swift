@@ -68,7 +68,7 @@ struct EncapsulationTests {
                 "route add default via 10.1.0.1 dev wan0",
                 "xfrm policy add dir out dst 203.0.113.0/24 tmpl src 10.1.0.2 dst 10.1.0.9 proto esp mode tunnel",
             ], over: interface)
-        #expect(added == 20 + IPsec.most)
+        #expect(added == 20 + IPsec.maxOverhead)
     }
 
     @Test("WireGuard adds 32 bytes and padding, and an unknown tunnel the maximum")

@@ -12,7 +12,7 @@ struct BacklogTests {
         let files = (0..<250).map { Scene.file("f\($0)", size: 1000 - Int64($0), modified: Int64($0)) }
         for file in files { try await scene.stage(Scene.arrival(file)) }
         let first = try #require(try await scene.store.claim("nas", passingOver: []))
-        _ = await scene.store.effort(.runs)
+        _ = await scene.store.statementCosts(.runs)
         let backlog = try await scene.store.read { try $0.backlog.classes(reading: 100) }
         let nas = try #require(backlog.first { $0.destination == "nas" })
         #expect(backlog.count == 1)

@@ -65,7 +65,8 @@ struct KnownFileTests {
         try await scene.store.write { try $0.tombstones.skip(all) }
         func cost(_ asked: [FileIdentity]) async throws -> (searches: Int, steps: Int) {
             func spent(_ measure: Connection.Measure) async -> Int {
-                await scene.store.effort(measure).filter { $0.key.contains("FROM tombstone") }.values.reduce(0, +)
+                await scene.store.statementCosts(measure).filter { $0.key.contains("FROM tombstone") }.values.reduce(
+                    0, +)
             }
             _ = await (spent(.runs), spent(.steps))
             #expect(try await scene.store.areKnown(asked).allSatisfy { $0 })
@@ -86,9 +87,10 @@ struct KnownFileTests {
         try await scene.store.write { try $0.tombstones.skip(files) }
         /// The number of rows written.
         func asking() async throws -> Int {
-            _ = await scene.store.effort(.runs)
+            _ = await scene.store.statementCosts(.runs)
             #expect(try await scene.store.areKnown(files).allSatisfy { $0 })
-            return await scene.store.effort(.runs).filter { $0.key.hasPrefix("UPDATE tombstone") }.values.reduce(0, +)
+            return await scene.store.statementCosts(.runs).filter { $0.key.hasPrefix("UPDATE tombstone") }.values
+                .reduce(0, +)
         }
         #expect(try await asking() == 0)
         scene.clocks.advance(by: .seconds(6 * 86_400))

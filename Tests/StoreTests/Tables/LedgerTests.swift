@@ -179,9 +179,9 @@ struct LedgerTests {
         books.clocks.advance(by: .seconds(3600))
         #expect(try await books.spent(.hour) == 0)
         // There is no further change, and nothing is written.
-        _ = await books.store.effort(.runs)
+        _ = await books.store.statementCosts(.runs)
         try await books.store.redateLedger()
-        let runs = await books.store.effort(.runs)
+        let runs = await books.store.statementCosts(.runs)
         #expect(runs.contains { $0.key.hasPrefix("SELECT 1 FROM usage") && $0.value == 1 })
         #expect(runs.filter { $0.key.hasPrefix("UPDATE usage") }.values.allSatisfy { $0 == 0 })
     }

@@ -75,7 +75,9 @@ struct NoticeTests {
         try await scene.store.write { try $0.attempts.finish(id, .yielded) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.isApproved == true)
         _ = try await scene.store.write { try $0.transitions.cancel([id]) }
-        await #expect(throws: LeaseLost.self) { try await scene.store.write { try $0.uploads.approve(id, .init()) } }
+        await #expect(throws: LeaseLostError.self) {
+            try await scene.store.write { try $0.uploads.approve(id, .init()) }
+        }
         _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.isApproved == false)
         #expect(try await scene.store.read { try $0.uploads.find(other) }?.isApproved == false)

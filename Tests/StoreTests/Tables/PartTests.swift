@@ -123,7 +123,7 @@ struct PartTests {
     func cancelled() async throws {
         let (scene, id) = try await begun()
         _ = try await scene.store.write { try $0.transitions.cancel([id]) }
-        await #expect(throws: LeaseLost.self) {
+        await #expect(throws: LeaseLostError.self) {
             try await scene.store.writeHeld { try $0.parts.record(Self.three, of: id, acked: 30) }
         }
         #expect(try await scene.store.read { try $0.parts.of(id) }.isEmpty)

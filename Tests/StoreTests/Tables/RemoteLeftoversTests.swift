@@ -29,7 +29,7 @@ struct RemoteLeftoversTests {
         _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         try await cancelled(scene, id, Checkpoint(["creating": "1"]))
         // The creation is answered after the cancel.
-        await #expect(throws: LeaseLost.self) {
+        await #expect(throws: LeaseLostError.self) {
             try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["video": "2"]), for: id) }
         }
         let removals = try await scene.store.read { try $0.remoteDeletions.all() }

@@ -43,9 +43,10 @@ struct RemoteNameTests {
     func same() async throws {
         let (scene, id) = try await named()
         func writes(_ name: String) async throws -> Int {
-            _ = await scene.store.effort(.runs)
+            _ = await scene.store.statementCosts(.runs)
             try await scene.store.recordRemoteName(name, for: id)
-            return await scene.store.effort(.runs).filter { $0.key.hasPrefix("UPDATE upload") }.values.reduce(0, +)
+            return await scene.store.statementCosts(.runs).filter { $0.key.hasPrefix("UPDATE upload") }.values.reduce(
+                0, +)
         }
         #expect(try await writes("media") == 0)
         #expect(try await writes("other") == 1)
@@ -185,9 +186,9 @@ struct RemoteNameTests {
             told.map(\.detail)
                 == [["reason": "ending", "until": "\(WallTime(milliseconds: 1000))"], ["reason": "refused"]])
         _ = try await scene.store.write { try $0.transitions.cancel([id]) }
-        await #expect(throws: LeaseLost.self) {
+        await #expect(throws: LeaseLostError.self) {
             try await scene.store.writeHeld { try $0.attempts.record(CredentialRenewal(reason: .ending), of: id) }
         }
-        await #expect(throws: LeaseLost.self) { try await scene.store.recordRemoteName("late", for: id) }
+        await #expect(throws: LeaseLostError.self) { try await scene.store.recordRemoteName("late", for: id) }
     }
 }

@@ -22,14 +22,14 @@ struct RenewalTests {
         // After a cancel there are two removals; a late checkpoint changes the upload's own.
         try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["video": "2"]), for: id) }
         _ = try await scene.store.write { try $0.transitions.cancel([id]) }
-        await #expect(throws: LeaseLost.self) {
+        await #expect(throws: LeaseLostError.self) {
             try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["video": "3"]), for: id) }
         }
         #expect(
             try await scene.store.read { try $0.remoteDeletions.all() }.map { $0.checkpoint["video"] } == ["1", "3"])
         try await scene.store.write { try $0.remoteDeletions.finish(deletion, "done") }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "pending")
-        await #expect(throws: LeaseLost.self) {
+        await #expect(throws: LeaseLostError.self) {
             try await scene.store.writeHeld {
                 try $0.checkpoints.renew(Checkpoint(), for: id, leaving: Checkpoint(["video": "4"]))
             }

@@ -249,12 +249,12 @@ struct TurnTests {
     func cost() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
         for folder in ["a", "b", "c", "d"] { try await stage(scene, folder, 40) }
-        _ = await scene.store.effort(.runs)
+        _ = await scene.store.statementCosts(.runs)
         let claims = try await scene.store.claim(
             filling: BatchLimits(slots: 1, bundling: Bundling(largest: 1_000, files: 32, bytes: 40_000)), "nas",
             from: { _ in true })
         #expect(claims.count == 32)
-        let asked = await scene.store.effort(.runs).filter { $0.key.contains("INDEXED BY upload_next") }
+        let asked = await scene.store.statementCosts(.runs).filter { $0.key.contains("INDEXED BY upload_next") }
         // Four outside the transaction and four in it.
         #expect(asked.values.reduce(0, +) == 8 + 32)
     }

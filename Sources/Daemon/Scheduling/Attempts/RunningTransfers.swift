@@ -12,6 +12,8 @@ struct RunningTransfers: Sendable, RecordsChanges {
         let folders: [String: String]
         /// Uploads that read their sources in place.
         let inPlace: Set<String>
+        /// Uploads whose quotas were waived when the transfer began.
+        let quotaExempt: Set<String>
         let task: Task<Void, Never>
     }
 
@@ -19,6 +21,8 @@ struct RunningTransfers: Sendable, RecordsChanges {
     private var byNumber: [Int: Transfer] = [:]
     /// The transfer of each running upload.
     private var numbers: [String: Int] = [:]
+    /// The uploads of running transfers whose attempts have ended.
+    private var ended: Set<String> = []
     private var lastNumber = 0
 
     /// The number of a transfer that is about to start.
@@ -30,6 +34,7 @@ struct RunningTransfers: Sendable, RecordsChanges {
     mutating func add(_ transfer: Transfer, _ number: Int) {
         byNumber[number] = transfer
         for id in transfer.folders.keys { numbers[id] = number }
+        ended.subtract(transfer.folders.keys)
     }
 
     /// Records that a transfer has ended: others may be sent in its place, and its leftovers may be removed.
@@ -38,8 +43,15 @@ struct RunningTransfers: Sendable, RecordsChanges {
         for id in byNumber.removeValue(forKey: number)?.folders.keys ?? [String: String]().keys
         where numbers[id] == number {
             numbers[id] = nil
+            ended.remove(id)
         }
     }
+
+    /// Records that the attempts of these uploads have ended: nothing more is sent for them.
+    mutating func attemptsEnded(_ ids: some Sequence<String>) { ended.formUnion(ids) }
+
+    /// The transfers that may still send something.
+    var underWay: [Transfer] { byNumber.values.filter { !ended.isSuperset(of: $0.folders.keys) } }
 
     subscript(number: Int) -> Transfer? { byNumber[number] }
 
@@ -82,11 +94,15 @@ struct RunningTransfers: Sendable, RecordsChanges {
 }
 
 extension RunningTransfers.Transfer {
-    init(_ claims: [Claim], to destination: String, over route: Admission.Route, by task: Task<Void, Never>) {
+    init(
+        _ claims: [Claim], to destination: String, over route: Admission.Route, exempt: some Sequence<String>,
+        by task: Task<Void, Never>
+    ) {
         self.init(
             destination: destination, route: route,
             folders: Dictionary(
                 claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
-            inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), task: task)
+            inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), quotaExempt: Set(exempt),
+            task: task)
     }
 }

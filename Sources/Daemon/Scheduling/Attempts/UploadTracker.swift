@@ -116,10 +116,11 @@ struct UploadTracker: Sendable {
         return isNew
     }
 
-    /// - Returns: The uploads that need not wait for an unmetered network any more.
-    mutating func removeUnmetered(where isFree: (UploadRecord) -> Bool) -> [String] {
-        let free = entries.values.compactMap(\.waitsForUnmetered).filter(isFree).map(\.id).sorted()
-        for id in free { entries[id]?.waitsForUnmetered = nil }
-        return free
+    /// The uploads that wait for an unmetered network.
+    var waitingForUnmetered: [UploadRecord] { entries.values.compactMap(\.waitsForUnmetered) }
+
+    /// These uploads wait no longer for an unmetered network. To be called when that is on disk.
+    mutating func endWaitsForUnmetered(_ ids: [String]) {
+        for id in ids { entries[id]?.waitsForUnmetered = nil }
     }
 }

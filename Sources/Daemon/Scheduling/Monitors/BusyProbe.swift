@@ -57,7 +57,7 @@ package struct BusyProbe: Sendable {
             return try await disk.run { _ in try FileStatus.ifPresent(at: path) != nil } ? .busy : .free
         } catch is CancellationError {
             return nil
-        } catch is SlowDisk.Silent {
+        } catch is SlowDisk.TimeoutError {
             return .unknown(
                 problem: "cannot be checked because its disk does not respond",
                 remedy: "check the server that it is on")

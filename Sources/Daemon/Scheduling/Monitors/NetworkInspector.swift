@@ -265,7 +265,7 @@ final class NetworkInspector: Sendable {
             switch answer {
             case .success(let addresses): name.addresses = addresses
             // The old addresses stay: an old answer is better than none.
-            case .failure(let error as DNSLookup.Failure):
+            case .failure(let error as DNSLookup.LookupError):
                 name.trouble = if case .notAllowed(let text) = error { .forbidden(text) } else { .other }
             case .failure(is CancellationError): name.askedAt = .longAgo
             case .failure: name.trouble = .other

@@ -15,8 +15,11 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     }
 
     var changes: FactChanges = []
-    /// The state of the networks; `nil` while no rule depends on it.
-    private(set) var metering: Metering? { didSet { if metering != oldValue { changes.insert(.policy) } } }
+    /// The state of the networks; `nil` while no rule depends on it. A rule of one folder may decide otherwise although
+    /// each route and the rules for all folders stay as they are.
+    private(set) var metering: Metering? {
+        didSet { if metering != oldValue { changes.formUnion([.policy, .scheduling, .removals, .notices]) } }
+    }
     /// The route to each destination and to each hook that is an address.
     private(set) var routes: [String: Reached] = [:]
     /// The addresses of this machine.
@@ -92,7 +95,8 @@ struct NetworkMonitor: Sendable, RecordsChanges {
             let (isChange, isNew, before) = record(reached, for: name)
             if isNew { report(name, reached, after: before, log) }
             if isChange { changed.insert(name) }
-            isKnown = isKnown || isNew && before != nil
+            // The first route too: a notice may wait for it that needs no rule to be fulfilled.
+            isKnown = isKnown || isNew
         }
         let names = Set(names)
         routes = routes.filter { names.contains($0.key) }

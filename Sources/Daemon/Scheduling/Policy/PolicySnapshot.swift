@@ -199,8 +199,18 @@ struct PolicySnapshot: Sendable {
         }
     }
 
-    /// Whether a running transfer may continue on its route, and no other route avoids its cost.
+    /// Whether the quotas of a transfer that began without them are still waived. Its accounts reserve nothing from
+    /// them.
+    func keepsQuotaExemption(_ transfer: RunningTransfers.Transfer) -> Bool {
+        transfer.quotaExempt.allSatisfy { id in
+            transfer.folders[id].map { folder($0, of: id).exempt.contains(.quota) } ?? true
+        }
+    }
+
+    /// Whether a running transfer may continue as it began: on its route, where no other one avoids its cost, and with
+    /// its exemption.
     func mayContinue(_ transfer: RunningTransfers.Transfer) -> Bool {
+        guard keepsQuotaExemption(transfer) else { return false }
         let destination = destination(transfer.destination)
         let folders = Set(transfer.folders.values)
         let folder = folders.count == 1 ? self.folders(of: transfer).first : nil

@@ -35,26 +35,27 @@ struct QuotaWaitlist: Sendable {
         waits?[id] = wait
     }
 
-    /// The uploads that may be tried now: enough is left for them, or a person exempted them from their quotas. They
-    /// wait no longer.
+    /// The uploads that may be tried now: enough is left for them, or a person exempted them from their quotas.
     ///
     /// - Parameters:
     ///   - most: At most the number that can run now: the bytes that the first of them use are not available to the
     ///     rest.
     ///   - isFolderExempt: Whether the files of a folder are exempt from quotas.
     ///   - isExempt: Whether an upload is exempt from quotas itself.
-    mutating func removeReady(
+    func ready(
         _ quotas: QuotaState, most: Int, isFolderExempt: (String) -> Bool, isExempt: (String) -> Bool
     ) -> [String] {
         let ready = all.filter { id, one in
             (one.kind.folder.map(isFolderExempt) ?? false) || isExempt(id)
                 || quotas.room(for: one.kind).bytes.map { $0 >= one.bytes } ?? true
         }
-        let ids = Array(ready.keys.sorted().prefix(max(1, most)))
-        for id in ids {
-            waits?[id] = nil
+        return Array(ready.keys.sorted().prefix(max(1, most)))
+    }
+
+    /// These uploads wait no longer. To be called when that is on disk.
+    mutating func remove(_ ids: [String], isExempt: (String) -> Bool) {
+        for id in ids where waits?.removeValue(forKey: id) != nil {
             if isExempt(id) { exempted.insert(id) }
         }
-        return ids
     }
 }

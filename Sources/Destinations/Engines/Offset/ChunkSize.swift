@@ -6,10 +6,10 @@ internal import Synchronization
 final class ChunkSize: Sendable {
     /// Smaller sizes are not tried after 413: a remote that accepts less is broken.
     static let floor: Int64 = 256 << 10
-    /// Sizes for a path that keeps nothing of a cut request, one step for each such loss. The least one costs about 1 %
+    /// Sizes for a path that keeps nothing of a cut request, one step for each such loss. The smallest one costs about 1 %
     /// for the headers of each request, and two requests of it are lost at a cut.
-    private static let cautious: [Int64] = [16 << 20, 4 << 20, 1 << 20, 256 << 10, least]
-    static let least: Int64 = 64 << 10
+    private static let cautious: [Int64] = [16 << 20, 4 << 20, 1 << 20, 256 << 10, minSize]
+    static let minSize: Int64 = 64 << 10
     /// After this many requests in a row without trouble, twice the size is tried.
     private static let cleanRun = 8
 
@@ -68,7 +68,7 @@ final class ChunkSize: Sendable {
         state.withLock { state in
             guard size.failed > 0, size.most > 0 else { return }
             state = State(
-                cap: min(configured, max(size.most, Self.least)), failed: size.failed,
+                cap: min(configured, max(size.most, Self.minSize)), failed: size.failed,
                 patience: min(max(size.patience, Self.forgivingRun), Self.longestRun))
         }
     }
@@ -89,7 +89,7 @@ final class ChunkSize: Sendable {
     func recordNothingKept(_ size: Int64) {
         state.withLock { state in
             let now = min(state.cap, size)
-            state.fail(size, next: Self.cautious.first { $0 < now } ?? min(state.cap, Self.least))
+            state.fail(size, next: Self.cautious.first { $0 < now } ?? min(state.cap, Self.minSize))
         }
     }
 
@@ -155,7 +155,7 @@ extension ChunkSize {
     /// one before it: a path that cuts bodies at a size does so again and again.
     private static func isSignificant(_ lost: Int64, _ checkpoint: inout OffsetCheckpoint) -> Bool {
         if lost >= significantLoss { return true }
-        guard lost >= least else { return false }
+        guard lost >= minSize else { return false }
         let last = checkpoint.smallLoss
         checkpoint.smallLoss = lost
         return last.map { max($0, lost) / 2 <= min($0, lost) } ?? false

@@ -44,7 +44,7 @@ struct ContentRange: Sendable {
                     "PUT", url, headers: [("Content-Range", "bytes */\(size)"), ("Content-Length", "0")],
                     body: .bytes([]), limits: limits.small), context
             ).response
-        } catch let error as AuthorizedClient.Unanswered { throw error.error }
+        } catch let error as AuthorizedClient.NoAnswerError { throw error.error }
         switch response.status {
         case 308: return position(response, size, &checkpoint)
         // A portal answers every request with a page: it says nothing about the file.

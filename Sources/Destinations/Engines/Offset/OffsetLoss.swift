@@ -19,7 +19,7 @@ struct OffsetLoss {
     /// With this many bytes at the remote, a single 404 does not discard them: a proxy may have lost its backend.
     private static let muchProgress: Int64 = 64 << 20
     /// A file that the remote has lost after its last byte is sent again at most this many times.
-    private static let mostWhole: Int64 = 10
+    private static let maxWholeLosses: Int64 = 10
 
     private var dialect: any OffsetDialect { engine.dialect }
     private var size: Int64 { order.file.size }
@@ -71,7 +71,7 @@ struct OffsetLoss {
         if let refusal { throw refusal }
         let mayBeWhole = progress.bounds.mayBeWhole || size > 0 && acknowledged == size
         if isBack, size > 0, progress.bounds.reachBefore == size {
-            guard progress.checkpoint.increment(\.wholeLosses) > Self.mostWhole else { return .again(reason) }
+            guard progress.checkpoint.increment(\.wholeLosses) > Self.maxWholeLosses else { return .again(reason) }
             progress.checkpoint.givenUpIn = order.generation
             try await progress.record()
             throw dialect.error(

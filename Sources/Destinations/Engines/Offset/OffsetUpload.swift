@@ -25,7 +25,7 @@ final class OffsetUpload {
         set { progress.checkpoint = newValue }
     }
 
-    private static let mostRejections: Int64 = 3
+    private static let maxRejections: Int64 = 3
 
     init(_ engine: OffsetEngine, _ order: UploadOrder, _ reporter: any UploadReporter) {
         self.engine = engine
@@ -241,7 +241,7 @@ final class OffsetUpload {
             return nil
         case .rejected(var error):
             // Each time costs the whole file once more.
-            if checkpoint.increment(\.rejections) >= Self.mostRejections, error.remedy.endsOnlyAttempt {
+            if checkpoint.increment(\.rejections) >= Self.maxRejections, error.remedy.endsOnlyAttempt {
                 error.remedy = .failUpload
                 error.failure.retryable = false
                 error.failure.message += ", for the third time"

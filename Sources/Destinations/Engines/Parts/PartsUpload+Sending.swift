@@ -50,10 +50,10 @@ extension PartsUpload {
                 do {
                     try await judge(sent)
                     digestAlong(in: &group)
-                } catch let error as DamagedPart {
+                } catch let error as DamagedPartError {
                     try await count(error, plan)
                     waiting.insert(sent.part.index, at: waiting.startIndex)
-                } catch let error as MisplacedParts {
+                } catch let error as MisplacedPartsError {
                     waiting.insert(contentsOf: error.parts, at: waiting.startIndex)
                 } catch let error as UploadError {
                     // Other parts in flight may still arrive.
@@ -167,7 +167,7 @@ extension PartsUpload {
             switch sending.answer {
             case .accepted, .gone, .startOver:
                 try await recordWaste(of: sent)
-                throw MisplacedParts(parts: [part.index])
+                throw MisplacedPartsError(parts: [part.index])
             case .damaged, .failed: break
             }
         }
@@ -177,7 +177,7 @@ extension PartsUpload {
             if sending.isProven { proven.insert(part.index) } else { proven.remove(part.index) }
             let doubtful = try await rename(changes, since: sent.arrivals)
             try await accept(part, accepted, finished)
-            if !doubtful.isEmpty { throw MisplacedParts(parts: doubtful) }
+            if !doubtful.isEmpty { throw MisplacedPartsError(parts: doubtful) }
         case .gone(let error):
             if checkpoint.has(\.finishedPart) { throw error.endedEarly(dialect) }
             throw try await afterGone(error)
@@ -185,7 +185,7 @@ extension PartsUpload {
         case .damaged(let error):
             try await recordWaste(of: sent)
             try await noteRefused(part, sending)
-            throw DamagedPart(part: part.index, error: error)
+            throw DamagedPartError(part: part.index, error: error)
         case .failed(var error):
             // The remote may have it. Otherwise these bytes count as wasted when the next attempt shows that.
             reporter.sending(flight.set(part.index, min(sending.bytesSent, part.length)))
@@ -303,7 +303,7 @@ extension PartsUpload {
 
     /// Counts damaged parts. The staged copy is checked after the first, because sending a copy that has rotted again is
     /// in vain, and after three in a row, before the remote is believed.
-    private func count(_ damage: DamagedPart, _ plan: PartPlan) async throws {
+    private func count(_ damage: DamagedPartError, _ plan: PartPlan) async throws {
         let times = checkpoint.increment(\.damagedAnswers)
         let isEnd = dialect.onlyCounts && !dialect.endsByRequest(plan) && missing(of: plan) == [damage.part]
         // The remote may have kept a part that it refused.

@@ -316,7 +316,7 @@ final class PartsUpload {
     /// With this many acknowledged bytes, a single 404 does not discard them: a proxy may have lost its backend.
     private static let muchProgress: Int64 = 64 << 20
     /// After this many starts from the first part, the file is refused.
-    static let mostRestarts: Int64 = 10
+    static let maxRestarts: Int64 = 10
 
     /// Whether the file has to be looked for, even if a later attempt does not continue this one.
     var isPerhapsWhole: Bool {
@@ -331,7 +331,7 @@ final class PartsUpload {
         case nameTaken
     }
     /// Names that one attempt may find taken.
-    private static let mostTakenNames = 2
+    private static let maxTakenNames = 2
 
     /// Forgets the upload; the next run starts a new one.
     ///
@@ -363,14 +363,14 @@ final class PartsUpload {
         acked = 0
         flight.clear()
         try await reporter.renewed(checkpoint.stored, leaving: remains?.stored)
-        if restarts > Self.mostRestarts {
+        if restarts > Self.maxRestarts {
             return dialect.error(
                 .protocol, .uploadLost,
                 "it was begun \(restarts) times and not finished, now because \(reason)"
                     + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
         renewals += 1
-        if renewals > (cause == .nameTaken ? Self.mostTakenNames : 1) {
+        if renewals > (cause == .nameTaken ? Self.maxTakenNames : 1) {
             return dialect.error(
                 .protocol, .uploadLost, "the upload was lost twice in a row: \(reason)",
                 .pending(after: Backoff.ofLosses(max(restarts, checkpoint.restarts ?? 0) + lost)))

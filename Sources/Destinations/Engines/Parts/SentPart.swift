@@ -11,11 +11,11 @@ struct SentPart: Sendable {
 }
 
 /// A part that the remote refused as damaged.
-struct DamagedPart: Error {
+struct DamagedPartError: Error {
     let part: Int
     let error: UploadError
 }
 
 /// Parts that were sent under a name that the upload no longer has, in parallel with the part whose answer changed it.
 /// It is unknown whether they arrived before the change.
-struct MisplacedParts: Error { let parts: [Int] }
+struct MisplacedPartsError: Error { let parts: [Int] }

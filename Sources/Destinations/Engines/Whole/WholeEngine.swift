@@ -38,7 +38,7 @@ struct WholeEngine: Sendable {
 
     func find(_ order: UploadOrder) async throws -> RemoteLookup {
         guard let place = try await dialect.openFolder(order.name, isMaking: false) else { return .absent }
-        for number in 1..<Self.mostNames {
+        for number in 1..<Self.maxNames {
             let name = order.name.name.numbered(number)
             switch try await place.status(at: name, for: order.file) {
             case .free: return .absent
@@ -53,7 +53,7 @@ struct WholeEngine: Sendable {
     }
 
     /// A limit, so that a folder full of the same name is an error and not an endless search.
-    static let mostNames = 10_000
+    static let maxNames = 10_000
 }
 
 /// One attempt. Owned by one task from beginning to end.
@@ -108,7 +108,7 @@ final class WholeUpload {
 
     /// - Returns: `nil` when ``heldName`` holds the same content.
     private func freeName() async throws -> FilePath? {
-        for number in 1..<WholeEngine.mostNames {
+        for number in 1..<WholeEngine.maxNames {
             let name = order.name.name.numbered(number)
             switch (try await place.status(at: name, for: file), engine.taken) {
             case (.free, _), (.other(isFile: true), .replace): return name

@@ -25,7 +25,7 @@ struct S3Completion: Sendable {
             let response: Response
             let whole = try await digests.wholeChecksum(parts, piece)
             do { response = try await api.send(completion(parts, piece, whole)) } catch let error
-                as AuthorizedClient.Unanswered
+                as AuthorizedClient.NoAnswerError
             {
                 return .failed(error.error)
             }

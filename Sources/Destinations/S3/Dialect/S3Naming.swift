@@ -56,8 +56,8 @@ struct S3Naming: Sendable {
         for order: UploadOrder, _ plan: PartPlan, _ checkpoint: PartsCheckpoint, isTaking: Bool = true
     ) async throws -> Name {
         let first = isTaking ? api.nextName(for: order.id) : 1
-        for number in first..<Self.mostNames {
-            if number == first + Self.mostNamesOfAttempt, isTaking { throw searchContinues(order, number) }
+        for number in first..<Self.maxNames {
+            if number == first + Self.maxNamesOfAttempt, isTaking { throw searchContinues(order, number) }
             if number == first + Self.namesBeforeTest { try await checkPlausibility(order) }
             let key = try key(order, number)
             if isTaking { try reserve(key, order) }
@@ -90,9 +90,9 @@ struct S3Naming: Sendable {
         throw api.fileRefusal(.nameTaken, "\(order.name.display) and 10,000 numbers after it are taken")
     }
 
-    private static let mostNames = 10_000
+    private static let maxNames = 10_000
     /// Number of names that one attempt queries; the next attempt continues after them.
-    private static let mostNamesOfAttempt = 30
+    private static let maxNamesOfAttempt = 30
     /// After this many taken names in a row, the code tests whether the service calls every name taken.
     private static let namesBeforeTest = 8
 

@@ -194,7 +194,8 @@ actor InstanceMetadataKeys: S3KeySource {
             answerLimit: 64 << 10)
         // The answer is only for this machine.
         request.mayUseProxy = false
-        do { return try await client.send(request, context).response } catch let error as AuthorizedClient.Unanswered {
+        do { return try await client.send(request, context).response } catch let error as AuthorizedClient.NoAnswerError
+        {
             throw client.silence("no instance metadata at \(client.host(base))", error)
         }
     }

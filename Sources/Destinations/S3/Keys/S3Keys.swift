@@ -96,9 +96,9 @@ actor S3Keys: S3KeySource {
     func refused(_ reading: Int) async { await provider.refused(reading) }
 
     /// A document that is no key; the description contains no secret.
-    struct Unusable: Error, Hashable, CustomStringConvertible { let description: String }
+    struct UnusableKeyError: Error, Hashable, CustomStringConvertible { let description: String }
 
-    private func key(_ headers: [(String, String)]) throws(Unusable) -> (key: S3Key, end: WallTime?) {
+    private func key(_ headers: [(String, String)]) throws(UnusableKeyError) -> (key: S3Key, end: WallTime?) {
         let values = Dictionary(headers) { $1 }
         if let document = values["document"], case .document(let source, let profile) = source {
             return try S3KeyDocument.read(document, profile: profile, from: source.shown)
@@ -113,7 +113,7 @@ extension S3Key {
     /// Returns the key if it can stand in a header.
     ///
     /// - Parameters: Sources of the id and the token, for messages.
-    fileprivate func fitting(id: String, token: String) throws(S3Keys.Unusable) -> S3Key {
+    fileprivate func fitting(id: String, token: String) throws(S3Keys.UnusableKeyError) -> S3Key {
         for (text, words, place) in [(self.id, "an access key", id), (self.token ?? "", "a token", token)]
         where !text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
             throw .init(description: "\(place) has \(words) with a space, a control character or one outside ASCII")
@@ -127,7 +127,7 @@ enum S3KeyDocument {
     /// - Parameter place: Where the document comes from, for messages.
     static func read(
         _ text: String, profile: String, from place: String
-    ) throws(S3Keys.Unusable) -> (key: S3Key, end: WallTime?) {
+    ) throws(S3Keys.UnusableKeyError) -> (key: S3Key, end: WallTime?) {
         let isJSON = text.first { !$0.isWhitespace } == "{"
         let values = isJSON ? try json(text, place) : try section(profile, of: text, place)
         guard let id = values["aws_access_key_id"], let secret = values["aws_secret_access_key"], !id.isEmpty,
@@ -143,7 +143,7 @@ enum S3KeyDocument {
     }
 
     /// The output of `credential_process`, version 1; also with the spelling of instance metadata.
-    private static func json(_ text: String, _ place: String) throws(S3Keys.Unusable) -> [String: String] {
+    private static func json(_ text: String, _ place: String) throws(S3Keys.UnusableKeyError) -> [String: String] {
         guard case .object(let fields)? = JSONValue.read(Array(text.utf8)) else {
             throw .init(description: "\(place) is not a JSON object")
         }
@@ -163,7 +163,7 @@ enum S3KeyDocument {
     /// A section of a shared credentials file: `[name]`, lines of `key = value`, comments after `#` and `;`.
     private static func section(
         _ profile: String, of text: String, _ place: String
-    ) throws(S3Keys.Unusable) -> [String: String] {
+    ) throws(S3Keys.UnusableKeyError) -> [String: String] {
         var (isInside, isThere) = (false, false)
         var found: [String: String] = [:]
         for line in text.split(whereSeparator: \.isNewline) {

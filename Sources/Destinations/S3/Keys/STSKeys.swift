@@ -65,7 +65,7 @@ actor STSKeys: S3KeySource {
             // Also in the form of the security token service itself.
             let document = try (json["Credentials"] ?? json).bytes
             held = try S3KeyDocument.read(String(decoding: document, as: UTF8.self), profile: "", from: "its answer")
-        } catch let error as S3Keys.Unusable {
+        } catch let error as S3Keys.UnusableKeyError {
             throw service.problem("gives no key: \(error)", .authenticate)
         }
         isRefused = false

@@ -27,7 +27,7 @@ actor S3Presigner: S3Signing {
 
     /// Number of parts that are requested together.
     static let ahead = 32
-    private static let mostKept = 1024
+    private static let maxKeptAddresses = 1024
     /// Validity of an address when the signer does not say when it ends.
     private static let life: Duration = .seconds(300)
     /// Minimum validity that must be left when a request begins.
@@ -135,7 +135,7 @@ actor S3Presigner: S3Signing {
             else {
                 continue
             }
-            if kept.count >= Self.mostKept { kept = [:] }
+            if kept.count >= Self.maxKeptAddresses { kept = [:] }
             kept[mark] = Kept(given: given, end: client.clocks.monotonic().advanced(by: given.life ?? Self.life))
         }
         do { return try S3SignedAddress(given, for: first, at: hosts, now: now) } catch .wrong(let words) {

@@ -18,32 +18,6 @@ extension S3Signing {
     func carried(for time: Duration) async {}
 }
 
-/// How far the service's clock is ahead of ours. Learned from answers, and therefore correct only up to the network's
-/// delay.
-final class ServiceClock: Sendable {
-    private let known = Mutex(Duration.zero)
-    var ahead: Duration {
-        get { known.withLock { $0 } }
-        set { known.withLock { $0 = newValue } }
-    }
-
-    /// - Parameter assumed: The time offset with which the request was signed.
-    /// - Returns: Whether an answer is about the time and the request is worth being signed again.
-    func isCorrected(by response: Response, now: WallTime, ahead assumed: Duration) -> Bool {
-        // An answer to `HEAD` has no error document, and some servers say `AccessDenied`.
-        guard response.status == 400 || response.status == 403,
-            let theirs = response.headers["Date"].flatMap({ httpDate($0) })
-        else { return false }
-        let found = Duration.milliseconds(theirs.milliseconds - now.milliseconds)
-        guard abs((found - assumed).inMilliseconds) > Self.tolerance else { return false }
-        ahead = found
-        return true
-    }
-
-    /// Services accept signatures within fifteen minutes of their own time. (ms)
-    private static let tolerance: Int64 = 300_000
-}
-
 /// A request as it is sent.
 struct S3Signed: Sendable {
     var url: String
@@ -137,13 +111,13 @@ extension AuthorizedClient {
             let current = try await source.current(context)
             remember([current.key.id, current.key.secret] + [current.key.token].compactMap { $0 })
             return current
-        } catch  where error is SecretError || error is S3Keys.Unusable {
+        } catch  where error is SecretError || error is S3Keys.UnusableKeyError {
             throw UploadError(failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
         }
     }
 
     /// Makes the error for a request without an answer: `what` follows the destination's name.
-    func silence(_ what: String, _ error: Unanswered) -> UploadError {
+    func silence(_ what: String, _ error: NoAnswerError) -> UploadError {
         var renamed = error.error
         renamed.failure.message = "\(name): \(what): \(renamed.failure.message.dropFirst(name.count + 2))"
         return renamed

@@ -88,7 +88,7 @@ struct LiveDisplay {
     init() {}
 
     /// Replaces the earlier output. Without a terminal, the new output is appended, with an empty line after it.
-    mutating func show(_ lines: [String], on console: Console) throws(Console.Closed) {
+    mutating func show(_ lines: [String], on console: Console) throws(Console.ClosedError) {
         guard console.isTerminal else {
             for line in lines + [""] { try console.line(line) }
             return

@@ -45,8 +45,8 @@ private func usageQuery(_ arguments: Arguments) throws -> UsageQuery {
         }
         return number
     }
-    let days = try number("days", UsageQuery.mostDays)
-    let months = try number("months", UsageQuery.mostMonths)
+    let days = try number("days", UsageQuery.maxDays)
+    let months = try number("months", UsageQuery.maxMonths)
     if days != nil || months != nil { (query.days, query.months) = (days ?? 0, months ?? 0) }
     if let word = arguments.text("by") {
         guard let grouping = UsageGrouping(rawValue: word) else {

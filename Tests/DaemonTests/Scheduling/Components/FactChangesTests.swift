@@ -17,7 +17,7 @@ struct FactChangesTests {
         case destinationHeld, destinationReconsidered, paused, pausesUnchanged, allowed, exceptionsUnchanged
         case uploadsCancelled, closed, closedWithCommand, opened, supplyChanged, answeredFirst, answeredFileAgain
         case routeFirst, clockSet, configurationChanged, configurationTookEffect, stopped
-        case drained, drainedAgain, routeAgain, interfaceUsed
+        case drained, drainedAgain, routeAgain, interfaceUsed, networksFound, networksUnchanged
 
         var changes: FactChanges {
             switch self {
@@ -25,11 +25,11 @@ struct FactChangesTests {
             case .capacityAnswered, .freedSpace, .destinationReconsidered, .allowed, .uploadsCancelled,
                 .closedWithCommand, .supplyChanged, .answeredFirst, .clockSet, .configurationTookEffect:
                 [.scheduling]
-            case .paused: [.scheduling, .removals, .notices]
+            case .paused, .networksFound: [.scheduling, .removals, .notices]
             case .opened: [.removals, .notices]
             case .transferStarted, .capacityAsked, .freedSpaceUnknown, .destinationHeld, .pausesUnchanged,
                 .exceptionsUnchanged, .closed, .answeredFileAgain, .routeFirst, .routeAgain, .interfaceUsed,
-                .configurationChanged, .stopped, .drained, .drainedAgain:
+                .configurationChanged, .stopped, .drained, .drainedAgain, .networksUnchanged:
                 []
             }
         }
@@ -37,13 +37,14 @@ struct FactChangesTests {
         /// Whether policy depends on it, so that an earlier decision has to be made again.
         var isOfPolicy: Bool {
             switch self {
-            case .paused, .drained, .allowed, .uploadsCancelled, .answeredFirst, .routeFirst, .configurationChanged:
+            case .paused, .drained, .allowed, .uploadsCancelled, .answeredFirst, .routeFirst, .configurationChanged,
+                .networksFound:
                 true
             case .transferStarted, .transferEnded, .capacityAsked, .capacityAnswered, .freedSpaceUnknown, .freedSpace,
                 .destinationHeld, .destinationReconsidered, .pausesUnchanged, .drainedAgain, .exceptionsUnchanged,
                 .closed,
                 .closedWithCommand, .opened, .supplyChanged, .answeredFileAgain, .routeAgain, .interfaceUsed, .clockSet,
-                .configurationTookEffect, .stopped:
+                .configurationTookEffect, .stopped, .networksUnchanged:
                 false
             }
         }
@@ -69,7 +70,8 @@ struct FactChangesTests {
             let number = facts.transfers.nextNumber()
             facts.transfers.add(
                 RunningTransfers.Transfer(
-                    destination: "nas", route: .local, folders: ["a": "cam"], inPlace: [], task: Task {}), number)
+                    destination: "nas", route: .local, folders: ["a": "cam"], inPlace: [], quotaExempt: [],
+                    task: Task {}), number)
             if fact == .transferEnded { facts.transfers.remove(number) }
         case .capacityAsked, .capacityAnswered:
             facts.destinations.setCapacityQuery("nas", Task {})
@@ -120,6 +122,12 @@ struct FactChangesTests {
                     NetworkMonitor.Reached(reachability: .local, route: .open(.local), since: Self.wall), for: "nas")
             }
             if fact == .interfaceUsed { facts.network.recordUse("eth0") }
+        case .networksFound: facts.network.set(Metering(links: []))
+        case .networksUnchanged:
+            facts.network.set(Metering(links: []))
+            _ = facts.takeChanges()
+            before = facts.generation
+            facts.network.set(Metering(links: []))
         case .drained: facts.pauses.drain([PauseScope(scope: .all, name: "")])
         case .drainedAgain:
             facts.pauses.drain([PauseScope(scope: .all, name: "")])
@@ -136,13 +144,14 @@ struct FactChangesTests {
     }
 
     @Test(
-        "another route to a destination wakes the scheduler, removals and notices; the first route and the same do not")
+        "the first route to a destination and each other one wake the scheduler, removals and notices; the same does not"
+    )
     func routes() async throws {
         let scene = try await ComponentScene()
         var facts = SchedulerFacts()
         var picture = NetworkState()
         for (reachability, changes) in [
-            (Reachability.local, FactChanges()), (.local, []),
+            (Reachability.local, FactChanges([.scheduling, .removals, .notices])), (.local, []),
             (.offline("no network"), [.scheduling, .removals, .notices]), (.offline("no network"), []),
         ] {
             picture.reaches = ["nas": reachability]
@@ -218,6 +227,9 @@ struct FactChangesTests {
         scheduler.committed([.queued, .superseded])
         #expect(await scheduler.takeSuperseded() == true)
         #expect(await scheduler.takeSuperseded() == false)
+        // One that could not be looked into.
+        scheduler.noteSuperseded()
+        #expect(await scheduler.takeSuperseded() == true)
     }
 
     /// Expects that `body` wakes exactly these loops.

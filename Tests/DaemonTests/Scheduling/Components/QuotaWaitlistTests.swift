@@ -11,7 +11,9 @@ struct QuotaWaitlistTests {
     private func takeReady(
         _ waits: inout QuotaWaitlist, most: Int = 10, folder: Bool = false, upload: Bool = false
     ) -> [String] {
-        waits.removeReady(unlimited, most: most, isFolderExempt: { _ in folder }, isExempt: { _ in upload })
+        let ids = waits.ready(unlimited, most: most, isFolderExempt: { _ in folder }, isExempt: { _ in upload })
+        waits.remove(ids) { _ in upload }
+        return ids
     }
 
     @Test("nothing is recorded until the waits of an earlier run are forgotten")
@@ -32,6 +34,9 @@ struct QuotaWaitlistTests {
         var waits = QuotaWaitlist()
         waits.begin()
         for id in ["c", "a", "b"] { waits.ended(id, lacking: wait) }
+        #expect(
+            waits.ready(unlimited, most: 2, isFolderExempt: { _ in false }, isExempt: { _ in false }) == ["a", "b"])
+        #expect(waits["a"] != nil, "it waits until that is on disk")
         #expect(takeReady(&waits, most: 2) == ["a", "b"])
         #expect(waits["a"] == nil)
         #expect(waits["c"] != nil)

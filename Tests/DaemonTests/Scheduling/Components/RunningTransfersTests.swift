@@ -8,7 +8,7 @@ import Testing
 struct RunningTransfersTests {
     private func transfer(_ destination: String, _ folders: [String: String]) -> RunningTransfers.Transfer {
         RunningTransfers.Transfer(
-            destination: destination, route: .local, folders: folders, inPlace: [], task: Task {})
+            destination: destination, route: .local, folders: folders, inPlace: [], quotaExempt: [], task: Task {})
     }
 
     @Test("a transfer is found by each of its uploads, until it ends")
@@ -32,6 +32,21 @@ struct RunningTransfersTests {
         transfers.add(transfer("cloud", ["a": "cam"]), second)
         transfers.remove(first)
         #expect(transfers.carrying("a")?.destination == "cloud")
+    }
+
+    @Test("a transfer is under way until the attempts of all its uploads have ended")
+    func underWay() {
+        var transfers = RunningTransfers()
+        let number = transfers.nextNumber()
+        transfers.add(transfer("nas", ["a": "cam", "b": "door"]), number)
+        transfers.attemptsEnded(["a"])
+        #expect(transfers.underWay.count == 1)
+        transfers.attemptsEnded(["b"])
+        #expect(transfers.underWay.isEmpty)
+        #expect(transfers.count == 1)
+        transfers.remove(number)
+        transfers.add(transfer("nas", ["a": "cam"]), transfers.nextNumber())
+        #expect(transfers.underWay.count == 1)
     }
 
     @Test("slots count transfers, and a folder is full at its own limit")

@@ -2,7 +2,7 @@ package import Core
 internal import Linux
 
 /// Thrown when the database cannot be used: damaged, not writable, or of a newer version.
-package struct StateUnusable: Error, Sendable, CustomStringConvertible {
+package struct UnusableStateError: Error, Sendable, CustomStringConvertible {
     package let database: FilePath
     package let error: StoreError
 
