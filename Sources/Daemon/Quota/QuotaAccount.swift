@@ -68,13 +68,14 @@ final class QuotaAccount: Sendable {
     /// Whether nothing is reserved for it: its bytes stay on this machine.
     let isFree: Bool
     /// Whether a person waived its quotas. Its bytes are counted nevertheless.
-    let isExempt: Bool
+    var isExempt: Bool { exemption.load(ordering: .relaxed) }
     /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
     let countsNotes: Bool
     /// The limit that bodies draw from: open while enough is reserved.
     let gate: Throttle
     /// The bytes that it will send, as far as is known.
     private let expected: Int64
+    private let exemption: Atomic<Bool>
     private let ledger: Ledger
     private let counted: ByteCounter
     private let arrived: ByteCounter
@@ -101,7 +102,7 @@ final class QuotaAccount: Sendable {
         self.kind = kind
         expected = Self.expected(size)
         self.isFree = isFree
-        self.isExempt = isExempt
+        exemption = Atomic(isExempt)
         self.countsNotes = countsNotes
         self.ledger = ledger
         (counted, arrived) = ledger.counters.network(key)
@@ -123,6 +124,9 @@ final class QuotaAccount: Sendable {
     static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
 
     private static func cost(ofBody count: Int64) -> Int64 { IndivisibleRequest.cost(ofBody: count) }
+
+    /// Its quotas are not waived any more. What it has reserved stays; what it reserves from now on comes out of them.
+    func endExemption() { exemption.store(false, ordering: .relaxed) }
 
     /// All bytes that it has sent.
     var total: Int64 { state.withLock { $0.total } }

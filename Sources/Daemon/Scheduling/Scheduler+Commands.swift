@@ -179,11 +179,20 @@ extension Scheduler {
         var interfaces: Set<String> = []
         for transfer in facts.transfers.underWay where !transfer.task.isCancelled {
             let holds = cutting.blockers(on: transfer)
-            if holds.isEmpty, snapshot.mayContinue(transfer) { continue }
+            let accounts = snapshot.accountsWithoutExemption(transfer)
+            let isUsedUp = accounts.contains(where: snapshot.isUsedUp)
+            if holds.isEmpty, !isUsedUp, snapshot.mayContinue(transfer) {
+                // What it reserves from now on comes out of the quotas.
+                for account in accounts { account.endExemption() }
+                continue
+            }
             if let interface = transfer.route.interface { interfaces.insert(interface) }
             transfer.task.cancel()
-            AttemptLog(log: context.log).reportStopped(
-                transfer, holds.first, lacksExemption: !snapshot.keepsQuotaExemption(transfer))
+            if holds.isEmpty, isUsedUp {
+                AttemptLog(log: context.log).reportOutOfQuota(transfer.destination)
+            } else {
+                AttemptLog(log: context.log).reportStopped(transfer, holds.first)
+            }
         }
         return interfaces
     }
@@ -270,21 +279,25 @@ extension Scheduler {
         }
         if facts.quotaWaits.all.isEmpty { return }
         let exempt = Set(snapshot.exemptUploads.filter { $0.exemptions.contains(.quota) }.map(\.id))
-        let ids = facts.quotaWaits.ready(
+        let ready = facts.quotaWaits.removeReady(
             snapshot.inputs.quotas, most: context.settings.policy.total,
             isFolderExempt: { snapshot.folder($0).exempt.contains(.quota) }, isExempt: { exempt.contains($0) })
-        if ids.isEmpty { return }
-        try await context.store.write { try $0.waits.end(of: ids) }
-        facts.quotaWaits.remove(ids) { exempt.contains($0) }
+        if ready.isEmpty { return }
+        do { try await context.store.write { try $0.waits.end(of: ready.keys.sorted()) } } catch {
+            facts.quotaWaits.restore(ready)
+            throw error
+        }
     }
 
     /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
     func wakeUnmetered(_ snapshot: PolicySnapshot) async throws {
-        let free = facts.uploads.waitingForUnmetered.filter { upload in
+        let free = facts.uploads.removeUnmetered { upload in
             snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
-        }.map(\.id).sorted()
+        }
         if free.isEmpty { return }
-        try await context.store.write { try $0.waits.end(of: free) }
-        facts.uploads.endWaitsForUnmetered(free)
+        do { try await context.store.write { try $0.waits.end(of: free.map(\.id)) } } catch {
+            facts.uploads.restoreUnmetered(free)
+            throw error
+        }
     }
 }

@@ -64,7 +64,9 @@ extension Scheduler {
     }
 
     private func apply(_ picture: NetworkState) async {
-        facts.network.set(picture.metering)
+        facts.network.set(
+            picture.metering,
+            isForFolders: context.settings.folders.contains { !$0.policy.rules.networks.isEmpty })
         if let nameServers = picture.nameServers { sendingLimits.bandwidth.set(nameServers: nameServers) }
         if let addresses = picture.addresses {
             let lost = facts.network.set(addresses: addresses)

@@ -317,10 +317,7 @@ actor Scheduler {
             task.cancel()
         }
         facts.transfers.add(
-            RunningTransfers.Transfer(
-                claims, to: name, over: route,
-                exempt: permit.accounts.filter { $0.value.isExempt && !$0.value.isFree }.keys, by: task),
-            number)
+            RunningTransfers.Transfer(claims, to: name, over: route, permit.accounts, by: task), number)
         return true
     }
 

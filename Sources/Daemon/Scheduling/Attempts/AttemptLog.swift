@@ -58,16 +58,8 @@ struct AttemptLog {
     }
 
     /// - Parameter hold: Why the transfer was stopped; `nil` where another route is better.
-    func reportStopped(_ transfer: RunningTransfers.Transfer, _ hold: Hold?, lacksExemption: Bool) {
+    func reportStopped(_ transfer: RunningTransfers.Transfer, _ hold: Hold?) {
         guard let hold else {
-            if lacksExemption {
-                return log.notice(
-                    "transfer stopped; it will resume",
-                    [
-                        "destination": transfer.destination, "hold": "quota",
-                        "reason": "the exception from its quotas has ended",
-                    ])
-            }
             return log.notice("transfer continues over another route", ["destination": transfer.destination])
         }
         log.notice(

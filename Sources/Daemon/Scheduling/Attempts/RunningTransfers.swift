@@ -12,8 +12,8 @@ struct RunningTransfers: Sendable, RecordsChanges {
         let folders: [String: String]
         /// Uploads that read their sources in place.
         let inPlace: Set<String>
-        /// Uploads whose quotas were waived when the transfer began.
-        let quotaExempt: Set<String>
+        /// The account of each upload, by its id.
+        let accounts: [String: QuotaAccount]
         let task: Task<Void, Never>
     }
 
@@ -89,20 +89,20 @@ struct RunningTransfers: Sendable, RecordsChanges {
             })
     }
 
-    /// The interfaces of transfers that are not being stopped.
-    var interfaces: Set<String> { Set(byNumber.values.filter { !$0.task.isCancelled }.compactMap(\.route.interface)) }
+    /// The interfaces of transfers that may still send something and are not being stopped.
+    var interfaces: Set<String> { Set(underWay.filter { !$0.task.isCancelled }.compactMap(\.route.interface)) }
 }
 
 extension RunningTransfers.Transfer {
     init(
-        _ claims: [Claim], to destination: String, over route: Admission.Route, exempt: some Sequence<String>,
+        _ claims: [Claim], to destination: String, over route: Admission.Route, _ accounts: [String: QuotaAccount],
         by task: Task<Void, Never>
     ) {
         self.init(
             destination: destination, route: route,
             folders: Dictionary(
                 claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
-            inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), quotaExempt: Set(exempt),
+            inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), accounts: accounts,
             task: task)
     }
 }

@@ -116,11 +116,17 @@ struct UploadTracker: Sendable {
         return isNew
     }
 
-    /// The uploads that wait for an unmetered network.
-    var waitingForUnmetered: [UploadRecord] { entries.values.compactMap(\.waitsForUnmetered) }
+    /// - Returns: The uploads that need not wait for an unmetered network any more.
+    mutating func removeUnmetered(where isFree: (UploadRecord) -> Bool) -> [UploadRecord] {
+        let free = entries.values.compactMap(\.waitsForUnmetered).filter(isFree).sorted { $0.id < $1.id }
+        for upload in free { entries[upload.id]?.waitsForUnmetered = nil }
+        return free
+    }
 
-    /// These uploads wait no longer for an unmetered network. To be called when that is on disk.
-    mutating func endWaitsForUnmetered(_ ids: [String]) {
-        for id in ids { entries[id]?.waitsForUnmetered = nil }
+    /// These uploads wait as before: that their wait is over could not be stored.
+    mutating func restoreUnmetered(_ uploads: [UploadRecord]) {
+        for upload in uploads where entries[upload.id]?.waitsForUnmetered == nil {
+            entries[upload.id]?.waitsForUnmetered = upload
+        }
     }
 }

@@ -15,11 +15,8 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     }
 
     var changes: FactChanges = []
-    /// The state of the networks; `nil` while no rule depends on it. A rule of one folder may decide otherwise although
-    /// each route and the rules for all folders stay as they are.
-    private(set) var metering: Metering? {
-        didSet { if metering != oldValue { changes.formUnion([.policy, .scheduling, .removals, .notices]) } }
-    }
+    /// The state of the networks; `nil` while no rule depends on it.
+    private(set) var metering: Metering? { didSet { if metering != oldValue { changes.insert(.policy) } } }
     /// The route to each destination and to each hook that is an address.
     private(set) var routes: [String: Reached] = [:]
     /// The addresses of this machine.
@@ -70,7 +67,12 @@ struct NetworkMonitor: Sendable, RecordsChanges {
         changes.insert(.policy)
     }
 
-    mutating func set(_ metering: Metering?) { self.metering = metering }
+    /// - Parameter isForFolders: Whether a folder has rules about networks of its own. These may decide otherwise
+    ///   although the route to each destination stays as it is.
+    mutating func set(_ metering: Metering?, isForFolders: Bool = false) {
+        if isForFolders, metering != self.metering { changes.insert(.scheduling) }
+        self.metering = metering
+    }
 
     /// - Returns: The addresses that the machine has lost.
     mutating func set(addresses: Set<IPAddress>) -> Set<IPAddress> {

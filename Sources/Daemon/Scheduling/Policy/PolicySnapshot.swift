@@ -199,18 +199,21 @@ struct PolicySnapshot: Sendable {
         }
     }
 
-    /// Whether the quotas of a transfer that began without them are still waived. Its accounts reserve nothing from
-    /// them.
-    func keepsQuotaExemption(_ transfer: RunningTransfers.Transfer) -> Bool {
-        transfer.quotaExempt.allSatisfy { id in
-            transfer.folders[id].map { folder($0, of: id).exempt.contains(.quota) } ?? true
+    /// The accounts of a transfer that still reserve without quotas, although these are not waived any more.
+    func accountsWithoutExemption(_ transfer: RunningTransfers.Transfer) -> [QuotaAccount] {
+        transfer.accounts.compactMap { id, account in
+            guard account.isExempt, !account.isFree, let folder = transfer.folders[id],
+                !self.folder(folder, of: id).exempt.contains(.quota)
+            else { return nil }
+            return account
         }
     }
 
-    /// Whether a running transfer may continue as it began: on its route, where no other one avoids its cost, and with
-    /// its exemption.
+    /// Whether the quotas of an account are used up, with what it has reserved itself.
+    func isUsedUp(_ account: QuotaAccount) -> Bool { inputs.quotas.room(for: account.kind).bytes == 0 }
+
+    /// Whether a running transfer may continue on its route, and no other route avoids its cost.
     func mayContinue(_ transfer: RunningTransfers.Transfer) -> Bool {
-        guard keepsQuotaExemption(transfer) else { return false }
         let destination = destination(transfer.destination)
         let folders = Set(transfer.folders.values)
         let folder = folders.count == 1 ? self.folders(of: transfer).first : nil

@@ -35,27 +35,34 @@ struct QuotaWaitlist: Sendable {
         waits?[id] = wait
     }
 
-    /// The uploads that may be tried now: enough is left for them, or a person exempted them from their quotas.
+    /// The uploads that may be tried now: enough is left for them, or a person exempted them from their quotas. They
+    /// wait no longer.
     ///
     /// - Parameters:
     ///   - most: At most the number that can run now: the bytes that the first of them use are not available to the
     ///     rest.
     ///   - isFolderExempt: Whether the files of a folder are exempt from quotas.
     ///   - isExempt: Whether an upload is exempt from quotas itself.
-    func ready(
+    /// - Returns: What each of them waited for, by its id.
+    mutating func removeReady(
         _ quotas: QuotaState, most: Int, isFolderExempt: (String) -> Bool, isExempt: (String) -> Bool
-    ) -> [String] {
+    ) -> [String: QuotaWait] {
         let ready = all.filter { id, one in
             (one.kind.folder.map(isFolderExempt) ?? false) || isExempt(id)
                 || quotas.room(for: one.kind).bytes.map { $0 >= one.bytes } ?? true
         }
-        return Array(ready.keys.sorted().prefix(max(1, most)))
-    }
-
-    /// These uploads wait no longer. To be called when that is on disk.
-    mutating func remove(_ ids: [String], isExempt: (String) -> Bool) {
-        for id in ids where waits?.removeValue(forKey: id) != nil {
+        let first = ready.sorted { $0.key < $1.key }.prefix(max(1, most))
+        for (id, _) in first {
+            waits?[id] = nil
             if isExempt(id) { exempted.insert(id) }
         }
+        return Dictionary(first.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
+    }
+
+    /// These uploads wait as before: that their wait is over could not be stored. A wait that was recorded since then
+    /// stays.
+    mutating func restore(_ removed: [String: QuotaWait]) {
+        waits?.merge(removed) { later, _ in later }
+        exempted.subtract(removed.keys)
     }
 }

@@ -17,19 +17,20 @@ struct FactChangesTests {
         case destinationHeld, destinationReconsidered, paused, pausesUnchanged, allowed, exceptionsUnchanged
         case uploadsCancelled, closed, closedWithCommand, opened, supplyChanged, answeredFirst, answeredFileAgain
         case routeFirst, clockSet, configurationChanged, configurationTookEffect, stopped
-        case drained, drainedAgain, routeAgain, interfaceUsed, networksFound, networksUnchanged
+        case drained, drainedAgain, routeAgain, interfaceUsed, networksFound, networksUnchanged, networksOfFolders
 
         var changes: FactChanges {
             switch self {
             case .transferEnded: [.scheduling, .removals]
             case .capacityAnswered, .freedSpace, .destinationReconsidered, .allowed, .uploadsCancelled,
-                .closedWithCommand, .supplyChanged, .answeredFirst, .clockSet, .configurationTookEffect:
+                .closedWithCommand, .supplyChanged, .answeredFirst, .clockSet, .configurationTookEffect,
+                .networksOfFolders:
                 [.scheduling]
-            case .paused, .networksFound: [.scheduling, .removals, .notices]
+            case .paused: [.scheduling, .removals, .notices]
             case .opened: [.removals, .notices]
             case .transferStarted, .capacityAsked, .freedSpaceUnknown, .destinationHeld, .pausesUnchanged,
                 .exceptionsUnchanged, .closed, .answeredFileAgain, .routeFirst, .routeAgain, .interfaceUsed,
-                .configurationChanged, .stopped, .drained, .drainedAgain, .networksUnchanged:
+                .configurationChanged, .stopped, .drained, .drainedAgain, .networksFound, .networksUnchanged:
                 []
             }
         }
@@ -38,7 +39,7 @@ struct FactChangesTests {
         var isOfPolicy: Bool {
             switch self {
             case .paused, .drained, .allowed, .uploadsCancelled, .answeredFirst, .routeFirst, .configurationChanged,
-                .networksFound:
+                .networksFound, .networksOfFolders:
                 true
             case .transferStarted, .transferEnded, .capacityAsked, .capacityAnswered, .freedSpaceUnknown, .freedSpace,
                 .destinationHeld, .destinationReconsidered, .pausesUnchanged, .drainedAgain, .exceptionsUnchanged,
@@ -70,7 +71,7 @@ struct FactChangesTests {
             let number = facts.transfers.nextNumber()
             facts.transfers.add(
                 RunningTransfers.Transfer(
-                    destination: "nas", route: .local, folders: ["a": "cam"], inPlace: [], quotaExempt: [],
+                    destination: "nas", route: .local, folders: ["a": "cam"], inPlace: [], accounts: [:],
                     task: Task {}), number)
             if fact == .transferEnded { facts.transfers.remove(number) }
         case .capacityAsked, .capacityAnswered:
@@ -123,11 +124,11 @@ struct FactChangesTests {
             }
             if fact == .interfaceUsed { facts.network.recordUse("eth0") }
         case .networksFound: facts.network.set(Metering(links: []))
+        case .networksOfFolders: facts.network.set(Metering(links: []), isForFolders: true)
         case .networksUnchanged:
             facts.network.set(Metering(links: []))
-            _ = facts.takeChanges()
             before = facts.generation
-            facts.network.set(Metering(links: []))
+            facts.network.set(Metering(links: []), isForFolders: true)
         case .drained: facts.pauses.drain([PauseScope(scope: .all, name: "")])
         case .drainedAgain:
             facts.pauses.drain([PauseScope(scope: .all, name: "")])

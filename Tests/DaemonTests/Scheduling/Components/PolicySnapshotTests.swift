@@ -51,7 +51,7 @@ struct PolicySnapshotTests {
         for number in 0..<count {
             transfers.add(
                 RunningTransfers.Transfer(
-                    destination: "nas", route: .local, folders: ["\(number)": "cam"], inPlace: [], quotaExempt: [],
+                    destination: "nas", route: .local, folders: ["\(number)": "cam"], inPlace: [], accounts: [:],
                     task: Task {}),
                 transfers.nextNumber())
         }
@@ -96,35 +96,6 @@ struct PolicySnapshotTests {
         #expect(snapshot.folder("cam", of: "a").exempt == [.metered])
         #expect(snapshot.folder("cam", of: "b").exempt.isEmpty)
         #expect(snapshot.exemptUploads.map(\.id) == ["a"])
-    }
-
-    @Test("a transfer that began without its quotas ends with that exception, and no other one does")
-    func exemptionEnds() throws {
-        var transfers = RunningTransfers()
-        transfers.add(
-            RunningTransfers.Transfer(
-                destination: "nas", route: .local, folders: ["a": "cam"], inPlace: [], quotaExempt: ["a"], task: Task {}
-            ),
-            transfers.nextNumber())
-        func overrides(_ scope: OverrideRecord.Scope, _ name: String, _ exemption: Exemption) -> OverrideSet {
-            var overrides = OverrideSet()
-            overrides.replace([
-                OverrideRecord(
-                    scope: scope, name: name, kind: .exemption(exemption), since: clocks.wall(),
-                    until: clocks.wall().advanced(by: .seconds(60)), who: "root")
-            ])
-            return overrides
-        }
-        func mayContinue(_ overrides: OverrideSet, _ transfers: RunningTransfers) throws -> Bool {
-            let snapshot = try snapshot(overrides: overrides, transfers: transfers)
-            return try snapshot.mayContinue(#require(snapshot.transfers.all.first))
-        }
-        #expect(try mayContinue(overrides(.upload, "a", .quota), transfers))
-        #expect(try mayContinue(overrides(.folder, "cam", .quota), transfers))
-        #expect(try !mayContinue(overrides(.upload, "b", .quota), transfers))
-        #expect(try !mayContinue(overrides(.upload, "a", .metered), transfers))
-        #expect(try !mayContinue(OverrideSet(), transfers))
-        #expect(try mayContinue(OverrideSet(), running(1)))
     }
 
     @Test(

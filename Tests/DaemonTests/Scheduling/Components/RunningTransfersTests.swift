@@ -6,9 +6,13 @@ import Testing
 
 @Suite("Running transfers")
 struct RunningTransfersTests {
-    private func transfer(_ destination: String, _ folders: [String: String]) -> RunningTransfers.Transfer {
-        RunningTransfers.Transfer(
-            destination: destination, route: .local, folders: folders, inPlace: [], quotaExempt: [], task: Task {})
+    private func transfer(
+        _ destination: String, _ folders: [String: String], over interface: String? = nil
+    ) -> RunningTransfers.Transfer {
+        var route = Admission.Route.any
+        route.interface = interface
+        return RunningTransfers.Transfer(
+            destination: destination, route: route, folders: folders, inPlace: [], accounts: [:], task: Task {})
     }
 
     @Test("a transfer is found by each of its uploads, until it ends")
@@ -38,11 +42,14 @@ struct RunningTransfersTests {
     func underWay() {
         var transfers = RunningTransfers()
         let number = transfers.nextNumber()
-        transfers.add(transfer("nas", ["a": "cam", "b": "door"]), number)
+        transfers.add(transfer("nas", ["a": "cam", "b": "door"], over: "wwan0"), number)
         transfers.attemptsEnded(["a"])
         #expect(transfers.underWay.count == 1)
+        #expect(transfers.interfaces == ["wwan0"])
         transfers.attemptsEnded(["b"])
         #expect(transfers.underWay.isEmpty)
+        // Nothing holds its interface open any more.
+        #expect(transfers.interfaces.isEmpty)
         #expect(transfers.count == 1)
         transfers.remove(number)
         transfers.add(transfer("nas", ["a": "cam"]), transfers.nextNumber())
