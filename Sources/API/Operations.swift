@@ -29,7 +29,7 @@ package protocol Operations: Sendable {
     func remove(_ selection: Selection) async throws -> UploadsReply
     /// Removes all ended uploads of a list, or of all lists. Ongoing uploads continue.
     func flush(_ request: FlushRequest) async throws -> UploadsReply
-    /// Waives a window, a metered network or a quota for uploads or a folder, for a while.
+    /// Makes exceptions from windows, metered networks or quotas for uploads or a folder, for a while.
     ///
     /// - Parameter who: The user who makes the exception.
     func allow(_ request: AllowRequest, by who: String) async throws -> OverridesReply

@@ -1,11 +1,11 @@
-/// A request to waive rules for a while.
+/// A request for exceptions from rules, for a while.
 package struct AllowRequest: Codable, Sendable, Hashable {
     /// Uploads: ids, unique prefixes of at least 6 characters, or keys.
     package var ids: [String]
     package var folder: String?
     /// `window`, `metered`, `quota`.
     package var kinds: [String]
-    /// In seconds; 0 takes the exceptions back.
+    /// In seconds; 0 ends the exceptions.
     package var duration: Int64
 
     package init(ids: [String] = [], folder: String? = nil, kinds: [String], duration: Int64) {
@@ -60,7 +60,7 @@ package struct OverrideView: Codable, Sendable, Hashable {
 /// The exceptions in force after a change.
 package struct OverridesReply: Codable, Sendable, Hashable {
     package var exceptions: [OverrideView]
-    /// The exceptions that were in force and are taken back; absent where nothing was to be taken back.
+    /// The exceptions that the request ended; absent if it was to end none.
     package var ended: [OverrideView]?
 
     package init(exceptions: [OverrideView], ended: [OverrideView]? = nil) {

@@ -51,7 +51,7 @@ func generalHelp(_ verbs: [Verb], width: Int) -> String {
         "usage: sluice VERB [OPTION...] [ARGUMENT...]",
         wrapped(
             "Sluice watches folders and uploads each finished file. It never loses a file, never uploads one "
-                + "twice, and never sends what your policy forbids.", width: width),
+                + "twice without a warning, and never sends what your policy forbids.", width: width),
         "Verbs:\n" + twoColumns(verbs.map { ($0.name, $0.summary) }, width),
         "`sluice VERB --help` shows the options of a verb, with examples.",
         "Words in the help of the verbs:\n" + twoColumns(sharedWords, width),

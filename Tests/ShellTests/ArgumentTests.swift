@@ -55,7 +55,7 @@ struct ArgumentTests {
             ),
             (
                 ["allow", "a", "--quota", "--end", "--for", "2h"],
-                "sluice allow: --end ends the exemption at once, so --for does not go with it\n"
+                "sluice allow: --end ends the exception at once, so --for does not go with it\n"
                     + "See `sluice allow --help`.\n"
             ),
             (

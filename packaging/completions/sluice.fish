@@ -64,7 +64,7 @@ complete -c sluice -n '__sluice_at' -a cancel -d 'cancel uploads, and remove the
 complete -c sluice -n '__sluice_at' -a retry -d 'begin failed or cancelled uploads again'
 complete -c sluice -n '__sluice_at' -a remove -d 'take finished uploads off their lists; uploaded files and sources stay'
 complete -c sluice -n '__sluice_at' -a flush -d 'clear the lists of finished uploads'
-complete -c sluice -n '__sluice_at' -a allow -d 'exempt uploads from policy rules for a while'
+complete -c sluice -n '__sluice_at' -a allow -d 'make an exception from policy rules for uploads, for a while'
 complete -c sluice -n '__sluice_at' -a limit -d 'limit the rate of all transfers together for a while'
 complete -c sluice -n '__sluice_at' -a reload -d 'make the daemon read its configuration again'
 complete -c sluice -n '__sluice_at' -a rescan -d 'scan watched folders now, for files that no event reported'
@@ -275,7 +275,7 @@ complete -c sluice -n '__sluice_at allow' -l metered -d 'let them use metered ne
 complete -c sluice -n '__sluice_at allow' -l quota -d 'let them exceed quotas'
 complete -c sluice -n '__sluice_at allow' -l window -d 'let them run outside windows'
 complete -c sluice -n '__sluice_at allow' -l for -d 'how long: 30m, 2h, 1d' -x
-complete -c sluice -n '__sluice_at allow' -l end -d 'end the exemption now'
+complete -c sluice -n '__sluice_at allow' -l end -d 'end the exception now'
 complete -c sluice -n '__sluice_at allow' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at allow' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at allow' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F

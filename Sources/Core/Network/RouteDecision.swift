@@ -125,7 +125,7 @@ extension Admission {
             return Hold(
                 .metered, since: remote.reachabilitySince,
                 text: "`metered` of \(place.name) says \(said); \(route.reason)\(strictly)\(remedy)"
-                    + (mayBeAllowed ? "; `sluice allow --metered` exempts an upload" : ""))
+                    + (mayBeAllowed ? "; `sluice allow --metered` makes an exception" : ""))
         }
     }
 

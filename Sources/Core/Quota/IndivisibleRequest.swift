@@ -62,7 +62,7 @@ extension QuotaState.Line {
             let keys = piece.keys.map { "`\($0)`" }.joined(separator: " and ")
             remedies.append("make \(keys) of destinations.\(destination) smaller")
         }
-        remedies.append("exempt it once with `sluice allow --quota`")
+        remedies.append("make an exception with `sluice allow --quota`")
         return
             "never under this quota: \(place.words) allows \(quota.byteWords ?? "") (`quotas`), and \(what) or not at all, "
             + "takes \(shownBytes(counted(piece.cost))) with its overhead; \(remedies.joined(separator: ", or "))"

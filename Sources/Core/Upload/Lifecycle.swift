@@ -141,7 +141,8 @@ package enum AssetState: String, Hashable, Sendable, Codable, CaseIterable {
 package enum SourceState: String, Hashable, Sendable, Codable, CaseIterable {
     /// Nothing was done to the source.
     case untouched
-    /// The intention is recorded; the source may be under its own name or under `.sluice-release-ID`.
+    /// The intention is recorded; the source may be under its own name or under
+    /// `.sluice-release-ID-TOKEN`.
     case releasing
     /// Deleted or moved.
     case released

@@ -26,7 +26,8 @@ struct StateHealth: Sendable {
     var isFailing: Bool { troubles["state"] != nil }
 
     /// Reports that the state cannot be written: once, however many callers find it and however often. The scheduler
-    /// then tries to write it every few seconds until it succeeds; ``committed()`` clears the report.
+    /// then tries to write it every few seconds, and so does each caller with its own work; ``committed()`` clears the
+    /// report.
     func failed(_ error: StoreError) {
         let path = configuration.settings.state
         var text = "the state in \(path.display) cannot be written: \(error.message)"

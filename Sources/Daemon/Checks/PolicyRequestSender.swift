@@ -30,8 +30,9 @@ struct RequestHeldError: Error {
     let hold: Hold
 }
 
-/// The gate without a daemon: uses the configuration, the present networks, and the pauses on disk. It enters nothing
-/// into a ledger, which belongs to the daemon alone.
+/// Sends requests where no daemon runs. It decides by the configuration, the pauses on disk, and the networks, clock,
+/// power supply and answer of `busy` at that moment. It enters nothing into a ledger, which belongs to the daemon
+/// alone.
 struct StandaloneRequestSender: PolicyRequestSender {
     private let settings: Settings
     private let survey: StandaloneNetworkReport

@@ -5,7 +5,7 @@ internal import Linux
 internal import Store
 internal import Watch
 
-/// Checks that a client requests from the daemon: with its rights, through the gate and the ledger of its uploads.
+/// Checks that a client requests from the daemon: with its rights, through the policy and the ledger of its uploads.
 struct CheckCommands: Sendable {
     let context: Context
     let lifecycle: DaemonPhase

@@ -5,7 +5,7 @@ internal import Linux
 internal import Store
 internal import Transport
 
-/// Queries destinations for their content, through the gate and the ledger of their uploads.
+/// Queries destinations for their content, through the policy and the ledger of their uploads.
 struct RemoteInspector: Sendable {
     let context: Context
     let lifecycle: DaemonPhase
@@ -13,7 +13,7 @@ struct RemoteInspector: Sendable {
     /// Called with the remedy when a destination refuses a question.
     let onRefusal: @Sendable (_ remedy: Remedy?, _ destination: String) -> Void
 
-    /// Asks a destination for its content, through the gate and the ledger of its uploads, and marks the objects that
+    /// Asks a destination for its content, through the policy and the ledger of its uploads, and marks the objects that
     /// are ours.
     ///
     /// - Throws: `Refusal`: no such destination, one without such a query, policy, or its answer.
@@ -77,7 +77,7 @@ struct RemoteInspector: Sendable {
         return destination
     }
 
-    /// Sends one question to a destination, through the gate and the ledger of its uploads.
+    /// Sends one question to a destination, through the policy and the ledger of its uploads.
     ///
     /// - Throws: `Refusal`: policy, or the destination's answer.
     private func ask<Answer: Sendable>(

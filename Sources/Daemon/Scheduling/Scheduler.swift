@@ -120,7 +120,9 @@ actor Scheduler {
         try await stopSuperseded()
         try await sendingLimits.ledger.refresh()
         let classes = try await context.store.read { try $0.lists.waitingClasses() }.map(\.upload)
-        // All decisions of the cycle before the first claim are about one state. A claim makes them again.
+        // Limits, stops, ended waits and open folders are about one state. `refreshBusy` has asked an earlier one, because
+        // its questions lead to this one. Each start takes others, before its claim and after it: earlier starts have
+        // used slots, and the disk was waited for.
         let snapshot = snapshot
         setLimits(snapshot)
         stopForbidden(snapshot)

@@ -7,21 +7,21 @@ internal import Core
 
 extension Verb {
     static let allow: Verb = Verb(
-        "allow", "exempt uploads from policy rules for a while", operands: "[ID|KEY|PATH...]",
+        "allow", "make an exception from policy rules for uploads, for a while", operands: "[ID|KEY|PATH...]",
         usages: ["ID|KEY|PATH...", "--folder NAME"].map { "RULE... (--for DURATION | --end) [OPTION...] \($0)" },
         takes: .uploads("ongoing"), count: 0...1000,
         details: [
             "RULE is --metered, --quota or --window.",
-            "Exempt uploads run at once, unless another hold applies; every quota still counts them. A network with "
-                + "`allowed: false` stays forbidden. `sluice why` and `sluice status` show who allowed what, and until "
-                + "when.",
+            "Uploads with an exception run at once, unless another hold applies; every quota still counts them. A "
+                + "network with `allowed: false` stays forbidden. `sluice why` and `sluice status` show who allowed "
+                + "what, and until when.",
         ],
         options: [
             Option("folder", "NAME", takes: .folders, "all uploads of this folder"),
             Option(flag: "metered", "let them use metered networks"),
             Option(flag: "quota", "let them exceed quotas"),
             Option(flag: "window", "let them run outside windows"), Option.lasting,
-            Option(flag: "end", "end the exemption now"),
+            Option(flag: "end", "end the exception now"),
         ] + Option.client,
         examples: [
             (
@@ -81,7 +81,7 @@ private func allowUploads(_ call: Invocation) async throws -> ExitCode {
         throw Arguments.usage("name uploads, or a folder with --folder", .allow)
     }
     if arguments.has("end"), arguments.has("for") {
-        throw Arguments.usage("--end ends the exemption at once, so --for does not go with it", .allow)
+        throw Arguments.usage("--end ends the exception at once, so --for does not go with it", .allow)
     }
     guard arguments.has("end") || arguments.has("for") else {
         throw Arguments.usage("name a length of time, like --for 2h, or end it with --end", .allow)
@@ -94,7 +94,7 @@ private func allowUploads(_ call: Invocation) async throws -> ExitCode {
         ?? request.ids.map { printable($0) }.joined(separator: ", ")
     return try printOverrides(
         try await call.withClient { try await $0.allow(request) }, call,
-        nothing: "there is no such exemption for \(whom)")
+        nothing: "there is no such exception for \(whom)")
 }
 
 private func seconds(_ arguments: Arguments, _ verb: Verb) throws -> Int64? {
@@ -116,7 +116,7 @@ private func printOverrides(_ reply: OverridesReply, _ call: Invocation, nothing
         if ended.isEmpty { try call.console.line(nothing) }
         for exception in ended { try call.console.line("ended: " + exceptionText(exception, now)) }
     }
-    if reply.ended == nil, reply.exceptions.isEmpty { try call.console.line("no exemptions") }
+    if reply.ended == nil, reply.exceptions.isEmpty { try call.console.line("no exceptions") }
     for exception in reply.exceptions {
         try call.console.line((reply.ended == nil ? "" : "still: ") + exceptionText(exception, now))
     }

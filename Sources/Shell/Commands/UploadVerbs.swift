@@ -76,8 +76,8 @@ extension Verb {
         "cancel", "cancel uploads, and remove their unfinished data from the destination", operands: "[ID|KEY|PATH...]",
         usages: selectionUsages, takes: .uploads("ongoing"), count: 0...1000,
         details: [
-            "The source stays where it is and is not picked up again until it changes. A completed upload cannot be "
-                + "cancelled."
+            "The source stays, unless another destination has verified the file: then `after_upload` applies. It is "
+                + "not picked up again until it changes. A completed upload cannot be cancelled."
         ],
         options: scope(all: "all ongoing uploads", "ongoing uploads") + Option.client,
         examples: [
@@ -96,8 +96,8 @@ extension Verb {
         "retry", "begin failed or cancelled uploads again", operands: "[ID|KEY|PATH...]", usages: selectionUsages,
         takes: .uploads("failed"), count: 0...1000,
         details: [
-            "Each continues with the data that the destination still has. With --folder, --destination or --all it "
-                + "retries only failed uploads. A waiting upload is tried at once; a paused one needs `resume`."
+            "Each continues with what the destination still has, or begins again after a refusal. A waiting one is "
+                + "tried at once; a paused one needs `resume`. --folder, --destination and --all retry failed ones only."
         ],
         options: scope(all: "all failed uploads", "failed uploads") + Option.client,
         examples: [

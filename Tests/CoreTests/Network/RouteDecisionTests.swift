@@ -123,7 +123,7 @@ struct RouteDecisionTests {
             hold.text
                 == "`metered` of destinations.nas says pause; metered: wwan0 is a modem (DEVTYPE wwan); "
                 + "`- {interface: \"wwan0\", metered: false}` under `networks` would change that; "
-                + "`sluice allow --metered` exempts an upload")
+                + "`sluice allow --metered` makes an exception")
         #expect(hold.since == since && hold.until == nil)
         #expect(way([4], policy: pause, remote: pause, folder: pause).hold?.text.contains("of policy") == true)
         #expect(way([3], policy: pause).hold?.text.contains("counts as metered (`metered_unknown`)") == true)

@@ -57,7 +57,7 @@ struct PlanPieceTests {
             outcome.obstacles.first?.hold.text
                 == "never under this quota: policy allows 10 MB a day (`quotas`), and a piece of 20.0 MB, which is "
                 + "sent whole or not at all, takes 21.3 MB with its overhead; raise the quota, or make `part_size` of destinations.s3 smaller, or "
-                + "exempt it once with `sluice allow --quota`")
+                + "make an exception with `sluice allow --quota`")
         #expect(outcome.obstacles.first?.hold.until == nil)
         #expect(outcome.waits.allSatisfy { $0.hold.until == nil })
     }
