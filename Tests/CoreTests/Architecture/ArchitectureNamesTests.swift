@@ -148,6 +148,56 @@ struct ArchitectureNamesTests {
         #expect(met.isSuperset(of: Self.foreign.keys))
     }
 
+    @Test("each function and type in the columns 'after' of the walks exists")
+    func walks() throws {
+        let known = try KnownNames.all.get()
+        let page = try Page("docs/decisions/0027-walks.md")
+        // The side "before" names the code of an earlier commit.
+        var names = page.rows(underEach: "|#|before|after|").flatMap { Page.code($0[2]) }.flatMap(Self.names(inHop:))
+        #expect(names.count > 500)
+        for paragraph in page.text.split(separator: "\n\n", omittingEmptySubsequences: true) {
+            let isAfter = ["Before and after (", "Only after (", "Types beyond walk 1, after:"].contains {
+                paragraph.hasPrefix($0)
+            }
+            guard isAfter, let types = paragraph.split(separator: ":").last else { continue }
+            names += types.split { $0.isWhitespace }.map(String.init)
+        }
+        #expect(names.count > 700)
+        // The members of extensions of arrays are not read.
+        let unknown = names.filter { !$0.hasPrefix("[") }.filter { name in
+            CodeName(name).map { !known.contains($0) } ?? true
+        }
+        #expect(unknown == [])
+    }
+
+    /// The names in `Caller.function → Type.function, function{Type.function}`.
+    private static func names(inHop hop: String) -> [String] {
+        hop.split { "→⇒↩{}".contains($0) }.flatMap { side in
+            let parts = side.split { $0 == "," || $0 == " " }
+            let type = parts.first.flatMap { $0.split(separator: ".").dropLast().last } ?? parts.first ?? ""
+            return parts.enumerated().map { $0 == 0 ? String($1) : "\(type).\($1)" }
+        }
+    }
+
+    @Test(
+        "each type that the pages of dependencies and of performance name exists",
+        arguments: ["dependencies", "performance"])
+    func otherPages(_ name: String) throws {
+        let known = try KnownNames.all.get()
+        let page = try Page(FilePath("docs/\(name).md"))
+        let names = Page.code(page.prose.joined(separator: "\n")[...]).compactMap { CodeName($0) }.filter {
+            $0.parts[0].first?.isUppercase == true
+        }
+        #expect(names.count > 3)
+        #expect(names.filter { !known.contains($0) && Self.librariesOnPages[$0.text] == nil }.map(\.text) == [])
+    }
+
+    /// Names of other projects on those pages.
+    private static let librariesOnPages: [String: String] = [
+        "Dispatch": "Swift's library", "Foundation": "Swift's library", "FoundationEssentials": "Swift's library",
+        "Glibc": "Swift's library", "PyVimeo": "Vimeo's client", "Synchronization": "Swift's library",
+    ]
+
     /// The words in a line of a diagram that can only be names: `camelCase`, `CamelCase`, `value.member`.
     private static func names(in line: Substring) -> [CodeName] {
         line.split { !($0.isLetter || $0.isNumber || $0 == "." || $0 == "-" || $0 == "_") }.compactMap { word in
