@@ -115,8 +115,8 @@ struct PartQuotaTests {
         }
         let words =
             "never under this quota: policy allows 3 MB a month (`quotas`), and a piece of 8.4 MB, which is sent "
-            + "whole or not at all, takes 8.9 MB with its overhead; raise the quota, or make `part_size` of destinations.bucket smaller, or exempt "
-            + "it once with `sluice allow --quota`"
+            + "whole or not at all, takes 8.9 MB with its overhead; raise the quota, or make `part_size` of destinations.bucket smaller, or make "
+            + "an exception with `sluice allow --quota`"
         let why = try await said("why", ["large.mp4"])
         #expect(why.contains(words) && !why.contains("until"), "\(why)")
         for arguments in [["list", "--json"], ["show", "large.mp4", "--json"], ["why", "large.mp4", "--json"]] {
