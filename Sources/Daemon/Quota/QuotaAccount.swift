@@ -9,58 +9,16 @@ internal import Transport
 /// transfer. When nothing is left, bodies wait. When the quota is exhausted, the work is stopped.
 final class QuotaAccount: Sendable {
     private struct State {
-        /// The reserved step: durable, and counted as sent until it is settled.
-        var step: StoredReservation?
-        /// Bytes sent since that step was opened.
-        var sent: Int64 = 0
-        var received: Int64 = 0
-        var total: Int64 = 0
-        var receivedInAll: Int64 = 0
-        var pace: SendRate
-        /// Whether it waits for the next renewal, perhaps only for bytes to be received.
-        var awaitsRenewal = false
-        var needsReceived = false
-        /// Whether a quota counts received bytes.
-        var countsReceived: Bool
-        /// Whether its step is being renewed.
-        var isRenewing = false
-        /// Renewals that have ended.
-        var renewals = 0
-        /// Bytes of the step that a renewal which is not on disk yet gives back: they may not be sent any more.
-        var returned: Int64 = 0
-        var isClosed = false
-        /// Whether no more can be reserved.
-        var isLast = false
-        /// The remaining cost of the running requests.
-        var needed: Int64 = 0
-        var requests = 0
-        /// The remaining cost of the requests that were allowed as a whole.
-        var reserved: Int64 = 0
-        var openReservations = 0
-        /// The cost of the request that was refused last.
-        var missingBytes: Int64?
+        var step: ReservedStep
+        var needs = RequestNeeds()
+        var renewals = AccountRenewals()
         var hasBegun = false
         var onEnd: (@Sendable ((any Error)?) -> Void)?
 
-        /// Reserved bytes that may still be sent.
-        var left: Int64 { (step?.spending.bytes ?? 0) - sent - returned }
-        /// Bytes that may already be in flight, for all running requests; never more than there is to send.
-        var underWay: Int64 {
-            min(QuotaAccount.margin * Int64(max(1, requests)), openReservations > 0 ? reserved : needed)
-        }
-        /// Reserved bytes that may still be received; negative when more was received.
-        var receivedLeft: Int64 { (step?.spending.received ?? 0) - received }
         /// Whether less is left than may be in flight.
-        var isLow: Bool { left < underWay || isFull }
-        /// Whether more was received than reserved, and counts.
-        var isFull: Bool { countsReceived && received > 0 && receivedLeft <= 0 }
-
-        /// The most that a crash may lose: the bytes of two seconds besides those in flight, and at least the bytes
-        /// that its requests need to begin.
-        func step(at now: MonotonicTime) -> Int64 {
-            let underWay = QuotaAccount.margin * Int64(max(0, requests))
-            return max(QuotaAccount.minRequest + underWay, min(Ledger.step, 2 * pace.rate(at: now) + underWay))
-        }
+        var isLow: Bool { step.left < needs.underWay || step.isFull }
+        /// What an account with this little left needs first.
+        var need: AccountRenewals.Need { step.left >= needs.underWay ? .answers : .sending }
     }
 
     let key: SpendingAccount
@@ -109,8 +67,8 @@ final class QuotaAccount: Sendable {
         gate = Throttle(clocks: ledger.clocks)
         state = Mutex(
             State(
-                step: step, pace: SendRate(at: ledger.clocks.monotonic()),
-                countsReceived: ledger.countsReceived(of: kind)))
+                step: ReservedStep(
+                    step, countsReceived: ledger.countsReceived(of: kind), at: ledger.clocks.monotonic())))
         ledger.open.add(self)
         if !isFree { ledger.renewals.add(self) }
     }
@@ -129,11 +87,11 @@ final class QuotaAccount: Sendable {
     func endExemption() { exemption.store(false, ordering: .relaxed) }
 
     /// All bytes that it has sent.
-    var total: Int64 { state.withLock { $0.total } }
+    var total: Int64 { state.withLock { $0.step.total.bytes } }
     /// All bytes that it has sent and received.
-    var cost: Spending { state.withLock { Spending(bytes: $0.total, received: $0.receivedInAll) } }
+    var cost: Spending { state.withLock { $0.step.total } }
     /// The part of the cost that is not in the ledger yet.
-    var unentered: Spending { state.withLock { Spending(bytes: $0.sent, received: $0.received) } }
+    var unentered: Spending { state.withLock { $0.step.unentered } }
 
     /// Sets the closure that ends the work when no more may be sent, or when reserving failed.
     func setEndHandler(_ end: @escaping @Sendable ((any Error)?) -> Void) { state.withLock { $0.onEnd = end } }
@@ -142,20 +100,16 @@ final class QuotaAccount: Sendable {
     func spend(_ bytes: Int64) {
         counted.add(bytes)
         let isOver = state.withLock { state -> Bool in
-            state.sent += bytes
-            state.total += bytes
+            state.step.spend(bytes)
             if isFree { return false }
-            state.pace.spend(bytes)
-            state.needed = max(0, state.needed - bytes)
-            state.reserved = max(0, state.reserved - bytes)
+            state.needs.spend(bytes)
             if state.isLow { gate.rate = 0 }
             // All bytes of a small file are reserved at first. For others the next step is requested as late as the
             // disk's speed allows, so that the disk is synced rarely.
-            let step = state.step?.spending.bytes ?? 0
-            if state.isLow || state.left < min(max(step / 8, state.underWay + step / 16), expected - state.total) {
-                askForMore(&state)
-            }
-            return state.isLow && state.isLast
+            let step = state.step.bytes
+            let reserve = min(max(step / 8, state.needs.underWay + step / 16), expected - state.step.total.bytes)
+            if state.isLow || state.step.left < reserve { askForMore(&state, for: .sending) }
+            return state.isLow && state.renewals.isLast
         }
         if isOver { end(nil) }
     }
@@ -164,15 +118,14 @@ final class QuotaAccount: Sendable {
     func receive(_ bytes: Int64) {
         arrived.add(bytes)
         let isOver = state.withLock { state -> Bool in
-            state.received += bytes
-            state.receivedInAll += bytes
+            state.step.receive(bytes)
             if isFree { return false }
-            if state.isFull { gate.rate = 0 }
+            if state.step.isFull { gate.rate = 0 }
             // An answer may be longer than expected.
-            if state.receivedLeft < max((state.step?.spending.received ?? 0) / 8, Self.minAnswer) {
-                askForMore(&state, forAnswers: state.left >= state.underWay)
+            if state.step.receivedLeft < max(state.step.receivedBytes / 8, Self.minAnswer) {
+                askForMore(&state, for: state.need)
             }
-            return state.isFull && state.isLast
+            return state.step.isFull && state.renewals.isLast
         }
         if isOver { end(nil) }
     }
@@ -181,7 +134,7 @@ final class QuotaAccount: Sendable {
     /// also uses the quota's last bytes. A body that is stopped only at the quota's end would lose its bytes in flight.
     func allowance(for body: Int64) -> Int64 {
         guard !isFree, let room = ledger.room(for: self) else { return body }
-        let available = state.withLock { max(0, $0.left) }.addingClamped(room)
+        let available = state.withLock { max(0, $0.step.left) }.addingClamped(room)
         if Self.cost(ofBody: body) <= available { return body }
         let piece = (available - Self.request) / 17 * 16
         return piece < Self.minPiece ? body : piece
@@ -196,22 +149,15 @@ final class QuotaAccount: Sendable {
         let wanted = min(cost, Self.request + Self.margin)
         while true {
             let (isEnough, isLast, next) = state.withLock { state -> (Bool, Bool, Task<Void, Never>?) in
-                // Bytes in flight of other requests of the same work are not available. Pledged bytes are reserved for
-                // all of them.
-                let isEnough =
-                    state.openReservations > 0
-                    ? state.left
-                        >= min(Self.margin * Int64(state.requests + 1), max(state.reserved, min(wanted, Self.request)))
-                    : state.left - (state.requests > 0 ? state.underWay : 0) >= wanted
-                if isEnough, !state.isFull {
-                    state.needed += cost
-                    state.requests += 1
+                let isEnough = state.needs.allowsRequest(needing: wanted, left: state.step.left)
+                if isEnough, !state.step.isFull {
+                    state.needs.beginRequest(costing: cost)
                     gate.rate = nil
                     return (true, false, nil)
                 }
-                askForMore(&state, forAnswers: isEnough)
+                askForMore(&state, for: isEnough ? .answers : .sending)
                 // Once it is closed, no more is requested.
-                return (false, state.isLast || state.isClosed, state.isLast ? nil : ledger.renewals.last)
+                return (false, state.renewals.isOver, state.renewals.isLast ? nil : ledger.renewals.last)
             }
             if isEnough { return }
             if isLast {
@@ -225,10 +171,7 @@ final class QuotaAccount: Sendable {
     /// Ends a request that ``prepare(for:)`` allowed.
     func ended() {
         if isFree { return }
-        state.withLock { state in
-            state.requests -= 1
-            if state.requests == 0 { state.needed = 0 }
-        }
+        state.withLock { $0.needs.endRequest() }
     }
 
     /// Reserves the whole cost of a request with a body of this size: in memory, and on disk step by step as it is
@@ -240,41 +183,37 @@ final class QuotaAccount: Sendable {
         if isFree || isExempt { return nil }
         let cost = Self.cost(ofBody: body)
         while true {
-            let (lacking, own, renewals) = state.withLock {
-                ($0.reserved + cost - max(0, $0.left), max(0, $0.left) - $0.reserved, $0.renewals)
+            let (lacking, own, renewals) = state.withLock { state in
+                let own = max(0, state.step.left) - state.needs.reserved
+                return (cost - own, own, state.renewals.ended)
             }
             guard let line = ledger.promise(lacking, to: self) else { break }
             // The quota lacks what a renewal has reserved for this account and has not given to it yet.
-            let (isRenewing, isRenewed) = state.withLock { ($0.isRenewing, $0.renewals != renewals) }
+            let (isRenewing, isRenewed) = state.withLock {
+                ($0.renewals.isRenewing, $0.renewals.ended != renewals)
+            }
             if isRenewed { continue }
             guard isRenewing, let renewal = ledger.renewals.last else {
-                state.withLock { $0.missingBytes = cost }
+                state.withLock { $0.needs.refuse(cost) }
                 return shortage(line, cost, own)
             }
             await renewal.value
         }
         state.withLock { state in
-            state.reserved += cost
-            state.openReservations += 1
-            state.isLast = false
+            state.needs.reserve(cost)
+            state.renewals.resume()
         }
         return nil
     }
 
     /// The bytes that its quotas must have left before another try is useful; `nil` where none was short.
-    var missingBytes: Int64? { state.withLock { $0.missingBytes } }
+    var missingBytes: Int64? { state.withLock { $0.needs.missingBytes } }
 
     /// Frees the part of a reservation that its request did not use.
     func returnReservation(for body: Int64, sent: Int64) {
         if isFree || isExempt { return }
-        state.withLock { state in
-            guard state.openReservations > 0 else { return }
-            state.openReservations -= 1
-            // The overhead of a single request is unknown: its unused part stays reserved until the other requests are
-            // over.
-            let unused = Self.cost(ofBody: body) - Self.cost(ofBody: min(body, max(0, sent)))
-            state.reserved = state.openReservations == 0 ? 0 : max(0, state.reserved - unused)
-        }
+        let unused = Self.cost(ofBody: body) - Self.cost(ofBody: min(body, max(0, sent)))
+        state.withLock { $0.needs.endReservation(unused: unused) }
     }
 
     /// - Parameter own: Bytes that are already reserved for this work and not for running requests.
@@ -296,14 +235,8 @@ final class QuotaAccount: Sendable {
 
     private func end(_ error: (any Error)?) { state.withLock { $0.onEnd }?(error) }
 
-    /// - Parameter forAnswers: Whether enough can still be sent, and only received bytes need more.
-    private func askForMore(_ state: inout State, forAnswers: Bool = false) {
-        guard !state.isRenewing, !state.isLast, !state.isClosed else { return }
-        if !forAnswers { state.needsReceived = false }
-        if state.awaitsRenewal { return }
-        state.awaitsRenewal = true
-        state.needsReceived = forAnswers
-        ledger.renewals.next(in: ledger)
+    private func askForMore(_ state: inout State, for need: AccountRenewals.Need) {
+        if state.renewals.request(for: need) { ledger.renewals.next(in: ledger) }
     }
 
     /// The part of this account in a renewal, which other accounts may have requested; `nil`: it has enough. Has to be
@@ -313,51 +246,42 @@ final class QuotaAccount: Sendable {
         let countsReceived = ledger.countsReceived(of: kind)
         let now = ledger.clocks.monotonic()
         return state.withLock { state in
-            let (isNeeded, forAnswers) = (state.awaitsRenewal, state.needsReceived)
-            (state.awaitsRenewal, state.needsReceived) = (false, false)
-            state.countsReceived = countsReceived
-            guard !state.isClosed, !state.isLast else { return nil }
+            let need = state.renewals.takeRequest()
+            state.step.setCountsReceived(countsReceived)
+            if state.renewals.isOver { return nil }
             // No more than it is going to need.
-            let whole = max(expected - state.total, 0).addingClamped(Self.margin)
-            let target = countsBytes ? min(whole, state.step(at: now)) : whole
-            let left = max(0, state.left)
+            let whole = max(expected - state.step.total.bytes, 0).addingClamped(Self.margin)
+            let next = state.step.nextSize(requests: state.needs.requests, at: now)
             // A reservation that was made without a quota is too large under one.
-            let kept = countsBytes && left > 2 * target && !isNeeded ? target : left
-            let wanted = isNeeded && !forAnswers ? max(target - left, Self.margin) : max(0, target - left)
-            guard isNeeded || kept < left || wanted > target / 16 else { return nil }
-            state.isRenewing = true
-            state.returned = left - kept
-            return Renewal(
-                account: self, step: state.step, spent: Spending(bytes: state.sent, received: state.received),
-                kept: kept, keptReceived: max(0, state.receivedLeft), wanted: wanted, isNeeded: isNeeded)
+            guard
+                let (kept, wanted) = state.step.replacement(
+                    upTo: countsBytes ? min(whole, next) : whole, mayShrink: countsBytes, need: need)
+            else { return nil }
+            state.renewals.begin()
+            let renewal = Renewal(
+                account: self, step: state.step.reservation, spent: state.step.unentered, kept: kept,
+                keptReceived: max(0, state.step.receivedLeft), wanted: wanted, isNeeded: need != nil)
+            state.step.beginRenewal(keeping: kept)
+            return renewal
         }
     }
 
     func endRenewal(_ renewal: Renewal, _ more: StoredReservation?, _ failure: (any Error)?) {
         let now = ledger.clocks.monotonic()
         let isOver = state.withLock { state -> Bool in
-            state.isRenewing = false
-            state.renewals += 1
-            state.returned = 0
-            if let more {
-                state.pace.beginPeriod(at: now)
-                state.step = more
-                state.sent -= renewal.spent.bytes
-                state.received -= renewal.spent.received
-                if state.isLow {
-                    askForMore(&state, forAnswers: state.left >= state.underWay)
-                } else {
-                    gate.rate = nil
-                }
-                return false
-            }
+            state.renewals.end()
+            state.step.endRenewal(more, entered: renewal.spent, at: now)
             // An account that did not request the renewal first uses its remaining bytes, and then requests more.
-            if !renewal.isNeeded {
-                if state.isLow { askForMore(&state) } else { gate.rate = nil }
-                return false
+            if more == nil, renewal.isNeeded {
+                state.renewals.exhaust()
+                return failure != nil || state.isLow
             }
-            state.isLast = true
-            return failure != nil || state.isLow
+            if state.isLow {
+                askForMore(&state, for: more == nil ? .sending : state.need)
+            } else {
+                gate.rate = nil
+            }
+            return false
         }
         if isOver { end(failure) }
     }
@@ -371,19 +295,20 @@ final class QuotaAccount: Sendable {
     /// - Parameter hasArrived: Whether its file has arrived, even if it is not recorded as begun.
     func closing(hasArrived: Bool = false) async -> Payment? {
         let isRenewing = state.withLock { state in
-            state.isClosed = true
-            return state.isRenewing
+            state.renewals.close()
+            return state.renewals.isRenewing
         }
         if isRenewing { await ledger.renewals.last?.value }
         ledger.open.remove(ObjectIdentifier(self))
         ledger.renewals.remove(ObjectIdentifier(self))
         ledger.promise(0, to: self)
         let (step, spent) = state.withLock { state in
-            defer { state.step = nil }
+            let step = state.step.close()
             // Nothing is reserved for bytes that stay on this machine, and no file for an upload that had begun before.
-            let files = state.step?.spending.files ?? 1
-            let begun = hasArrived || state.hasBegun ? files : 0
-            return (state.step, Spending(bytes: state.sent, received: state.received, files: begun))
+            let files = step?.spending.files ?? 1
+            var spent = state.step.unentered
+            spent.files = hasArrived || state.hasBegun ? files : 0
+            return (step, spent)
         }
         if let step { return Payment(settling: step, spent) }
         return spent == .none ? nil : Payment(key, spent)
