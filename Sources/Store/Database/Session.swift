@@ -14,20 +14,9 @@ final class Session {
     let runTime: RunTime
     /// The order of waiting uploads.
     var sorting: UploadSort
-    /// The number of the last committed event.
-    private(set) var committedEvent: Int64 = 0
-    /// The number of the last event of the open transaction; the last committed one where it has stored none.
-    var storedEvent: Int64 = 0
-    /// Uploads whose running attempt has stored how far it has sent.
-    var uploadsWithNotedProgress: Set<String> = []
-    /// Uploads that waited after a failure when the last run ended, and have sent bytes that were not acknowledged.
-    var waitedBefore: [String] = []
-    /// For how long uploads have been failing in this run.
-    var failingTimes = FailureDurations()
-    /// What the open transaction has changed.
-    var changes: ChangeSet = []
-    /// Counts of ended uploads since the start.
-    var outcomes = OutcomeCounters()
+    /// As the open transaction sees them; the committed ones where none is open.
+    var facts = TransactionFacts()
+    private var committed = TransactionFacts()
     /// The last upload of earlier runs; empty when there is none.
     private(set) var lastOfEarlierRuns = ""
     private var lastUploadID: UploadID?
@@ -66,14 +55,30 @@ final class Session {
         lastOfEarlierRuns = last?.text ?? ""
     }
 
+    /// The number of the last committed event.
+    var committedEvent: Int64 { committed.storedEvent }
+
+    /// Counts of uploads that have ended since the start.
+    var endingCounts: [EndingCount] { Array(committed.outcomes.sums.values) }
+
     /// The events that are in the database when it is opened.
-    func continueEvents(after last: Int64) { (committedEvent, storedEvent) = (last, last) }
+    func continueEvents(after last: Int64) {
+        facts.storedEvent = last
+        committed.storedEvent = last
+    }
 
-    /// The transaction is committed, with its events.
-    func commitEvents() { committedEvent = storedEvent }
+    /// The transaction is committed.
+    ///
+    /// - Returns: What it has changed.
+    func commit() -> ChangeSet {
+        defer { facts.changes = [] }
+        committed = facts
+        committed.changes = []
+        return facts.changes
+    }
 
-    /// The transaction is undone, with its events.
-    func abandonEvents() { storedEvent = committedEvent }
+    /// The transaction is undone.
+    func abandon() { facts = committed }
 
     /// The position of an upload among those of its folder to its destination.
     func sortKey(_ folder: String, _ destination: String, size: Int64, modified: Int64) -> Int64 {

@@ -252,7 +252,7 @@ package actor Store {
 
     /// One piece of work in the open transaction: all of it, or nothing of it.
     private func withSavepoint<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
-        let before = (session.outcomes.pending, session.changes, session.storedEvent)
+        let before = session.facts
         do {
             try writer.execute("SAVEPOINT piece")
             let result = try body(WriteTransaction(connection: writer, session: session))
@@ -264,7 +264,7 @@ package actor Store {
             if writer.isIdle {
                 abandon(error)
             } else {
-                (session.outcomes.pending, session.changes, session.storedEvent) = before
+                session.facts = before
                 do { try writer.execute("ROLLBACK TO piece; RELEASE piece") } catch let second { abandon(second) }
             }
             throw error
@@ -281,10 +281,7 @@ package actor Store {
         }
         isOpen = false
         wasFull = false
-        session.outcomes.commit()
-        session.commitEvents()
-        let changes = session.changes
-        session.changes = []
+        let changes = session.commit()
         if !changes.isEmpty { onChange(changes) }
         CrashPoint.reached("committed")
         let done = waiting
@@ -300,9 +297,7 @@ package actor Store {
     /// Undoes the transaction that cannot be committed, and fails all callers that wait for it.
     private func abandon(_ error: any Error) {
         isOpen = false
-        session.outcomes.pending = []
-        session.changes = []
-        session.abandonEvents()
+        session.abandon()
         // Its own error would only repeat the first one, and the next beginning tries again.
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
         if (error as? StoreError)?.isFull == true {
@@ -347,7 +342,7 @@ package actor Store {
     package func forget(_ listener: Int) { listeners[listener] = nil }
 
     /// Counts of uploads that have ended since the start.
-    package func endingCounts() -> [EndingCount] { Array(session.outcomes.sums.values) }
+    package func endingCounts() -> [EndingCount] { session.endingCounts }
 
     /// Bytes that the links have sent and received so far; `nil` where they are not known.
     package nonisolated func currentLinkBytes() -> LinkBytes? { linkBytes(.now) }

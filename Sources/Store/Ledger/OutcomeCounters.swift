@@ -31,24 +31,14 @@ struct OutcomeCounters {
         let end: UploadEnd
     }
 
-    /// The endings of the open transaction.
-    var pending: [(key: Key, bytes: Int64, at: WallTime)] = []
     private(set) var sums: [Key: EndingCount] = [:]
 
     mutating func note(_ upload: UploadRecord, _ end: UploadEnd, at now: WallTime) {
-        pending.append((Key(destination: upload.destination, end: end), max(0, upload.size), now))
-    }
-
-    /// Counts the pending endings, since they are committed.
-    mutating func commit() {
-        for one in pending {
-            var sum =
-                sums[one.key] ?? EndingCount(destination: one.key.destination, end: one.key.end, lastAt: one.at)
-            sum.uploads += 1
-            sum.bytes = sum.bytes.addingClamped(one.bytes)
-            sum.lastAt = one.at
-            sums[one.key] = sum
-        }
-        pending = []
+        let key = Key(destination: upload.destination, end: end)
+        var sum = sums[key] ?? EndingCount(destination: key.destination, end: end, lastAt: now)
+        sum.uploads += 1
+        sum.bytes = sum.bytes.addingClamped(max(0, upload.size))
+        sum.lastAt = now
+        sums[key] = sum
     }
 }

@@ -55,7 +55,7 @@ extension KeptSources where Access == Writing {
                 """, [.integer(id)])
             if tx.connection.changes > 0 { gone.append(id) }
         }
-        if !gone.isEmpty { tx.session.changes.insert(.due) }
+        if !gone.isEmpty { tx.session.facts.changes.insert(.due) }
         return gone
     }
 

@@ -90,11 +90,11 @@ extension ReleaseQueue where Access == Writing {
                 UPDATE upload SET backoff_until = 0 WHERE state = 'queued' AND backoff_until > 0
                 AND asset IN (SELECT id FROM asset WHERE unit = ?1)
                 """, [.integer(unit)])
-            if tx.connection.changes > 0 { tx.session.changes.insert(.queued) }
+            if tx.connection.changes > 0 { tx.session.facts.changes.insert(.queued) }
             // All of the unit: the last one that ends frees the others.
             if try tx.connection.first(unitIsOver, [.integer(unit)], { _ in true }) == nil {
                 try tx.connection.run("UPDATE asset SET due = 1 WHERE unit = ?1", [.integer(unit)])
-                tx.session.changes.insert(.due)
+                tx.session.facts.changes.insert(.due)
             }
             return
         }
@@ -103,7 +103,7 @@ extension ReleaseQueue where Access == Writing {
             UPDATE asset SET due = 1 WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE asset = ?1
             AND state IN ('staging', 'queued', 'uploading', 'failed'))
             """, [.integer(asset)])
-        if tx.connection.changes > 0 { tx.session.changes.insert(.due) }
+        if tx.connection.changes > 0 { tx.session.facts.changes.insert(.due) }
     }
 
     /// Records that the source is about to be taken from its place.
@@ -145,7 +145,7 @@ extension ReleaseQueue where Access == Writing {
     package func recordFailure(_ asset: Int64, note: String) throws {
         try tx.connection.run(
             "UPDATE asset SET source_note = ?2 WHERE id = ?1", [.integer(asset), .text(note)])
-        tx.session.changes.insert(.releaseNotes)
+        tx.session.facts.changes.insert(.releaseNotes)
     }
 
     /// Forgets why sources of these folders could not be released.
@@ -157,7 +157,7 @@ extension ReleaseQueue where Access == Writing {
                 WHERE due = 1 AND folder = ?1 AND source_state IN ('untouched', 'releasing')
                 """, [.text(folder)])
         }
-        if !folders.isEmpty { tx.session.changes.insert(.due) }
+        if !folders.isEmpty { tx.session.facts.changes.insert(.due) }
     }
 
     /// The release is over: the staged copy is gone, and the source is in its final place.
@@ -202,7 +202,7 @@ extension ReleaseQueue where Access == Writing {
     package func recordDroppedCopy(_ asset: Int64) throws { try dropCopy(asset) }
 
     private func dropCopy(_ asset: Int64) throws {
-        tx.session.changes.insert(.released)
+        tx.session.facts.changes.insert(.released)
         try tx.connection.run(
             """
             UPDATE asset SET state = 'dropped' WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE asset = ?1

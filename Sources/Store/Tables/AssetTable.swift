@@ -98,7 +98,7 @@ extension AssetTable where Access == Writing {
                         identity.folder, arrival.orders.first?.destination ?? "", size: identity.size,
                         modified: identity.modified)),
             ])
-        tx.session.changes.formUnion([.arrivals, .copies])
+        tx.session.facts.changes.formUnion([.arrivals, .copies])
         return tx.connection.lastRow
     }
 
@@ -122,7 +122,7 @@ extension AssetTable where Access == Writing {
             UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled') AND NOT EXISTS
             (SELECT 1 FROM upload WHERE asset = ?1 AND state = 'staging')
             """, [.integer(asset)])
-        if tx.connection.changes > 0 { tx.session.changes.insert(.copies) }
+        if tx.connection.changes > 0 { tx.session.facts.changes.insert(.copies) }
     }
 
     /// Records that the source of an asset that is uploaded in place has another ctime, and the same content.

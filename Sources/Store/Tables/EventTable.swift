@@ -43,8 +43,8 @@ extension EventTable where Access == Writing {
                 .text(TextMap.text(detail)),
             ])
         let last = tx.connection.lastRow
-        tx.session.storedEvent = last
-        tx.session.changes.insert(.events)
+        tx.session.facts.storedEvent = last
+        tx.session.facts.changes.insert(.events)
         guard last % 256 == 0 else { return }
         try tx.connection.run(
             """

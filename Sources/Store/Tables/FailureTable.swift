@@ -50,7 +50,7 @@ package struct FailureTable<Access> {
         ) { $0.optionalInteger(0) }
         guard let before = before.flatMap({ $0 }) else { return nil }
         return before
-            + tx.session.failingTimes.elapsed(upload.id, of: upload.uploadClass, at: tx.session.currentRunTime)
+            + tx.session.facts.failingTimes.elapsed(upload.id, of: upload.uploadClass, at: tx.session.currentRunTime)
     }
 
     private func trouble(of id: String) throws -> Trouble? {
@@ -115,7 +115,7 @@ extension FailureTable where Access == Writing {
         let now = tx.session.currentRunTime
         let failing = try failingTime(of: upload) ?? 0
         let wait = until.map { max(0, ($0.nanoseconds - tx.clocks.monotonic().nanoseconds) / 1_000_000) } ?? 0
-        tx.session.failingTimes.fail(upload.id, of: upload.uploadClass, at: now, wait: wait)
+        tx.session.facts.failingTimes.fail(upload.id, of: upload.uploadClass, at: now, wait: wait)
         try tx.connection.run(
             """
             UPDATE upload SET trouble = ?2, troubled_at = ?3, tried_again = 0,

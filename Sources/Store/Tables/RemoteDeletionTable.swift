@@ -77,7 +77,7 @@ extension RemoteDeletionTable where Access == Writing {
                 .integer(tx.clocks.wall().milliseconds),
                 .integer(isEarlier ? RemoteDeletionOrigin.replaced : RemoteDeletionOrigin.current),
             ])
-        tx.session.changes.insert(.leftovers)
+        tx.session.facts.changes.insert(.leftovers)
         return true
     }
 
@@ -100,7 +100,7 @@ extension RemoteDeletionTable where Access == Writing {
         ) { $0.integer(0) }
         try tx.connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
         // The upload may leave its list now.
-        tx.session.changes.insert(.lists)
+        tx.session.facts.changes.insert(.lists)
         let isReplaced = kind == RemoteDeletionOrigin.replaced
         if result == "done" {
             try recordRemoved(deletion.upload)

@@ -62,7 +62,7 @@ extension Arrivals where Access == Writing {
                     .integer(arrival.file.status.changed), .init(identity.inode.map { Int64(bitPattern: $0) }),
                     .init(identity.born), .init(identity.fileSystem), .text(arrival.file.settledBy.rawValue),
                 ])
-            tx.session.changes.insert(.copies)
+            tx.session.facts.changes.insert(.copies)
             try tx.assets.updateSize(waiting, size: identity.size, modified: identity.modified)
             // The first bytes of this version must not be those of the earlier one.
             for upload in try tx.uploads.of(waiting) where upload.state == .staging {

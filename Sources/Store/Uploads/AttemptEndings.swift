@@ -77,8 +77,8 @@ extension AttemptEndings where Access == Writing {
 
     private func end(_ ending: AttemptRecord) throws -> UploadState? {
         let id = ending.id
-        defer { tx.session.failingTimes.endAttempt(id) }
-        let isNoted = tx.session.uploadsWithNotedProgress.remove(id) != nil
+        defer { tx.session.facts.failingTimes.endAttempt(id) }
+        let isNoted = tx.session.facts.uploadsWithNotedProgress.remove(id) != nil
         for payment in ending.payments { try tx.ledger.enter(payment) }
         guard let upload = try tx.uploads.find(id) else { return nil }
         guard upload.state == .uploading else {

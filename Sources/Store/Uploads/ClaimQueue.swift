@@ -205,7 +205,7 @@ extension ClaimQueue where Access == Writing {
             "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
             [.text(upload.id), .text(tx.session.owner), .integer(tx.clocks.wall().milliseconds)])
         try tx.transitions.move(upload, by: .claimed)
-        tx.session.failingTimes.beginAttempt(upload.id, at: tx.session.currentRunTime)
+        tx.session.facts.failingTimes.beginAttempt(upload.id, at: tx.session.currentRunTime)
         var claim = Claim(
             upload: try tx.uploads.find(upload.id) ?? upload, asset: next.asset, checkpoint: next.checkpoint)
         claim.step = try reserving(claim).map { try tx.ledger.open($0) }

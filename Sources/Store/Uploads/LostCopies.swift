@@ -56,10 +56,10 @@ extension LostCopies where Access == Writing {
         try tx.connection.run(
             "UPDATE asset SET state = 'arrived', sha256 = NULL, staged_size = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
             [.integer(upload.asset)])
-        tx.session.changes.insert(.copies)
+        tx.session.facts.changes.insert(.copies)
         for other in try tx.uploads.of(upload.asset) {
             if other.state == .queued { try tx.transitions.move(other, by: .copyLost) }
-            if other.state == .uploading { tx.session.changes.insert(.superseded) }
+            if other.state == .uploading { tx.session.facts.changes.insert(.superseded) }
         }
     }
 

@@ -32,7 +32,7 @@ extension RetryWaits where Access == Writing {
     /// Ends all waits: they were measured by the clock of the run that set them.
     func endAll() throws {
         // Where these follow from wasted bytes, the daemon sets them again.
-        tx.session.waitedBefore = try tx.connection.all(
+        tx.session.facts.waitedBefore = try tx.connection.all(
             "SELECT id FROM upload INDEXED BY upload_backoff WHERE backoff_until > 0 AND sent > acked"
         ) { $0.text(0) }
         try tx.connection.run("UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0 WHERE backoff_until > 0")
@@ -46,7 +46,7 @@ extension RetryWaits where Access == Writing {
             UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
             WHERE backoff_until > 0 AND destination = ?1
             """, [.text(destination)])
-        if tx.connection.changes > 0 { tx.session.changes.insert(.queued) }
+        if tx.connection.changes > 0 { tx.session.facts.changes.insert(.queued) }
     }
 
     /// Sets how long uploads wait for their next attempt.
@@ -60,7 +60,7 @@ extension RetryWaits where Access == Writing {
     /// Ends the waits of these uploads.
     package func end(of ids: [String]) throws {
         for id in ids { try tx.connection.run("UPDATE upload SET backoff_until = 0 WHERE id = ?1", [.text(id)]) }
-        if !ids.isEmpty { tx.session.changes.insert(.queued) }
+        if !ids.isEmpty { tx.session.facts.changes.insert(.queued) }
     }
 }
 

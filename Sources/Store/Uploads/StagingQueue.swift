@@ -217,7 +217,7 @@ extension StagingQueue where Access == Writing {
         guard try isCurrent(asset, version) else { return }
         try tx.connection.run(
             "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
-        if tx.connection.changes > 0 { tx.session.changes.insert(.unsettled) }
+        if tx.connection.changes > 0 { tx.session.facts.changes.insert(.unsettled) }
         // Perhaps only its ctime moved: the watcher must not take it for a known version.
         try tx.tombstones.remove(asset)
     }

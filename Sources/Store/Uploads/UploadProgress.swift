@@ -17,7 +17,7 @@ extension UploadProgress where Access == Writing {
     /// which a running attempt has stored it.
     package func recordSent(_ sent: Int64, of id: String) throws {
         guard let upload = try tx.uploads.find(id), upload.state == .uploading, sent > upload.acked else { return }
-        if tx.session.uploadsWithNotedProgress.insert(id).inserted {
+        if tx.session.facts.uploadsWithNotedProgress.insert(id).inserted {
             try tx.waste.settleSent(of: upload)
             try setSent(sent, of: id)
         } else if sent > upload.sent {
@@ -28,7 +28,7 @@ extension UploadProgress where Access == Writing {
     /// Records bytes that a running attempt has sent in vain, and sends again: its progress does not contain them.
     package func recordWaste(_ bytes: Int64, of id: String) throws {
         guard let upload = try tx.uploads.find(id), upload.state == .uploading else { return }
-        if tx.session.uploadsWithNotedProgress.insert(id).inserted {
+        if tx.session.facts.uploadsWithNotedProgress.insert(id).inserted {
             try tx.waste.settleSent(of: upload)
             try setSent(upload.acked, of: id)
         } else {
@@ -44,7 +44,8 @@ extension UploadProgress where Access == Writing {
     /// An acknowledged byte beyond all earlier ones of this generation resets the budget of attempts.
     func setAcknowledged(_ acked: Int64, of id: String) throws {
         try tx.failures.recordRecovery(of: id, acked: acked)
-        try tx.waste.record(of: id, standingAt: acked, isUnderWay: tx.session.uploadsWithNotedProgress.contains(id))
+        try tx.waste.record(
+            of: id, standingAt: acked, isUnderWay: tx.session.facts.uploadsWithNotedProgress.contains(id))
         try tx.connection.run(
             """
             UPDATE upload SET attempt = CASE WHEN ?2 > max(acked, furthest) THEN 0 ELSE attempt END,

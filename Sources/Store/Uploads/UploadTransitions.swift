@@ -41,7 +41,7 @@ extension UploadTransitions where Access == Writing {
                 "UPDATE upload SET state = 'removed', ended = ?2 WHERE id = ?1",
                 [.text(upload.id), .text(now.rawValue)])
             try tx.events.append(.removed(list: now.list, reason: reason), of: upload.id)
-            tx.session.changes.insert(.lists)
+            tx.session.facts.changes.insert(.lists)
             // A failed upload has kept its source and its copy until now.
             if now == .failed { try tx.releases.updateDue(upload.asset) }
             return
@@ -61,20 +61,20 @@ extension UploadTransitions where Access == Writing {
             ])
         if isOver {
             try tx.overrides.end(of: upload.id)
-            tx.session.failingTimes.skip(upload.id)
+            tx.session.facts.failingTimes.skip(upload.id)
         }
         // A lost copy is made again when no attempt reads it any more.
-        if now == .uploading, try tx.copyLosses.isLost(of: upload.asset) { tx.session.changes.insert(.copies) }
+        if now == .uploading, try tx.copyLosses.isLost(of: upload.asset) { tx.session.facts.changes.insert(.copies) }
         // Not when an attempt gives its upload back: the one who ends the attempt knows what may go instead.
-        if next == .queued, now != .uploading { tx.session.changes.insert(.queued) }
+        if next == .queued, now != .uploading { tx.session.facts.changes.insert(.queued) }
         let (remoteID, url) = (remote?.id ?? upload.named, remote?.url ?? upload.namedURL)
         try tx.events.append(
             .moved(
                 from: now, to: next, reason: reason, remoteID: isOver ? remoteID : nil, url: isOver ? url : nil),
             of: upload.id)
         if isOver {
-            tx.session.changes.insert(.lists)
-            tx.session.outcomes.note(upload, end, at: tx.clocks.wall())
+            tx.session.facts.changes.insert(.lists)
+            tx.session.facts.outcomes.note(upload, end, at: tx.clocks.wall())
             try tx.releases.updateDue(upload.asset)
         }
     }
@@ -157,7 +157,7 @@ extension UploadTransitions where Access == Writing {
             for upload in try tx.uploads.of(asset.id) where !upload.state.isTerminal {
                 try tx.failures.record(failure, upload)
                 try abandon(upload, code: failure.code)
-                if upload.state == .uploading { tx.session.changes.insert(.superseded) }
+                if upload.state == .uploading { tx.session.facts.changes.insert(.superseded) }
             }
         }
     }
@@ -203,8 +203,8 @@ extension UploadTransitions where Access == Writing {
                 """,
                 [.text(id), on ? .integer(now) : .null, .integer(on ? 1 : 0)])
             if tx.connection.changes > 0 {
-                if !on { tx.session.changes.formUnion([.queued, .copies]) }
-                tx.session.failingTimes.skip(id)
+                if !on { tx.session.facts.changes.formUnion([.queued, .copies]) }
+                tx.session.facts.failingTimes.skip(id)
                 try tx.events.append(.held(on), of: id)
             }
         }
@@ -247,7 +247,7 @@ extension UploadTransitions where Access == Writing {
                     + "source_note = NULL WHERE id = ?1",
                 [.integer(upload.asset)])
         }
-        if !fromCopy { tx.session.changes.insert(.copies) }
+        if !fromCopy { tx.session.facts.changes.insert(.copies) }
         try move(upload, by: fromCopy ? .retriedFromCopy : .retriedFromSource)
         return upload.state
     }

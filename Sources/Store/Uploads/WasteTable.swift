@@ -35,7 +35,7 @@ package struct WasteTable<Access> {
         return Waste(
             total: Self.sum(rows.map(\.bytes)), today: Self.sum(today.map(\.bytes)),
             since: today.first.map { WallTime(milliseconds: $0.at) },
-            unsettled: tx.session.uploadsWithNotedProgress.contains(id) ? 0 : left?.unsettled ?? 0,
+            unsettled: tx.session.facts.uploadsWithNotedProgress.contains(id) ? 0 : left?.unsettled ?? 0,
             startsOver: left?.acked == 0)
     }
 
@@ -43,7 +43,7 @@ package struct WasteTable<Access> {
     /// the last wasted bytes.
     package func waiting() throws -> [(upload: UploadRecord, waste: Waste, since: WallTime)] {
         let ids = try tx.connection.all("SELECT DISTINCT upload FROM waste") { $0.text(0) }
-        return try Set(ids).union(tx.session.waitedBefore).compactMap { id in
+        return try Set(ids).union(tx.session.facts.waitedBefore).compactMap { id in
             guard let upload = try tx.uploads.find(id), upload.state == .queued else { return nil }
             let since = try tx.connection.first(
                 """
