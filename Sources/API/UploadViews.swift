@@ -318,4 +318,7 @@ extension ErrorView {
             kind: failure.kind.rawValue, code: failure.code.rawValue, http: failure.http, message: failure.message,
             retryable: failure.retryable, at: WallTime(milliseconds: failure.at).description)
     }
+
+    /// `nil` for a failure of another cause than decisions depend on.
+    package var cause: Failure.Cause? { Failure.Cause(Failure.Code(rawValue: code)) }
 }

@@ -103,8 +103,7 @@ struct UploadViewBuilder {
         // A failure that was overcome is history, shown by the attempts.
         let showsFailure =
             upload.ending == .failed || (!upload.state.isTerminal && upload.state != .uploading)
-            || upload.ending == .cancelled && row.failure?.code == .sourceChanged || row.isExpired
-            || row.isSkipped
+            || row.isSuperseded || row.isExpired || row.isSkipped
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
             destination: upload.destination, path: asset.path.display,

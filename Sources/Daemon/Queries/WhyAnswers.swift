@@ -78,9 +78,9 @@ extension UploadView {
                     ? "; its source is \(sourceState)" : "")
         case .failed:
             return "it was refused: \(error?.message ?? "the reason is unknown"); `sluice retry \(id)` tries again"
-        case .cancelled where error?.code == Failure.Code.skipped.rawValue:
+        case .cancelled where error?.cause == .rejection:
             return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks the program again"
-        case .cancelled where error?.code == Failure.Code.sourceChanged.rawValue:
+        case .cancelled where error?.cause == .newerSource:
             return error?.message ?? "its source changed while it was uploaded in place"
         case .cancelled: return "it was cancelled by command; `sluice retry \(id)` queues it again"
         case .expired:

@@ -216,7 +216,7 @@ extension Scheduler {
             guard let upload = try await context.store.read({ try $0.uploads.find(id) }), upload.ending == .cancelled
             else { continue }
             if attempts.live[id] != nil,
-                try await context.store.read({ try $0.uploads.row(id) })?.failure?.code == .sourceChanged
+                try await context.store.read({ try $0.uploads.row(id) })?.isSuperseded == true
             {
                 context.log.info("upload given up: a newer version of its source was found", ["id": id])
             }
@@ -274,7 +274,7 @@ extension Scheduler {
     func wakeQuotaWaits(_ snapshot: PolicySnapshot) async throws {
         if facts.quotaWaits.isOfEarlierRun {
             // Waits of an earlier run end: the rules may have changed, and the reservations of that run are gone.
-            try await context.store.endWaits(becauseOf: .shortOfQuota)
+            try await context.store.endWaits(becauseOf: .quota)
             return facts.quotaWaits.begin()
         }
         if facts.quotaWaits.all.isEmpty { return }

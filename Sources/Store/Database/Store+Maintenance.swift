@@ -114,11 +114,9 @@ extension Store {
         try await writeHeld { tx in try tx.remoteNames.set(remoteID, at: url, of: id) }
     }
 
-    /// Ends the waits of all uploads that wait for this reason.
-    ///
-    /// - Parameter code: ``Failure/code`` of the last failure.
-    package func endWaits(becauseOf code: Failure.Code) async throws {
-        let waiting = try read { tx in try tx.waits.waiting(becauseOf: code) }
+    /// Ends the waits of all uploads whose last failure had this cause.
+    package func endWaits(becauseOf cause: Failure.Cause) async throws {
+        let waiting = try read { tx in try tx.waits.waiting(becauseOf: cause) }
         if !waiting.isEmpty { try await write { tx in try tx.waits.end(of: waiting) } }
     }
 

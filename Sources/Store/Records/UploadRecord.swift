@@ -78,8 +78,11 @@ package struct UploadRow: Sendable, Hashable {
 
     /// Whether it has ended because of its age, and was not begun again.
     package var isExpired: Bool {
-        upload.ending == .cancelled && upload.generation == 1 && failure?.code == .expired
+        upload.ending == .cancelled && upload.generation == 1 && failure?.cause == .age
     }
+
+    /// Whether it has ended because a newer version of its source was found, which was uploaded in place.
+    package var isSuperseded: Bool { upload.ending == .cancelled && failure?.cause == .newerSource }
 
     /// Whether it has ended because `before_upload` rejected it.
     package var isSkipped: Bool { upload.ending == .cancelled && upload.isSkipped }

@@ -133,7 +133,7 @@ extension AttemptEndings where Access == Writing {
         case .skipped(let failure):
             try tx.failures.record(failure, upload)
             try tx.connection.run("UPDATE upload SET approved = -generation WHERE id = ?1", [.text(id)])
-            try tx.transitions.abandon(upload, code: failure.code)
+            try tx.transitions.abandon(upload, because: failure)
             try tx.assets.dropUnneededCopy(upload.asset)
         case .verified(let remote):
             try tx.failures.recordRecovery(of: id)

@@ -15,15 +15,13 @@ package struct RetryWaits<Access> {
         ) { $0.optionalInteger(0) }.flatMap { $0 }.map { MonotonicTime(nanoseconds: $0) }
     }
 
-    /// The uploads that wait for this reason.
-    ///
-    /// - Parameter code: ``Failure/code`` of the last failure.
-    package func waiting(becauseOf code: Failure.Code) throws -> [String] {
+    /// The uploads that wait because their last failure had this cause.
+    package func waiting(becauseOf cause: Failure.Cause) throws -> [String] {
         try tx.connection.all(
             """
             SELECT id FROM upload INDEXED BY upload_backoff WHERE backoff_until > 0 AND ?1 =
             (SELECT json_extract(body, '$.code') FROM failure WHERE upload = upload.id ORDER BY id DESC LIMIT 1)
-            """, [.text(code.rawValue)]
+            """, [.text(cause.code.rawValue)]
         ) { $0.text(0) }
     }
 }

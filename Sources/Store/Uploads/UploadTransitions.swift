@@ -103,8 +103,8 @@ extension UploadTransitions where Access == Writing {
 
     /// Ends an upload, and queues its remains at the destination for removal.
     ///
-    /// - Parameter code: The reason, when no person asked for it.
-    func abandon(_ upload: UploadRecord, code: Failure.Code? = nil) throws {
+    /// - Parameter failure: The reason, when no person asked for it.
+    func abandon(_ upload: UploadRecord, because failure: Failure? = nil) throws {
         let checkpoint = try tx.checkpoints.find(upload.id)
         // A checkpoint is stored before the creation request, so something may exist at the remote.
         let isRemoved = try checkpoint.map { try tx.remoteDeletions.queue(of: upload, $0) }
@@ -118,8 +118,9 @@ extension UploadTransitions where Access == Writing {
             "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
             [.text(upload.id), .text(isPending ? "pending" : isRemoved == nil ? "none" : "unknown")])
         try tx.connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
-        try move(upload, by: .cancelled, because: code?.rawValue, as: code == .expired ? .expired : .cancelled)
-        try tx.history.record(upload, .cancelled, code: code)
+        try move(
+            upload, by: .cancelled, because: failure?.code.rawValue, as: failure?.cause == .age ? .expired : .cancelled)
+        try tx.history.record(upload, .cancelled, code: failure?.code)
     }
 
     /// Handles a changed source that `upload` read in place. The bytes sent of the old version are given up, and with
@@ -129,7 +130,7 @@ extension UploadTransitions where Access == Writing {
         for one in try tx.uploads.of(upload.asset) {
             guard one.id == upload.id || one.state == .queued || one.state == .staging else { continue }
             try tx.failures.record(failure, one)
-            try abandon(one, code: failure.code)
+            try abandon(one, because: failure)
         }
         // Perhaps only its ctime moved: the watcher must not take it for a known version.
         try tx.tombstones.remove(upload.asset)
@@ -156,7 +157,7 @@ extension UploadTransitions where Access == Writing {
                 at: tx.clocks.wall(), retryable: false)
             for upload in try tx.uploads.of(asset.id) where !upload.state.isTerminal {
                 try tx.failures.record(failure, upload)
-                try abandon(upload, code: failure.code)
+                try abandon(upload, because: failure)
                 if upload.state == .uploading { tx.session.facts.changes.insert(.superseded) }
             }
         }
@@ -280,7 +281,7 @@ extension UploadTransitions where Access == Writing {
                     + "is not sent any more, and its source stays",
                 at: tx.clocks.wall(), retryable: false)
             try tx.failures.record(failure, row.upload)
-            try abandon(row.upload, code: .expired)
+            try abandon(row.upload, because: failure)
             try tx.assets.dropUnneededCopy(row.upload.asset)
             return row
         }

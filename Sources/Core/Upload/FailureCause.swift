@@ -1,0 +1,33 @@
+extension Failure {
+    /// A cause of a failure that ends an upload or makes it wait, as far as decisions depend on it besides ``Remedy``.
+    ///
+    /// A failure is stored with its code. Each cause has one, and no other code is compared to decide.
+    package enum Cause: CaseIterable, Sendable {
+        /// The upload was too old.
+        case age
+        /// A program of `before_upload` rejected it.
+        case rejection
+        /// Its source is read in place, and there is a newer version of it.
+        case newerSource
+        /// A quota leaves less than its next request needs.
+        case quota
+
+        /// - Returns: `nil` for the code of any other failure.
+        package init?(_ code: Code) {
+            guard let cause = Self.allCases.first(where: { $0.code == code }) else { return nil }
+            self = cause
+        }
+
+        package var code: Code {
+            switch self {
+            case .age: .expired
+            case .rejection: .skipped
+            case .newerSource: .sourceChanged
+            case .quota: .shortOfQuota
+            }
+        }
+    }
+
+    /// `nil` for a failure of another cause.
+    package var cause: Cause? { Cause(code) }
+}
