@@ -24,7 +24,7 @@ struct ComponentParts {
     let mediaReading = MediaReading()
     let secrets = SecretReader()
     let addresses = AddressCache()
-    let troubles = Alerts()
+    let troubles: Alerts
     let reportTroubles = Alerts()
     let stagingHolds = Alerts()
     let unsureReleases = Alerts()
@@ -42,8 +42,8 @@ struct ComponentParts {
         self.sources = sources
         context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
         locator = SourceLocator(context: context, folders: sources)
-        stateHealth = StateHealth(
-            configuration: configuration, clocks: clocks, log: log, troubles: troubles, signals: signals)
+        troubles = Alerts { [signals] changes in signals.wake(for: changes) }
+        stateHealth = StateHealth(configuration: configuration, clocks: clocks, log: log, troubles: troubles)
         (live, making) = (LiveUploads(clocks: clocks), LiveStaging(clocks: clocks))
         limits = SendingLimits(
             ledger: Ledger(store: store, clocks: clocks, log: log, settings: setup.settings, counters: counters),

@@ -113,11 +113,11 @@ package final class Daemon: Sendable {
         let (transport, secrets) = (factory.transport, factory.secrets)
         let (signals, counters, fileSystems, mediaReading) = (WakeUps(), Counters(), FileSystems(), MediaReading())
         let alerts = StatusCollector.StatusAlerts(
-            troubles: Alerts(), reportTroubles: Alerts(), unsureReleases: Alerts())
+            troubles: Alerts { changes in signals.wake(for: changes) }, reportTroubles: Alerts(),
+            unsureReleases: Alerts())
         let stagingHolds = Alerts()
         let stateHealth = StateHealth(
-            configuration: context.configuration, clocks: context.clocks, log: context.log, troubles: alerts.troubles,
-            signals: signals)
+            configuration: context.configuration, clocks: context.clocks, log: context.log, troubles: alerts.troubles)
         let locator = SourceLocator(context: context, folders: sources)
         let (live, making) = (LiveUploads(clocks: context.clocks), LiveStaging(clocks: context.clocks))
         let stops = StopRequests()

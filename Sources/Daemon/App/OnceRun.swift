@@ -29,7 +29,7 @@ struct OnceRun: Sendable {
     func waitForEnd(_ patience: Duration) async throws {
         var leaveAt: MonotonicTime?
         while !Task.isCancelled {
-            if let hold = troubles["state"],
+            if let hold = troubles[Alerts.state],
                 hold.since.advanced(by: Self.longestTrouble) < context.clocks.wall()
             {
                 return

@@ -8,22 +8,18 @@ struct StateHealth: Sendable {
     private let configuration: CurrentConfiguration
     private let clocks: any Clocks
     private let log: Log
-    /// The report is the entry `state`.
+    /// The report is the entry ``Alerts/state``. Its changes wake the loops that wait for the state.
     private let troubles: Alerts
-    private let signals: WakeUps
 
-    init(
-        configuration: CurrentConfiguration, clocks: any Clocks, log: Log, troubles: Alerts, signals: WakeUps
-    ) {
+    init(configuration: CurrentConfiguration, clocks: any Clocks, log: Log, troubles: Alerts) {
         self.configuration = configuration
         self.clocks = clocks
         self.log = log
         self.troubles = troubles
-        self.signals = signals
     }
 
     /// Whether the state could not be written, and no commit has succeeded since.
-    var isFailing: Bool { troubles["state"] != nil }
+    var isFailing: Bool { troubles[Alerts.state] != nil }
 
     /// Reports that the state cannot be written: once, however many callers find it and however often. The scheduler
     /// then tries to write it every few seconds, and so does each caller with its own work; ``committed()`` clears the
@@ -36,9 +32,10 @@ struct StateHealth: Sendable {
         if error.isFull, let space = try? Space(at: path) {
             text += "; \(space.free) bytes free, \(Store.neededSpace) needed"
         }
-        guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), changeKey: reason) else { return }
+        guard troubles.set(Alerts.state, Hold(.disk, since: clocks.wall(), text: text), changeKey: reason) else {
+            return
+        }
         log.error("cannot write the state: intake, uploads and releases stop until it can be written", ["reason": text])
-        signals.wake(for: .stateFailing)
     }
 
     /// Reports an error of any kind, if it shows that the state cannot be written.
@@ -46,8 +43,7 @@ struct StateHealth: Sendable {
 
     /// Called after each commit: the loops that wait for the state continue.
     func committed() {
-        guard troubles.clear("state") else { return }
+        guard troubles.clear(Alerts.state) else { return }
         log.notice("state writable again")
-        signals.wake(for: .stateWritable)
     }
 }

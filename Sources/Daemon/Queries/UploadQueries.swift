@@ -124,7 +124,7 @@ struct UploadQueries: Sendable {
             search.classHolds.append(
                 (upload, now.holds(folder: upload.folder, destination: upload.destination)))
         }
-        search.everythingWaits = troubles["state"] != nil
+        search.everythingWaits = troubles[Alerts.state] != nil
         search.copiesWait = troubles["staging"] != nil || !stagingHolds.all.isEmpty
         return search.parts
     }

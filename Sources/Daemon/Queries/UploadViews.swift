@@ -59,7 +59,7 @@ struct UploadViews: Sendable {
         facts.copy = making[upload.asset]
         facts.ofCopy = stagingHolds["\(upload.asset)"]
         facts.ofStaging = troubles["staging"]
-        facts.ofState = troubles["state"]
+        facts.ofState = troubles[Alerts.state]
         if upload.state == .queued {
             facts.retry = context.configuration.retry(folder: upload.folder, destination: upload.destination)
         }

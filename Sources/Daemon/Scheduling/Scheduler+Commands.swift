@@ -68,7 +68,7 @@ extension Scheduler {
         for name in isAnother ? Set(context.destinations.keys) : changed.union(refused) {
             await endWaits(at: name)
         }
-        facts.configurationTookEffect()
+        facts.wakeForConfiguration()
     }
 
     /// Ends waits of uploads to a destination.

@@ -160,7 +160,7 @@ extension Scheduler {
         facts.power.record(reading, at: context.clocks.wall(), context.log)
     }
 
-    private func powerSupplyChanged() { facts.power.supplyChanged() }
+    private func powerSupplyChanged() { facts.power.wakeForReading() }
 
     /// When to read again; `nil` when nothing would follow from it.
     func nextPowerCheck() async throws -> Duration? {

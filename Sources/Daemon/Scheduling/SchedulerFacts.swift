@@ -32,8 +32,9 @@ struct SchedulerFacts: Sendable, RecordsChanges {
         generation.noteStop()
     }
 
-    /// The routes, and what is known of destinations, are those of the present settings.
-    mutating func configurationTookEffect() { changes.insert(.scheduling) }
+    /// Wakes the scheduler after a change of settings: routes were found and waits ended for them, which need not have
+    /// changed a fact. No change records this wake-up; who applies settings has to call it.
+    mutating func wakeForConfiguration() { changes.insert(.scheduling) }
 
     /// The clock was set: windows are open or closed by another time.
     mutating func clockWasSet() {

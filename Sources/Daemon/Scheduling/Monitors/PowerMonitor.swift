@@ -51,8 +51,9 @@ struct PowerMonitor: Sendable, RecordsChanges {
 
     func stop() { events?.stop() }
 
-    /// A supply has reported a change: the supplies have to be read.
-    mutating func supplyChanged() { changes.insert(.scheduling) }
+    /// Wakes the scheduler, which reads the supplies: one of them has reported a change. The change is not known before
+    /// that, so no fact records this wake-up.
+    mutating func wakeForReading() { changes.insert(.scheduling) }
 
     /// Records a reading of the supplies.
     mutating func record(_ reading: Result<[Power.Supply], any Error>, at now: WallTime, _ log: Log) {

@@ -1,10 +1,10 @@
 import Core
 import Linux
-import Store
 import TestKit
 import Testing
 
 @testable import Daemon
+@testable import Store
 
 @Suite("Changed facts that wake")
 struct FactChangesTests {
@@ -106,7 +106,7 @@ struct FactChangesTests {
         case .opened:
             facts.close("nas")
             facts.requests.open { _ in true }
-        case .supplyChanged: facts.power.supplyChanged()
+        case .supplyChanged: facts.power.wakeForReading()
         case .answeredFirst, .answeredFileAgain:
             facts.busy.add([PolicyRules(busy: BusyRule(Self.mark, every: .seconds(30), timeout: .seconds(3)))])
             _ = facts.busy.newFiles()
@@ -136,7 +136,7 @@ struct FactChangesTests {
             facts.pauses.drain([PauseScope(scope: .all, name: "")])
         case .clockSet: facts.clockWasSet()
         case .configurationChanged: facts.configurationChanged()
-        case .configurationTookEffect: facts.configurationTookEffect()
+        case .configurationTookEffect: facts.wakeForConfiguration()
         case .stopped: facts.generation.noteStop()
         }
         #expect(facts.takeChanges() == fact.changes)
@@ -171,6 +171,22 @@ struct FactChangesTests {
         try await wakes(scene.parts.signals, [scene.parts.signals.scheduling]) {
             try await scene.scheduler.reconsider()
         }
+    }
+
+    @Test("a state that cannot be written wakes the scheduler, and its end all loops that wait for it")
+    func stateHealth() async throws {
+        let parts = try await ComponentScene().parts
+        let signals = parts.signals
+        try await wakes(signals, [signals.scheduling]) {
+            parts.stateHealth.failed(StoreError(code: 10, message: "disk I/O error", sql: ""))
+        }
+        try await wakes(
+            signals,
+            [
+                signals.staging, signals.scheduling, signals.release, signals.removal, signals.retention, signals.hook,
+                signals.media,
+            ]
+        ) { parts.stateHealth.committed() }
     }
 
     @Test("each change wakes the loops that wait for it, and no other")
