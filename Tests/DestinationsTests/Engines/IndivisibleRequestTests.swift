@@ -8,7 +8,7 @@ import Transport
 @testable import Destinations
 
 @Suite("Indivisible pieces")
-struct UncutPieceTests {
+struct IndivisibleRequestTests {
     private static let tools = DestinationTools(
         transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
     private static let mib: Int64 = 1 << 20

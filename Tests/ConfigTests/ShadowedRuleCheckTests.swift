@@ -3,7 +3,7 @@ import Testing
 @testable import Config
 
 @Suite("Items of `networks`")
-struct RuleShadowTests {
+struct ShadowedRuleCheckTests {
     private func warnings(_ items: String...) throws -> [String] {
         let text = "version: 1\nfolders: []\npolicy:\n  networks:\n" + items.map { "    - {\($0)}\n" }.joined()
         return try read(text).warnings.map { "\($0.line ?? 0):\($0.column ?? 0): \($0.key): \($0.text)" }

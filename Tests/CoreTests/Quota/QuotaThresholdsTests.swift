@@ -4,7 +4,7 @@ import Testing
 @testable import Core
 
 @Suite("Thresholds of quotas")
-struct QuotaMarksTests {
+struct QuotaThresholdsTests {
     private static let now = utc("2026-11-20T10:00:00")
     private static let nas = QuotaState.Class("nas", from: "door", isMetered: true)
 

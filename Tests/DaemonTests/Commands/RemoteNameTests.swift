@@ -7,7 +7,7 @@ import Testing
 @testable import Daemon
 
 @Suite("Names that a remote gives to an upload in progress", .timeLimit(.minutes(Patience.minutes(2))))
-struct NamedTests {
+struct RemoteNameTests {
     @Test("the remote name is shown during the upload and after a cancel, finds the upload, and verifies nothing")
     func shown() async throws {
         let scene = try await DaemonScene()

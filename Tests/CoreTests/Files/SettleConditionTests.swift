@@ -3,7 +3,7 @@ import Testing
 
 /// Reasons for a quiet file to wait, the rate of growth, and when a wait is reported.
 @Suite("Settling: conditions and reports")
-struct SettlingHoldTests {
+struct SettleConditionTests {
     static func at(_ seconds: Double) -> MonotonicTime { SettlingTests.at(seconds) }
     static func status(_ version: Int64 = 0, size: Int64 = 100) -> FileStatus {
         SettlingTests.status(version, size: size)

@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 @Suite("Stored identity")
-struct StoredIdentityTests {
+struct FileIdentityTests {
     static let base = FileIdentity(
         folder: "cam", relative: "a.mp4", size: 10, modified: 5, inode: 7, born: 3, fileSystem: "uuid-1")
 

@@ -7,7 +7,7 @@ import Testing
 
 /// In virtual time: each taker always wants more, and asks again until it is refused, like libcurl.
 @Suite("Shares of a limit")
-struct TurnsTests {
+struct ThrottleQueueTests {
     private let clocks = ManualClocks()
 
     /// - Returns: Bytes of each taker.

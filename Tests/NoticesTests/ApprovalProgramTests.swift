@@ -6,7 +6,7 @@ import Testing
 @testable import Notices
 
 @Suite("Answers of a before_upload program", .timeLimit(.minutes(Patience.minutes(1))))
-struct QuestionTests {
+struct ApprovalProgramTests {
     private func answer(_ text: String) throws -> BeforeUpload.Answer { try ApprovalProgram.answer(Array(text.utf8)) }
 
     @Test("go, wait and skip are understood, and an empty answer is go")

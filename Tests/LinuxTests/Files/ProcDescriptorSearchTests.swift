@@ -6,7 +6,7 @@ import Testing
 @testable import Linux
 
 @Suite("Open files of all processes")
-struct OpenFilesTests {
+struct ProcDescriptorSearchTests {
     let folder = TemporaryFolder()
 
     private func answer(_ path: FilePath, root: FilePath = "/proc") throws -> ProcDescriptorSearch.Answer {

@@ -6,7 +6,7 @@ import Testing
 @testable import Transport
 
 @Suite("Bounding connections by link counters")
-struct CarriedBoundTests {
+struct LinkByteBoundTests {
     private final class Links: Sendable {
         let sent = Mutex<[String: LinkBytes.Sent]?>(["lte0:3": LinkBytes.Sent(bytes: 1000, packets: 10)])
         func set(_ bytes: UInt64, packets: UInt64 = 10, _ name: String = "lte0:3") {

@@ -10,7 +10,7 @@ import Testing
 @testable import Watch
 
 @Suite("Folders that are watched for the first time")
-struct FirstWatchTests {
+struct NewFoldersTests {
     @Test("existing files are ignored only in new folders with `existing: skip`, until the first scan")
     func skipping() async throws {
         let scene = try await ComponentScene { $0.folders[0].watch.existing = .skip }

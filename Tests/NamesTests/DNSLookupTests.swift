@@ -4,7 +4,7 @@ import Testing
 @testable import Names
 
 @Suite("DNS queries")
-struct NameQuestionTests {
+struct DNSLookupTests {
     @Test("without a permitted server only files are used, and the message names the servers")
     func forbidden() async throws {
         let server = try #require(IPAddress("192.0.2.53"))

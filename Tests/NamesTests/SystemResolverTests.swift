@@ -4,7 +4,7 @@ import Testing
 @testable import Names
 
 @Suite("Host names")
-struct HostNamesTests {
+struct SystemResolverTests {
     @Test("an address resolves to itself, and this machine knows its own name")
     func known() async throws {
         #expect(try await SystemResolver.addresses(of: "192.0.2.7") == [IPAddress("192.0.2.7")].compactMap { $0 })

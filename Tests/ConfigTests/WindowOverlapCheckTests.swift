@@ -3,7 +3,7 @@ import Testing
 @testable import Config
 
 @Suite("Windows of several places")
-struct WindowMeetingTests {
+struct WindowOverlapCheckTests {
     private func warnings(policy: String, nas: String, folder: String) throws -> [String] {
         func windows(_ list: String) -> String { list.isEmpty ? "" : ", windows: [\(list)]" }
         let text = """

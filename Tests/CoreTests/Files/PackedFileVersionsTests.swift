@@ -3,7 +3,7 @@ import TestKit
 import Testing
 
 @Suite("Identities")
-struct IdentitiesTests {
+struct PackedFileVersionsTests {
     private static func identity(_ dice: inout Dice) -> FileIdentity {
         // Names that sort before and after each other, or contain each other, and differ before or after the eighth
         // byte.

@@ -6,7 +6,7 @@ import Testing
 
 /// Objects that uploads leave at a destination, over cancels and retries.
 @Suite("Remains of uploads at a destination")
-struct RemoteLeftoversTests {
+struct RemoteDeletionOriginTests {
     private static let sent = AttemptOutcome.verified(RemoteObject(id: "v9", url: nil, verifiedBy: "x"))
 
     /// An upload that was begun and cancelled.

@@ -8,7 +8,7 @@ import Transport
 @testable import Daemon
 
 @Suite("Requests of commands without a daemon")
-struct GateByHandTests {
+struct StandaloneRequestSenderTests {
     /// - Returns: The kind of the hold on a request to `nas`; `nil` if it was sent.
     private func hold(_ scene: ComponentScene, _ network: WebHook.Network) async -> Hold.Kind? {
         let gate = StandaloneRequestSender(scene.parts.settings, StandaloneNetworkReport())
