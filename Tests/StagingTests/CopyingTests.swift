@@ -82,6 +82,31 @@ struct CopyingTests {
         #expect(try area.copy(wanted, as: "2").parts.isEmpty)
     }
 
+    /// Where the data of such a file is, and how much it takes. A whole copy of it cannot take less than a second: its
+    /// digest alone is that of 5 GiB.
+    @Test("the data of a file of more than 4 GiB is found beyond 4 GiB")
+    func positions() throws {
+        let size: Int64 = 5 << 30 + 12_345
+        let pieces: [(at: Int64, bytes: Int)] = [(0, 100), (4 << 30 - 50, 100), (size - 10, 10)]
+        let path = try sparse("source", size: size, pieces)
+        let source = try Descriptor.open(path, for: .reading)
+        var (found, offset): ([Range<Int64>], Int64) = ([], 0)
+        while offset < size, let data = try source.data(from: offset, named: path) {
+            found.append(data)
+            offset = data.upperBound
+        }
+        for piece in pieces {
+            #expect(found.contains { $0.contains(piece.at) && $0.contains(piece.at + Int64(piece.bytes) - 1) })
+        }
+        #expect(found.reduce(0) { $0 + Int64($1.count) } < 1 << 20)
+        #expect(area.need(of: SourceFile(path), size: size) < 1 << 20)
+        for piece in pieces {
+            var bytes = [UInt8](repeating: 0, count: piece.bytes)
+            let count = try bytes.withUnsafeMutableBytes { try source.read(into: $0, at: piece.at, named: path) }
+            #expect(count == piece.bytes && bytes.contains { $0 != 0 })
+        }
+    }
+
     @Test("a file of more than 4 GiB is copied completely", arguments: Tier.onlyInFull([5 << 30 + 12_345]))
     func large(_ size: Int64) throws {
         let source = try sparse("source", size: size, [(0, 100), (4 << 30 - 50, 100), (size - 10, 10)])
