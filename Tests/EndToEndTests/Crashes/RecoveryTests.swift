@@ -26,24 +26,26 @@ struct RecoveryTests {
         }
         fixture.killReceiver()
         try await eventually("a failed attempt has been reported", within: .seconds(30)) {
-            try scene.told().contains { $0.type == "attempt" }
+            try scene.delivered().contains { $0.type == "attempt" }
         }
         fixture.killDaemon()
         try await fixture.startReceiver()
         try fixture.startDaemon()
         try await eventually("the completion has been reported", within: .seconds(60)) {
-            try scene.told().contains { $0.type == "completed" }
+            try scene.delivered().contains { $0.type == "completed" }
         }
-        var told = try scene.told()
+        var delivered = try scene.delivered()
         // A notice that was being sent at the kill may arrive once more.
-        told = told.enumerated().filter { index, event in !told[..<index].contains { $0.seq == event.seq } }.map(
+        delivered = delivered.enumerated().filter { index, event in
+            !delivered[..<index].contains { $0.seq == event.seq }
+        }.map(
             \.element)
-        told.sort { $0.seq < $1.seq }
+        delivered.sort { $0.seq < $1.seq }
         // The server was at fault, and not this upload.
-        #expect(told.map(\.type).suffix(2) == ["recovered", "completed"])
-        #expect(told.dropLast(2).allSatisfy { $0.type == "attempt" && $0.detail["code"]?.isEmpty == false })
-        #expect(Set(told.map { $0.op?.id }).count == 1)
-        let recovered = try #require(told.first { $0.type == "recovered" })
+        #expect(delivered.map(\.type).suffix(2) == ["recovered", "completed"])
+        #expect(delivered.dropLast(2).allSatisfy { $0.type == "attempt" && $0.detail["code"]?.isEmpty == false })
+        #expect(Set(delivered.map { $0.op?.id }).count == 1)
+        let recovered = try #require(delivered.first { $0.type == "recovered" })
         #expect(recovered.detail["attempt"] == "1" && recovered.detail["after"].flatMap { Int($0) } != nil)
         let outcome = Outcome(fixture: fixture, clips: scene.camera.clips)
         try await outcome.wait()

@@ -34,7 +34,7 @@ struct ReceivedEndToEndTests {
         try await blocking { try roads.received(by: "wan") + roads.received(by: "lte") }
     }
 
-    private func told(_ fixture: DaemonFixture) async throws -> Int64 {
+    private func counted(_ fixture: DaemonFixture) async throws -> Int64 {
         try await usage(fixture).days.last?.received ?? 0
     }
 
@@ -57,11 +57,11 @@ struct ReceivedEndToEndTests {
         }
         try camera.drop(Clip(number: 999, size: 20_000_000, relative: "large.mp4"))
         try await Outcome(fixture: fixture, clips: camera.clips).wait(within: .seconds(60))
-        let (told, came) = (try await self.told(fixture), try await self.came(roads))
+        let (counted, came) = (try await self.counted(fixture), try await self.came(roads))
         #expect(came > 100_000)
-        #expect(told >= came, "\(told) \(came)")
+        #expect(counted >= came, "\(counted) \(came)")
         // One closing exchange for each connection that was kept.
-        #expect(told <= came + came / 16 + 6000, "\(told) \(came)")
+        #expect(counted <= came + came / 16 + 6000, "\(counted) \(came)")
     }
 
     @Test("selective acknowledgements on a lossy link are counted with their length")
@@ -74,9 +74,9 @@ struct ReceivedEndToEndTests {
         }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
-        let (told, came) = (try await self.told(fixture), try await self.came(roads))
-        #expect(told >= came, "\(told) \(came)")
-        #expect(Double(told) <= 1.5 * Double(came) + 6000, "\(told) \(came)")
+        let (counted, came) = (try await self.counted(fixture), try await self.came(roads))
+        #expect(counted >= came, "\(counted) \(came)")
+        #expect(Double(counted) <= 1.5 * Double(came) + 6000, "\(counted) \(came)")
     }
 
     @Test("bytes that still arrive for an interrupted transfer are counted, in spite of kills")
@@ -101,9 +101,9 @@ struct ReceivedEndToEndTests {
                 return try await came(roads) == one ? one : nil
             }
             if isKill { try fixture.startDaemon() }
-            let told = try await self.told(fixture)
-            #expect(told >= all, "\(told) \(all)")
-            #expect(told <= all + all / 20 + stop * 150_000, "\(told) \(all)")
+            let counted = try await self.counted(fixture)
+            #expect(counted >= all, "\(counted) \(all)")
+            #expect(counted <= all + all / 20 + stop * 150_000, "\(counted) \(all)")
             if !isKill { _ = try await eventually("the daemon has resumed") { try await fixture.runVerb("resume") } }
         }
     }
@@ -145,11 +145,11 @@ struct ReceivedEndToEndTests {
     @Test("a hook is notified of 80 and of 100 percent, once each, in spite of kills and reloads")
     func hook() async throws {
         let (_, fixture, camera) = try await scene(["bandwidth: 2 MB/s", "quotas: [{per: month, bytes: 4 MB}]"])
-        let out = fixture.folder.path.appending("told")
+        let out = fixture.folder.path.appending("delivered")
         let tell = fixture.folder.path.appending("tell")
         try Files.publish(tell, Array("#!/bin/sh\ncat >> \(out.display)\n".utf8), mode: 0o755)
         fixture.topKeys = ["hooks:", "  - {name: tell, command: [\(tell.display)], on: [quota_reached]}"]
-        func told() throws -> [Reached] {
+        func delivered() throws -> [Reached] {
             guard let text = try? Files.read(out) else { return [] }
             // After a kill before the record it is reported once more, with the same number.
             return try String(decoding: text, as: UTF8.self).split(separator: "\n").map {
@@ -159,8 +159,10 @@ struct ReceivedEndToEndTests {
         try fixture.startDaemon()
         try camera.drop(Clip(number: 0, size: 9_000_000, relative: "clip.mp4"))
         // On a loaded machine the second notice may arrive before this check.
-        try await eventually("the hook has been notified of 80 percent", within: .seconds(30)) { try !told().isEmpty }
-        let first = try #require(try told().first)
+        try await eventually("the hook has been notified of 80 percent", within: .seconds(30)) {
+            try !delivered().isEmpty
+        }
+        let first = try #require(try delivered().first)
         #expect(first.type == "quota_reached" && first.detail.threshold == "80" && first.detail.place == "policy")
         #expect(first.detail.quota == "4 MB a month" && first.detail.limit == "4000000")
         #expect(try #require(Int64(first.detail.used)) >= 3_200_000)
@@ -168,9 +170,9 @@ struct ReceivedEndToEndTests {
         fixture.killDaemon()
         try fixture.startDaemon()
         try await eventually("the hook has been notified of 100 percent", within: .seconds(30)) {
-            try told().count == 2
+            try delivered().count == 2
         }
-        #expect(try told().last?.detail.threshold == "100")
+        #expect(try delivered().last?.detail.threshold == "100")
         fixture.killDaemon()
         try fixture.startDaemon()
         // A smaller quota is used up just like this one.
@@ -182,9 +184,9 @@ struct ReceivedEndToEndTests {
         _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
         // More bytes are sent. Both thresholds of that quota are reached now, or were reached before.
         try await eventually("the hook has been notified of the last quota", within: .seconds(30)) {
-            try told().last?.detail.limit == "4600000" && told().last?.detail.threshold == "100"
+            try delivered().last?.detail.limit == "4600000" && delivered().last?.detail.threshold == "100"
         }
-        let all = try told().map { "\($0.detail.limit) \($0.detail.threshold)" }
+        let all = try delivered().map { "\($0.detail.limit) \($0.detail.threshold)" }
         #expect(all == ["4000000 80", "4000000 100", "4600000 100"], "\(all)")
     }
 }

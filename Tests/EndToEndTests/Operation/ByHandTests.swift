@@ -77,11 +77,11 @@ struct ByHandTests {
         #expect(try await spent(scene, on: "hook web") == .none)
         #expect(try await trial(scene, "free").trial.ok)
         #expect(try await scene.fixture.runVerb("resume") != nil)
-        let (status, told) = try await trial(scene, "web")
+        let (status, answer) = try await trial(scene, "web")
         #expect(status == .status(0))
-        #expect(told.ok && told.counted && told.hold == nil)
+        #expect(answer.ok && answer.counted && answer.hold == nil)
         #expect(try web.events.map(\.type) == ["test"])
-        let (sent, received) = (try #require(told.sent), try #require(told.received))
+        let (sent, received) = (try #require(answer.sent), try #require(answer.received))
         #expect(sent > 100 && received > 100)
         #expect(try await spent(scene, on: "hook web") == Spending(bytes: sent, received: received))
         let words = try #require(try await scene.fixture.runVerb("hook", ["web"]))
@@ -91,7 +91,7 @@ struct ByHandTests {
         // A program runs as the daemon's child, and its bytes are not counted.
         let (_, program) = try await trial(scene, "tell")
         #expect(program.ok && program.sent == nil && program.received == nil)
-        #expect(try scene.told().map(\.type) == ["test"])
+        #expect(try scene.delivered().map(\.type) == ["test"])
         // The setting is in the file, but not in force.
         scene.fixture.topKeys.append("  - {name: new, command: [\(tell.display)]}")
         try scene.fixture.writeConfiguration()
@@ -118,9 +118,9 @@ struct ByHandTests {
                 "not counted, because no daemon runs"))
         scene.fixture.policyKeys = []
         try scene.fixture.writeConfiguration()
-        let (_, told) = try await trial(scene, "web")
-        #expect(told.ok && !told.counted)
-        #expect(told.sent ?? 0 > 100 && told.received ?? 0 > 100)
+        let (_, answer) = try await trial(scene, "web")
+        #expect(answer.ok && !answer.counted)
+        #expect(answer.sent ?? 0 > 100 && answer.received ?? 0 > 100)
         // Without a daemon the remainder of a quota is unknown, so the request is held.
         scene.fixture.policyKeys = ["quotas: [{per: day, bytes: 1 GB}]"]
         try scene.fixture.writeConfiguration()

@@ -28,7 +28,7 @@ enum HookFixture {
     final class Scene {
         let fixture: DaemonFixture
         let camera: Camera
-        var out: FilePath { fixture.folder.path.appending("told") }
+        var out: FilePath { fixture.folder.path.appending("delivered") }
 
         init() throws {
             fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -63,7 +63,7 @@ enum HookFixture {
         }
 
         /// The events that a script has written into a file, one line each.
-        func told(_ path: FilePath? = nil) throws -> [Event] {
+        func delivered(_ path: FilePath? = nil) throws -> [Event] {
             // The last piece may be half of a line.
             guard let bytes = try? Files.read(path ?? out, limit: 64 << 20) else { return [] }
             return try String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)

@@ -28,15 +28,15 @@ struct HookTests {
         try scene.fixture.startDaemon()
         try await scene.upload(1...1)
         try scene.camera.drop(Clip(number: 2, size: 1000, relative: "2.mp4"))
-        let told = try await eventually("the command has been notified of both uploads") {
-            let told = try scene.told()
-            return told.count >= 2 ? told : nil
+        let delivered = try await eventually("the command has been notified of both uploads") {
+            let delivered = try scene.delivered()
+            return delivered.count >= 2 ? delivered : nil
         }
-        #expect(told.map(\.type) == ["completed", "failed"])
-        #expect(told.map { $0.op?.name } == ["1.mp4", "2.mp4"])
-        #expect(told.map { $0.op?.list } == ["completed", "failed"])
-        #expect(told.allSatisfy { $0.op?.folder == "camera" && $0.op?.destination == "archive" })
-        #expect(told[0].op?.path == scene.fixture.drop.appending("1.mp4").display)
+        #expect(delivered.map(\.type) == ["completed", "failed"])
+        #expect(delivered.map { $0.op?.name } == ["1.mp4", "2.mp4"])
+        #expect(delivered.map { $0.op?.list } == ["completed", "failed"])
+        #expect(delivered.allSatisfy { $0.op?.folder == "camera" && $0.op?.destination == "archive" })
+        #expect(delivered[0].op?.path == scene.fixture.drop.appending("1.mp4").display)
         // Byte for byte the same as the stream of events.
         let lines = String(decoding: try Files.read(scene.out), as: UTF8.self).split(separator: "\n")
         let stream = scene.fixture.folder.path.appending("stream")
@@ -52,7 +52,7 @@ struct HookTests {
             $0.dropFirst(6)
         }
         #expect(lines.map(Self.withoutSource) == data.map(Self.withoutSource))
-        #expect(try scene.told(other).map(\.type) == ["added", "added"])
+        #expect(try scene.delivered(other).map(\.type) == ["added", "added"])
         let hooks = try await scene.hooks()
         #expect(hooks.map(\.name) == ["tell", "hook-2"])
         #expect(hooks.map(\.delivered) == [2, 2])
@@ -133,7 +133,7 @@ struct HookTests {
             try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):\(round)"])
             _ = try await eventually("the daemon was killed, or all uploads are reported") { () -> Bool? in
                 if scene.fixture.daemon?.ended != nil { return true }
-                return try Set(scene.told().compactMap { $0.op?.name }).count == 6 ? true : nil
+                return try Set(scene.delivered().compactMap { $0.op?.name }).count == 6 ? true : nil
             }
             if scene.fixture.daemon?.ended == .signal(SIGKILL) { kills += 1 }
             scene.fixture.killDaemon()
@@ -141,14 +141,14 @@ struct HookTests {
         #expect(kills > 0)
         try scene.fixture.startDaemon()
         try await eventually("all six uploads have been reported") {
-            try Set(scene.told().compactMap { $0.op?.name }).count == 6
+            try Set(scene.delivered().compactMap { $0.op?.name }).count == 6
         }
         try await eventually("no notice waits") {
             let hooks = try await scene.hooks()
             return !hooks.isEmpty && hooks.allSatisfy { $0.waiting == 0 }
         }
         // Once more for each kill between the delivery and its record.
-        #expect(try scene.told().count <= 12)
+        #expect(try scene.delivered().count <= 12)
     }
 
     @Test("a new hook receives later events only, and a removed hook's notices are dropped")
@@ -165,8 +165,8 @@ struct HookTests {
         let reply = try #require(try await scene.fixture.runVerb("reload"))
         #expect(reply.contains("hook tell added"))
         try await scene.upload(3...3)
-        try await eventually("the new hook has been notified") { try scene.told().count == 1 }
-        #expect(try scene.told().map { $0.op?.name } == ["3.mp4"])
+        try await eventually("the new hook has been notified") { try scene.delivered().count == 1 }
+        #expect(try scene.delivered().map { $0.op?.name } == ["3.mp4"])
         try await eventually("the notice of the other hook waits") {
             try await scene.hooks().contains { $0.name == "fail" && $0.waiting == 1 }
         }
@@ -182,8 +182,8 @@ struct HookTests {
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
         try scene.fixture.startDaemon()
         try await scene.upload(4...4)
-        try await eventually("the new hook has been notified again") { try scene.told().count == 2 }
-        #expect(try scene.told().map { $0.op?.name } == ["3.mp4", "4.mp4"])
+        try await eventually("the new hook has been notified again") { try scene.delivered().count == 2 }
+        #expect(try scene.delivered().map { $0.op?.name } == ["3.mp4", "4.mp4"])
     }
 
     @Test(
@@ -267,9 +267,9 @@ struct HookTests {
         try await eventually(
             "the hook has been notified of all events", within: .seconds(60), every: .milliseconds(200)
         ) {
-            try scene.told().count >= 1200
+            try scene.delivered().count >= 1200
         }
-        #expect(Set(try scene.told().map(\.seq)).count == 1200)
+        #expect(Set(try scene.delivered().map(\.seq)).count == 1200)
         #expect(try await scene.hooks().map(\.dropped) == [0])
     }
 
@@ -283,9 +283,9 @@ struct HookTests {
         try scene.fixture.writeConfiguration()
         let said = try await scene.fixture.runVerb("hook", ["tell"])
         #expect(said == "tell, \(tell.display): it ended with exit status 0\n")
-        let told = try scene.told()
-        #expect(told.map(\.type) == ["test"])
-        #expect(told.first?.detail == ["hook": "tell"])
+        let delivered = try scene.delivered()
+        #expect(delivered.map(\.type) == ["test"])
+        #expect(delivered.first?.detail == ["hook": "tell"])
         #expect(try await scene.fixture.runVerb("hook", ["gone"]) == nil)
         #expect(try await scene.fixture.runVerb("check") == nil)
     }
@@ -300,7 +300,7 @@ struct HookTests {
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
         try scene.fixture.writeConfiguration()
         #expect(try await scene.fixture.runVerb("run", ["--once", "--wait", "2s"]) != nil)
-        #expect(try scene.told().map { $0.op?.name } == ["1.mp4"])
+        #expect(try scene.delivered().map { $0.op?.name } == ["1.mp4"])
     }
 
     @Test("the examples of the manual work as described")
