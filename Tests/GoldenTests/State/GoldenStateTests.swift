@@ -32,7 +32,7 @@ struct GoldenStateTests {
         let now = try scene.rows("PRAGMA user_version").compactMap { Int($0) }
         #expect(try #require(now.first) >= #require(version.first))
         #expect(try scene.rows("PRAGMA integrity_check") == ["ok"])
-        try RecordedWords.expect("../state/shown.txt", shown)
+        try RecordedWords.expect("../state/shown.txt", shown, by: .shown)
     }
 
     private static let tables = [

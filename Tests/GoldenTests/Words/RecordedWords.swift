@@ -8,19 +8,30 @@ import Testing
 enum RecordedWords {
     static let folder = Repository.root.appending("Tests/Fixtures/golden/words")
 
-    /// Whether this run writes the files instead of comparing them.
-    static var isRecording: Bool { getenv("SLUICE_RECORD") != nil }
+    /// The environment variable with which a run writes files instead of comparing them.
+    enum Switch: String {
+        case words = "SLUICE_RECORD"
+        /// What is shown of the recorded state has a switch of its own: a run that records changed words must not
+        /// accept a change of what an old state means.
+        case shown = "SLUICE_RECORD_SHOWN"
+
+        var isOn: Bool { getenv(rawValue) != nil }
+        var command: String { "\(rawValue)=1 swift test --filter GoldenTests" }
+    }
 
     /// Compares `lines` with the file, and reports each line that is missing or new.
-    static func expect(_ file: String, _ lines: [String], sourceLocation: SourceLocation = #_sourceLocation) throws {
+    static func expect(
+        _ file: String, _ lines: [String], by recording: Switch = .words,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
         let path = folder.appending(FilePath(file))
-        if isRecording {
+        if recording.isOn {
             try Files.makeFolders(folder, mode: 0o755)
             try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8))
             return
         }
         guard try FileStatus.ifPresent(at: path) != nil else {
-            Issue.record("\(path) is missing; record it: \(command)", sourceLocation: sourceLocation)
+            Issue.record("\(path) is missing; record it: \(recording.command)", sourceLocation: sourceLocation)
             return
         }
         var kept = String(decoding: try Files.read(path, limit: 1 << 20), as: UTF8.self)
@@ -31,11 +42,9 @@ enum RecordedWords {
             """
             \(path) differs from the program:
             \(difference(from: kept, to: lines))
-            If this change of public words is intended, record it: \(command)
+            If this change of public words is intended, record it: \(recording.command)
             """, sourceLocation: sourceLocation)
     }
-
-    private static let command = "SLUICE_RECORD=1 swift test --filter GoldenTests"
 
     /// Lines with `-` are in the file only, lines with `+` are in the program only; each has its number.
     static func difference(from kept: [String], to lines: [String]) -> String {
