@@ -23,7 +23,7 @@ package final class AddressCache: Sendable {
     /// - Parameters:
     ///   - host: A name.
     ///   - isFresh: Asks even if the addresses are known.
-    /// - Throws: ``DNSLookup/Failure``, `CancellationError`, or `SystemError` when the question cannot be sent for
+    /// - Throws: ``DNSLookup/LookupError``, `CancellationError`, or `SystemError` when the question cannot be sent for
     ///   lack of resources.
     package func addresses(of host: String, _ servers: NameServers, isFresh: Bool = false) async throws -> [IPAddress] {
         if !isFresh {

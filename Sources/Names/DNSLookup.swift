@@ -49,7 +49,7 @@ package final class DNSLookup: Sendable {
     /// Asks on a background thread. Cancelling the task ends the question at once.
     ///
     /// - Parameter host: A name.
-    /// - Throws: ``Failure``; `SystemError` when the question cannot be sent for lack of resources.
+    /// - Throws: ``LookupError``; `SystemError` when the question cannot be sent for lack of resources.
     package static func resolve(_ host: String, _ servers: NameServers) async throws -> Answer {
         let question = try DNSLookup(host, servers)
         return try await withTaskCancellationHandler {

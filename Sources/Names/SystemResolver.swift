@@ -14,7 +14,7 @@ package enum SystemResolver {
     ///
     /// - Parameter host: A name, or an address without brackets.
     /// - Returns: The addresses in the order in which they should be tried (RFC 6724), each once.
-    /// - Throws: ``Unknown`` when there are none, or no server could be asked.
+    /// - Throws: ``UnknownHostError`` when there are none, or no server could be asked.
     package static func addresses(of host: String) async throws -> [IPAddress] {
         if let address = IPAddress(host) { return [address] }
         return try await blocking { try resolve(host) }

@@ -16,7 +16,7 @@ package enum ApprovalProgram {
     }
 
     /// - Parameter upload: Its standard input, as JSON.
-    /// - Throws: ``Unanswered``; `CancellationError` when the task was cancelled, and the program killed.
+    /// - Throws: ``NoAnswerError``; `CancellationError` when the task was cancelled, and the program killed.
     package static func run(_ rule: BeforeUpload, about upload: [UInt8]) async throws -> BeforeUpload.Answer {
         let program = Program(
             words: rule.command.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/",

@@ -11,7 +11,7 @@ package struct Signature: Sendable {
     private let key: [UInt8]
 
     /// - Parameter secret: `whsec_` and the key in base 64; any other text is the key itself.
-    /// - Throws: ``Unusable``, without the secret.
+    /// - Throws: ``UnusableKeyError``, without the secret.
     package init(secret: String) throws(UnusableKeyError) {
         let mark = "whsec_"
         guard secret.hasPrefix(mark) else {

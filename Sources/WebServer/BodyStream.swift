@@ -58,7 +58,7 @@ package final class BodyStream: Sendable {
 
     /// All bytes since the last call, never empty; `nil` after the last byte.
     ///
-    /// - Throws: ``Cut``, also when the task is cancelled.
+    /// - Throws: ``InterruptedError``, also when the task is cancelled.
     package func next() async throws(InterruptedError) -> [UInt8]? {
         while true {
             let (bytes, end) = state.withLock { state in

@@ -7,8 +7,8 @@ package struct Power: Hashable, Sendable {
     package var isOnBattery: Bool
     /// The charge of its batteries, 0 to 100; `nil` where they do not report it.
     package var percent: Int?
-    /// The level for ``PolicyRules/minBattery``. On battery, a rising level counts only ``band`` later. Otherwise a
-    /// level that wavers around a limit, as it does when the load changes, would stop and start uploads again and
+    /// The level for ``PolicyRules/minBattery``. On battery, a rising level counts only ``hysteresis`` later. Otherwise
+    /// a level that wavers around a limit, as it does when the load changes, would stop and start uploads again and
     /// again.
     package private(set) var levelWithHysteresis: Int?
     /// When this state was first seen.

@@ -38,7 +38,7 @@ final class SourceVerifier: Sendable {
         return state
     }
 
-    /// - Throws: ``Moved``.
+    /// - Throws: ``SourceMovedError``.
     func requireUnchanged() async throws {
         // An obstacle to the inspection is also one to reading, and is handled there.
         guard let state = try? await currentState() else { throw SourceMovedError() }

@@ -86,7 +86,7 @@ extension S3API {
         }
     }
 
-    /// - Throws: Also ``MissingPermission``.
+    /// - Throws: Also ``MissingPermissionError``.
     func readObject(at key: FilePath) async throws -> Object? {
         let response: Response
         let request = S3Request(method: "HEAD", key: key, what: "the lookup of an object")

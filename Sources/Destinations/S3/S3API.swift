@@ -123,7 +123,7 @@ struct S3API: Sendable {
     }
 
     /// - Returns: The answer, whatever its status. Faults that another signature corrects are corrected once each.
-    /// - Throws: ``AuthorizedClient/Unanswered``; ``UploadError``; `CancellationError`.
+    /// - Throws: ``AuthorizedClient/NoAnswerError``; ``UploadError``; `CancellationError`.
     func send(_ request: S3Request) async throws -> Response {
         try await exchange(request) { try await client.send($0, context) }.response
     }

@@ -92,7 +92,7 @@ struct AuthorizedClient: Sendable {
         }
     }
 
-    /// - Throws: ``UploadError``; ``Unanswered``; `CancellationError`.
+    /// - Throws: ``UploadError``; ``NoAnswerError``; `CancellationError`.
     func send(_ request: Request, _ context: RequestContext) async throws -> Answer {
         do { return try await exchange(request, context) { _ in } } catch let broken as BrokenAnswerError {
             guard let error = broken.error as? UploadError else { throw broken.error }

@@ -41,7 +41,7 @@ package final class SlowDisk: Sendable {
 
     package init(patience: Duration) { self.patience = patience }
 
-    /// - Throws: ``Silent``; `CancellationError`; errors of `body`.
+    /// - Throws: ``TimeoutError``; `CancellationError`; errors of `body`.
     package func run<R: Sendable>(_ body: @escaping @Sendable (Pulse) throws -> R) async throws -> R {
         try Task.checkCancellation()
         if out.load(ordering: .acquiring) > 0 { throw TimeoutError(patience: patience) }
@@ -132,7 +132,7 @@ package final class SlowDisk: Sendable {
 
         func wait(_ continuation: CheckedContinuation<R, any Error>) { state.withLock { $0 = .waiting(continuation) } }
 
-        /// - Parameter onSilence: Called when the answer is ``Silent``, before the waiting task gets it.
+        /// - Parameter onSilence: Called when the answer is a ``TimeoutError``, before the waiting task gets it.
         /// - Returns: The earlier answer, if there is one; then this answer is dropped.
         @discardableResult
         func resolve(_ result: Result<R, any Error>, onSilence: (() -> Void)? = nil) -> Earlier {

@@ -74,7 +74,7 @@ actor S3Keys: S3KeySource {
         }
     }
 
-    /// - Throws: ``SecretError``; ``Unusable``.
+    /// - Throws: ``SecretError``; ``UnusableKeyError``.
     func current(_ context: RequestContext) async throws -> (key: S3Key, reading: Int) {
         let first = try await provider.current()
         let (key, end): (S3Key, WallTime?)
