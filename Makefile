@@ -10,10 +10,10 @@
 # make scenes         links and routes that come and go under changing rules, as root: SCENES=10, SEED= with SCENES=1 repeats a scene
 # make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= with ROUNDS=1 repeats a round
 # make cuts           only the power cuts, as root: CUTS=12, SEED= repeats a run
-# make planted        plants faults in a copy of the sources, one at a time, and checks that tests find each of them
+# make planted        plants faults in a copy of HEAD, one at a time, and checks that tests find each of them: FAULT=checkpoint for one
 # make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address run one of them
 # make bench          benchmarks, one line per figure: ONLY=core/ selects some, ROUNDS=5, ROWS=1000000 of the backlog
-# make lint           format, imports, forbidden words, scripts
+# make lint           format, imports, forbidden words, structure, the list of tests, scripts
 # make install-deps   the missing ones of the Debian packages that the build needs
 # make clean          remove everything that was built
 
@@ -127,7 +127,7 @@ fuzz: install-test-deps
 		swift test --skip-build $(OPTIMIZED) --filter 'FuzzTests' || { grep -H . .build-fuzz/traces/*; exit 1; }
 
 planted: install-test-deps
-	@scripts/planted-faults
+	@scripts/planted-faults $(if $(FAULT),'$(FAULT)')
 
 sanitize: sanitize-thread sanitize-address
 
