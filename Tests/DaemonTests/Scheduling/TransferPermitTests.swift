@@ -134,23 +134,32 @@ struct TransferPermitTests {
         }
 
         /// - Returns: Whether the generation counts it; the passing of time is not counted.
-        mutating func change(_ dice: inout Dice) -> Bool {
+        mutating func change(_ change: Change) -> Bool {
             let before = facts.generation
-            switch Int.random(in: 0..<11, using: &dice) {
-            case 0: pause(.all, "")
-            case 1: pause(.folder, "cam")
-            case 2: pause(.destination, "nas")
-            case 3: facts.pauses.replace([])
-            case 4: facts.generation.noteStop()
-            case 5: scene.clocks.advance(by: .seconds(61))
-            case 6: facts.overrides.replace([])
-            case 7: allow()
-            case 8: limitToZero()
-            case 9: setRoute(.any)
-            default: setRoute(.local)
+            switch change {
+            case .pauseAll: pause(.all, "")
+            case .pauseFolder: pause(.folder, "cam")
+            case .pauseDestination: pause(.destination, "nas")
+            case .endPauses: facts.pauses.replace([])
+            case .stop: facts.generation.noteStop()
+            case .minutePasses: scene.clocks.advance(by: .seconds(61))
+            case .endExceptions: facts.overrides.replace([])
+            case .allow: allow()
+            case .limitToZero: limitToZero()
+            case .anyRoute: setRoute(.any)
+            case .localRoute: setRoute(.local)
             }
             return facts.generation != before
         }
+
+        mutating func change(_ dice: inout Dice) throws -> Bool {
+            change(try #require(Change.allCases.randomElement(using: &dice)))
+        }
+    }
+
+    private enum Change: CaseIterable {
+        case pauseAll, pauseFolder, pauseDestination, endPauses, stop, minutePasses, endExceptions, allow, limitToZero
+        case anyRoute, localRoute
     }
 
     private func scene() async throws -> (scene: ComponentScene, claim: Claim) {
@@ -186,7 +195,7 @@ struct TransferPermitTests {
             let batch = ReservationBatch(state.snapshot, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
             let stops = state.facts.generation.stops
             for _ in 0..<Int.random(in: 0...5, using: &dice) {
-                _ = state.change(&dice)
+                _ = try state.change(&dice)
                 guard Bool.random(using: &dice) else { continue }
                 let mayStart = state.mayStart(stops)
                 let bytes = try await start(claim, batch, state)
@@ -195,6 +204,41 @@ struct TransferPermitTests {
             }
         }
         #expect(granted > 100 && refused > 500, "\(granted) granted, \(refused) refused")
+    }
+
+    /// The scheduler decides about a claim, policy changes, and then the transfer would start. The clock is moved only
+    /// before the decision: the scheduler does not suspend between the decision and the start.
+    @Test("no transfer starts by a decision that policy has left behind: 1,000 changes between decision and start")
+    func races() async throws {
+        let (scene, claim) = try await scene()
+        let scheduler = scene.scheduler
+        let between = Change.allCases.filter { $0 != .minutePasses }
+        var (started, overtaken): (Int, Set<Change>) = (0, [])
+        for seed in 0..<1000 {
+            var dice = Dice(seed: UInt64(seed))
+            var state = State(scene)
+            for _ in 0..<Int.random(in: 0...2, using: &dice) { _ = try state.change(&dice) }
+            await scheduler.change { [state] in $0 = state.facts }
+            let mayStart = state.mayStart(state.facts.generation.stops)
+            let change = try #require(between.randomElement(using: &dice))
+            let isCounted = state.change(change)
+            let isAllowed = state.mayStart(state.facts.generation.stops)
+            let began = scene.remote.began.count
+            let hasStarted = await scheduler.start(claim, scene.remote) { [state] in $0 = state.facts }
+            #expect(hasStarted == (mayStart && !isCounted), "seed \(seed)")
+            #expect(!hasStarted || isAllowed, "seed \(seed)")
+            if hasStarted {
+                started += 1
+                try await eventually("the transfer has ended", every: .milliseconds(1)) { await scheduler.isIdle }
+            } else {
+                #expect(await scheduler.isIdle && scene.remote.began.count == began, "seed \(seed)")
+                if mayStart { overtaken.insert(change) }
+            }
+        }
+        #expect(started > 50, "\(started) started")
+        // The others leave a state as it is in which the transfer may start.
+        let harmless: Set<Change> = [.endPauses, .allow, .localRoute]
+        #expect(overtaken == Set(between).subtracting(harmless), "\(overtaken)")
     }
 
     @Test("a transfer is started by the state of policy that decides, and by no earlier one")
@@ -229,7 +273,7 @@ struct TransferPermitTests {
             let decision = state.snapshot.permit(for: [claim], batch, scene.parts.limits.bandwidth, onAddressLost: {})
             let permit = try #require(decision?.permit)
             #expect(permit.isCurrent(in: state.facts.generation))
-            let isCounted = state.change(&dice)
+            let isCounted = try state.change(&dice)
             #expect(permit.isCurrent(in: state.facts.generation) != isCounted)
         }
     }
