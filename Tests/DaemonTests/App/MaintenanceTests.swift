@@ -1,0 +1,48 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Daily maintenance, without a daemon", .timeLimit(.minutes(Patience.minutes(1))))
+struct MaintenanceTests {
+    private static func identity(_ name: FilePath) -> FileIdentity {
+        FileIdentity(folder: "cam", relative: name, size: 1, modified: 1, inode: nil, born: nil, fileSystem: nil)
+    }
+
+    private static func isKnown(_ scene: ComponentScene, _ name: FilePath) async throws -> Bool {
+        try await scene.store.read { try $0.tombstones.knownFile("cam", name) } != nil
+    }
+
+    /// Runs maintenance once, after all tombstones have become old.
+    private static func maintain(_ scene: ComponentScene) async throws {
+        scene.clocks.advance(by: .seconds(91 * 86_400))
+        let signal = scene.parts.signals.maintenance
+        let maintenance = Maintenance(
+            context: scene.context, sources: scene.parts.sources, fileSystems: FileSystems(), signal: signal)
+        let loop = Task { try await maintenance.run() }
+        try await eventually("maintenance sleeps") { signal.isWaiting }
+        loop.cancel()
+    }
+
+    @Test("the record of a source that is gone is removed after 90 days, and that of one that is there stays")
+    func gone() async throws {
+        let scene = try await ComponentScene()
+        try scene.folder.write("cam/there.mp4", noise(1))
+        try await scene.store.write { try $0.tombstones.skip(["there.mp4", "gone.mp4"].map { Self.identity($0) }) }
+        try await Self.maintain(scene)
+        #expect(try await Self.isKnown(scene, "there.mp4"))
+        #expect(try await !Self.isKnown(scene, "gone.mp4"))
+    }
+
+    @Test("records of a folder that is not configured are kept: it may come back")
+    func unconfigured() async throws {
+        let scene = try await ComponentScene { $0.folders.remove(at: 0) }
+        try await scene.store.write { try $0.tombstones.skip([Self.identity("gone.mp4")]) }
+        try await Self.maintain(scene)
+        #expect(try await Self.isKnown(scene, "gone.mp4"))
+    }
+}
