@@ -87,8 +87,10 @@ struct ReservedStepTests {
     func closing() {
         var step = Self.step(1000)
         step.spend(300)
-        #expect(step.close()?.spending.bytes == 1000)
-        #expect(step.close() == nil)
+        let closed = step.close()
+        #expect(closed?.spending.bytes == 1000)
+        let again = step.close()
+        #expect(again == nil)
         #expect(step.unentered == Spending(bytes: 300))
     }
 }
