@@ -15,7 +15,7 @@ package struct RescanView: Codable, Sendable, Hashable {
     package var name: String
     package var path: String
     /// As in `status`.
-    package var state: String
+    package var state: ShownFolderState
     /// Files that the scan found, and the new ones among them; absent without `wait`. Files that were already settling
     /// are not among them.
     package var files: Int?
@@ -23,7 +23,7 @@ package struct RescanView: Codable, Sendable, Hashable {
     /// Files that have not settled yet.
     package var settling: Int
 
-    package init(name: String, path: String, state: String, files: Int?, new: Int?, settling: Int) {
+    package init(name: String, path: String, state: ShownFolderState, files: Int?, new: Int?, settling: Int) {
         self.name = name
         self.path = path
         self.state = state

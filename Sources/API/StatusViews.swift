@@ -129,8 +129,7 @@ package struct PauseView: Codable, Sendable, Hashable {
 package struct FolderView: Codable, Sendable, Hashable {
     package var name: String
     package var path: String
-    /// `watching`, `scanning`, `absent`, `failed: …`.
-    package var state: String
+    package var state: ShownFolderState
     /// Files seen that have not settled yet.
     package var settling: Int
     /// Directories that are scanned from time to time, since their events are incomplete.
@@ -149,7 +148,7 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var limit: Int64?
 
     package init(
-        name: String, path: String, state: String, settling: Int, polled: Int = 0, unwatched: Int = 0,
+        name: String, path: String, state: ShownFolderState, settling: Int, polled: Int = 0, unwatched: Int = 0,
         gathering: [GatheringView]? = nil,
         retention: RetentionView? = nil, card: CardView? = nil, hold: HoldView? = nil, limit: Int64? = nil
     ) {
@@ -232,8 +231,7 @@ package struct RetentionView: Codable, Sendable, Hashable {
 package struct DestinationView: Codable, Sendable, Hashable {
     package var name: String
     package var type: String
-    /// `up`, or the reason for its hold.
-    package var state: String
+    package var state: ShownDestinationState
     package var hold: HoldView?
     package var running: Int
     package var waiting: Int
@@ -247,7 +245,8 @@ package struct DestinationView: Codable, Sendable, Hashable {
     package var space: SpaceView?
 
     package init(
-        name: String, type: String, state: String, hold: HoldView? = nil, running: Int, waiting: Int, sentToday: Int64,
+        name: String, type: String, state: ShownDestinationState, hold: HoldView? = nil, running: Int, waiting: Int,
+        sentToday: Int64,
         receivedToday: Int64, limit: Int64? = nil, space: SpaceView? = nil
     ) {
         self.name = name

@@ -98,18 +98,18 @@ package struct UploadView: Codable, Sendable, Hashable {
 
     /// Whether a person paused it: not a state of its own, but shown by tables and found by `list --state paused`.
     package var isPaused: Bool {
-        state == .waiting && holds.contains { $0.kind == "operator" || $0.kind == "global" }
+        state == .waiting && holds.contains { $0.kind.known == .operator || $0.kind.known == .global }
     }
 }
 
 package struct HoldView: Codable, Sendable, Hashable {
-    package var kind: String
+    package var kind: Shown<Hold.Kind>
     package var since: String
     package var until: String?
     package var text: String
 
-    package init(kind: String, since: String, until: String? = nil, text: String) {
-        self.kind = kind
+    package init(kind: Hold.Kind, since: String, until: String? = nil, text: String) {
+        self.kind = Shown(kind)
         self.since = since
         self.until = until
         self.text = text
@@ -308,7 +308,7 @@ package struct ListQuery: Sendable, Hashable {
 extension HoldView {
     package init(_ hold: Hold) {
         self.init(
-            kind: hold.kind.rawValue, since: hold.since.description, until: hold.until?.description, text: hold.text)
+            kind: hold.kind, since: hold.since.description, until: hold.until?.description, text: hold.text)
     }
 }
 

@@ -76,17 +76,18 @@ package struct HookSender: Sendable {
             }
         } catch {
             return .retry(
-                "it cannot be started: \((error as? SystemError)?.reason ?? "\(error)")", code: "start", after: nil)
+                "it cannot be started: \((error as? SystemError)?.reason ?? "\(error)")", because: .notStarted,
+                after: nil)
         }
         let said = lastWords(result.errorOutput)
         switch result.ending {
         case .status(0): return .delivered("it ended with exit status 0")
         case .status(let status):
-            return .retry("it ended with exit status \(status)\(said)", code: "status \(status)", after: nil)
+            return .retry("it ended with exit status \(status)\(said)", because: .exitStatus(status), after: nil)
         case .signal(let signal):
-            return .retry("it was ended by signal \(signal)\(said)", code: "signal \(signal)", after: nil)
+            return .retry("it was ended by signal \(signal)\(said)", because: .signal(signal), after: nil)
         case .overdue:
-            return .retry("it did not end within its `timeout` and was stopped\(said)", code: "timeout", after: nil)
+            return .retry("it did not end within its `timeout` and was stopped\(said)", because: .timeout, after: nil)
         case .stopped: return .stopped
         }
     }
@@ -104,7 +105,7 @@ package struct HookSender: Sendable {
     ) async -> DeliveryResult {
         let headers: [(String, String)]
         do { headers = try await self.headers(of: web, notice) } catch {
-            return .retry("\(error)", code: "secret", after: nil)
+            return .retry("\(error)", because: .secret, after: nil)
         }
         var request = Request("POST", web.url, headers: headers, body: .bytes(notice.body))
         request.caFile = web.caFile
@@ -119,7 +120,8 @@ package struct HookSender: Sendable {
             if let speech = await greeting.protocolMismatch(error, request, over: transport, with: permit) {
                 return mistaken(speech, web, detail: covered(error.detail, headers))
             }
-            return .retry("\(web.shown): \(covered(error.detail, headers))", code: error.kind.rawValue, after: nil)
+            return .retry(
+                "\(web.shown): \(covered(error.detail, headers))", because: .transport(error.kind), after: nil)
         }
         if response.status == 400, await greeting.requiresTLS(response, request, over: transport, with: permit) {
             return mistaken(.tls, web)
@@ -129,15 +131,16 @@ package struct HookSender: Sendable {
         if let proxy = response.possibleProxy {
             return .retry(
                 "\(answer), or the proxy \(proxy) did: it may require a user and a password in `http_proxy`",
-                code: answer, after: nil)
+                because: .answer(response.status), after: nil)
         }
         switch response.status {
         case 200..<300: return .delivered(answer)
         case 408, 425, 429, 500...:
-            return .retry(answer, code: answer, after: retryAfter(response.headers, now: clocks.wall()))
+            return .retry(
+                answer, because: .answer(response.status), after: retryAfter(response.headers, now: clocks.wall()))
         case 300..<400:
             // Perhaps a portal's redirect, which is gone tomorrow.
-            return .retry(answer + ", a redirect, which is not followed", code: answer, after: nil)
+            return .retry(answer + ", a redirect, which is not followed", because: .answer(response.status), after: nil)
         default: return .refused(answer)
         }
     }
@@ -146,7 +149,7 @@ package struct HookSender: Sendable {
     private func mistaken(
         _ speech: ProtocolProbe.WireProtocol, _ web: WebHook, detail: String? = nil
     ) -> DeliveryResult {
-        .retry("\(web.shown): \(speech.mistake(detail))", code: speech.code.rawValue, after: nil)
+        .retry("\(web.shown): \(speech.mistake(detail))", because: .wireProtocol(speech), after: nil)
     }
 
     /// - Throws: Why a secret cannot be used, as a text without the secret.

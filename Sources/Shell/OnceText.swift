@@ -18,7 +18,7 @@ func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] 
         console.styled(filled(word, to: 9), style) + " \(what): \(why)"
     }
     var lines = view.troubles.map { line("trouble", .red, "all", printable($0)) }
-    lines += view.absent.map { line("unseen", .red, "folder \($0.name) (\($0.path))", printable($0.state)) }
+    lines += view.absent.map { line("unseen", .red, "folder \($0.name) (\($0.path))", printable($0.state.rawValue)) }
     for upload in view.uploads {
         let isFailed = upload.list == "failed"
         lines.append(

@@ -23,7 +23,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         lines.append(entry("allowed", exceptionText(exception, now), console, .yellow))
     }
     for folder in status.folders {
-        let state = folder.state == "watching" || folder.state == "scanning" ? folder.state : printable(folder.state)
+        let state = printable(folder.state.rawValue)
         let settling =
             (folder.settling > 0 ? ", \(folder.settling) settling" : "")
             + (folder.polled > 0 ? ", \(folder.polled) director\(folder.polled == 1 ? "y" : "ies") polled" : "")
@@ -54,7 +54,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         var text =
             "\(destination.name)  \(destination.type)  "
             + styledState(
-                destination.hold == nil ? printable(destination.state) : "held", ["up"], console)
+                destination.hold == nil ? printable(destination.state.rawValue) : "held", ["up"], console)
         text +=
             ", \(destination.running) running, \(destination.waiting) waiting, \(Units.bytes(destination.sentToday)) sent and \(Units.bytes(destination.receivedToday)) received today"
             + (destination.limit.map { ", at most \(Units.rate($0))" } ?? "")

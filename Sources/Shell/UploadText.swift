@@ -61,14 +61,16 @@ func style(ofState state: ShownState) -> Console.Style? {
 private func notes(_ upload: UploadView, _ now: WallTime) -> [(text: String, style: Console.Style?)] {
     var notes = upload.staging.map { [(text: stagingText($0), style: Console.Style?.some(.cyan))] } ?? []
     notes += upload.holds.map { (text: holdText($0, now), style: Console.Style?.some(.yellow)) }
-    if let error = upload.error, upload.list == "failed" || upload.holds.contains(where: { $0.kind == "backoff" }) {
+    if let error = upload.error,
+        upload.list == "failed" || upload.holds.contains(where: { $0.kind.known == .backoff })
+    {
         notes.append((text: "\(error.code): \(printable(error.message))", style: .red))
     }
     return notes + upload.warnings.map { (text: "warning: \(printable($0))", style: .yellow) }
 }
 
 func holdText(_ hold: HoldView, _ now: WallTime) -> String {
-    "\(hold.kind): \(printable(hold.text))"
+    "\(hold.kind.rawValue): \(printable(hold.text))"
         + (hold.until.map { " (until \(Units.moment($0, now: now))\(timeLeft(until: $0, now)))" } ?? "")
 }
 

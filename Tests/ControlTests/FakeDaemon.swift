@@ -196,7 +196,7 @@ final class FakeDaemon: Operations {
             done: request.wait,
             folders: [
                 RescanView(
-                    name: "front", path: "/srv/front", state: "watching", files: counts.0, new: counts.1, settling: 1)
+                    name: "front", path: "/srv/front", state: .watching, files: counts.0, new: counts.1, settling: 1)
             ])
     }
 
@@ -205,7 +205,7 @@ final class FakeDaemon: Operations {
         return RescanReply(
             done: true,
             folders: [
-                RescanView(name: name, path: "/srv/front", state: "watching", files: 3, new: 1, settling: 0)
+                RescanView(name: name, path: "/srv/front", state: .watching, files: 3, new: 1, settling: 0)
             ])
     }
 
@@ -271,7 +271,7 @@ extension PlanView {
                 rate: 1_319_444, end: "held",
                 holds: [
                     HoldView(
-                        kind: "schedule", since: "2026-11-21T05:00:00.000Z", until: "2026-11-21T21:00:00.000Z",
+                        kind: .schedule, since: "2026-11-21T05:00:00.000Z", until: "2026-11-21T21:00:00.000Z",
                         text: "outside the windows of policy")
                 ])
         ],
@@ -302,12 +302,12 @@ extension StatusView {
         counts: Counts(ongoing: 3, completed: 120, failed: 1, cancelled: 0), filesTotal: 20, filesDone: 12,
         bytesTotal: 3_400_000_000, bytesDone: 1_200_000_000, rate: 11_000_000, eta: 200,
         paused: [PauseView(scope: "folder", name: "back", since: "2026-11-20T07:30:00.000Z", until: nil)],
-        folders: [FolderView(name: "front", path: "/srv/front", state: "watching", settling: 2)],
+        folders: [FolderView(name: "front", path: "/srv/front", state: .watching, settling: 2)],
         destinations: [
             DestinationView(
-                name: "archive", type: "tus", state: "destination",
+                name: "archive", type: "tus", state: .held("destination"),
                 hold: HoldView(
-                    kind: "destination", since: "2026-11-20T07:59:00.000Z", until: "2026-11-20T08:05:00.000Z",
+                    kind: .destination, since: "2026-11-20T07:59:00.000Z", until: "2026-11-20T08:05:00.000Z",
                     text: "nas.example does not answer"), running: 0, waiting: 3, sentToday: 1_200_000_000,
                 receivedToday: 34_000_000)
         ],
@@ -323,10 +323,10 @@ extension StatusView {
             ClassView(
                 folder: "front", destination: "archive", waiting: 2,
                 hold: HoldView(
-                    kind: "destination", since: "2026-11-20T07:59:00.000Z", until: "2026-11-20T08:05:00.000Z",
+                    kind: .destination, since: "2026-11-20T07:59:00.000Z", until: "2026-11-20T08:05:00.000Z",
                     text: "nas.example does not answer")),
             ClassView(
                 folder: "back", destination: "archive", waiting: 1,
-                hold: HoldView(kind: "metered", since: "2026-11-20T07:59:00.000Z", text: "wwan0 costs")),
+                hold: HoldView(kind: .metered, since: "2026-11-20T07:59:00.000Z", text: "wwan0 costs")),
         ])
 }

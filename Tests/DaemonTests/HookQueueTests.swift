@@ -1,6 +1,8 @@
 import Core
+import Notices
 import TestKit
 import Testing
+import Transport
 
 @testable import Daemon
 
@@ -21,7 +23,7 @@ struct HookQueueTests {
 
     private func fail(_ line: inout HookQueue, _ seq: Int64, at now: MonotonicTime) {
         line.begin(seq)
-        _ = line.failed(seq, "no", code: "no", after: nil, at: wall, now, jitter: 1)
+        _ = line.failed(seq, "no", because: .exitStatus(1), after: nil, at: wall, now, jitter: 1)
     }
 
     private func pass(_ line: inout HookQueue, _ seq: Int64, at now: MonotonicTime) {
@@ -81,7 +83,7 @@ struct HookQueueTests {
     func retryAfter() {
         var line = line(["a"])
         line.begin(1)
-        _ = line.failed(1, "busy", code: "503", after: .seconds(120), at: wall, start, jitter: 0)
+        _ = line.failed(1, "busy", because: .answer(503), after: .seconds(120), at: wall, start, jitter: 0)
         #expect(line.nextTry == start.advanced(by: .seconds(120)))
         #expect(line.trouble?.until == wall.advanced(by: .seconds(120)))
     }
@@ -89,11 +91,15 @@ struct HookQueueTests {
     @Test("the same trouble is reported once")
     func news() {
         var line = line(["a"])
-        let isFirst = line.failed(1, "after 0 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNew
+        let isFirst = line.failed(
+            1, "after 0 ms", because: .transport(.connect), after: nil, at: wall, start, jitter: 1
+        ).isNew
         #expect(isFirst)
-        let isSecond = line.failed(1, "after 5 ms", code: "connect", after: nil, at: wall, start, jitter: 1).isNew
+        let isSecond = line.failed(
+            1, "after 5 ms", because: .transport(.connect), after: nil, at: wall, start, jitter: 1
+        ).isNew
         #expect(!isSecond)
-        let isThird = line.failed(1, "no", code: "500", after: nil, at: wall, start, jitter: 1).isNew
+        let isThird = line.failed(1, "no", because: .answer(500), after: nil, at: wall, start, jitter: 1).isNew
         #expect(isThird)
     }
 

@@ -61,7 +61,7 @@ struct HookSenderTests {
         let telling = await tell(try script("echo first >&2; echo 'no way: password=hunter2' >&2; exit 3"))
         #expect(
             telling
-                == .retry("it ended with exit status 3: no way: password=***", code: "status 3", after: nil))
+                == .retry("it ended with exit status 3: no way: password=***", because: .exitStatus(3), after: nil))
     }
 
     @Test("a hanging command is killed at its time-out, with all its children")
@@ -70,7 +70,7 @@ struct HookSenderTests {
         let clock = ContinuousClock()
         let start = clock.now
         let telling = await tell(try script("sleep 1000 & echo $! > \(mark.display); wait"), within: .milliseconds(500))
-        #expect(telling == .retry("it did not end within its `timeout` and was stopped", code: "timeout", after: nil))
+        #expect(telling == .retry("it did not end within its `timeout` and was stopped", because: .timeout, after: nil))
         #expect(start.duration(to: clock.now) < .seconds(10 * Patience.factor))
         let pid = String(decoding: try Files.read(mark), as: UTF8.self).filter { $0 != "\n" }
         try await eventually("the child of the command has ended") {
@@ -91,7 +91,7 @@ struct HookSenderTests {
     @Test("a missing program is reported")
     func missing() async {
         let telling = await tell(.command(["/nowhere/tell"]))
-        #expect(telling == .retry("it cannot be started: No such file or directory", code: "start", after: nil))
+        #expect(telling == .retry("it cannot be started: No such file or directory", because: .notStarted, after: nil))
     }
 
     @Test("an address gets the event, its id, the time, the signature of all three, and configured headers")
@@ -147,7 +147,8 @@ struct HookSenderTests {
     func scheme() async throws {
         let plain = try FakeServer { $0.reply(200) }
         let secure = plain.url.replacing("http://", with: "https://")
-        guard case .retry(let text, "no_tls", nil) = await tell(.web(WebHook(url: secure + "/secretpath"))) else {
+        guard case .retry(let text, .wireProtocol(.plain), nil) = await tell(.web(WebHook(url: secure + "/secretpath")))
+        else {
             Issue.record("the mistake is not found")
             return
         }
@@ -156,7 +157,7 @@ struct HookSenderTests {
         let nginx = try FakeServer {
             $0.reply(400, [], "<center>The plain HTTP request was sent to HTTPS port</center>")
         }
-        guard case .retry(let words, "only_tls", nil) = await tell(.web(WebHook(url: nginx.url))) else {
+        guard case .retry(let words, .wireProtocol(.tls), nil) = await tell(.web(WebHook(url: nginx.url))) else {
             Issue.record("the mistake is not found")
             return
         }
@@ -191,18 +192,18 @@ struct HookSenderTests {
         let silent = try FakeServer { $0.hang() }
         let gone = try FakeServer { $0.reply(200) }
         gone.stop()
-        for (url, code) in [(silent.url, "timedOut"), (gone.url, "connect")] {
+        for (url, kind) in [(silent.url, TransportError.Kind.timedOut), (gone.url, .connect)] {
             let web = WebHook(
                 url: url + "/secretpath", headers: ["X-Key": .literal("hunter2hunter2")], secret: .literal("hunter3"))
-            guard case .retry(let text, let told, nil) = await tell(.web(web), within: .milliseconds(800)) else {
+            guard case .retry(let text, let failure, nil) = await tell(.web(web), within: .milliseconds(800)) else {
                 Issue.record("the delivery is not tried again")
                 continue
             }
             #expect(!text.contains("secretpath") && !text.contains("hunter"))
-            #expect(told == code || ["stalled", "reset"].contains(told), "\(told)")
+            #expect([kind, .stalled, .reset].map(DeliveryFailure.transport).contains(failure), "\(failure)")
         }
         let web = WebHook(url: silent.url, secret: .file("/nowhere/secret"))
-        guard case .retry(let text, "secret", nil) = await tell(.web(web)) else {
+        guard case .retry(let text, .secret, nil) = await tell(.web(web)) else {
             Issue.record("the delivery is not tried again")
             return
         }

@@ -13,7 +13,7 @@ struct ScreenFuzzTests {
     @Test("every list, detail, status, usage and event that can be decoded can be shown")
     func views() throws {
         let upload = UploadView.sample(
-            holds: [HoldView(kind: "destination", since: "2026-11-20T07:59:00.000Z", until: nil, text: "no answer")])
+            holds: [HoldView(kind: .destination, since: "2026-11-20T07:59:00.000Z", until: nil, text: "no answer")])
         let seeds = [
             try JSON.bytes(
                 UploadPage(uploads: [upload, .sample("01JD")], counts: Counts(ongoing: 1), seq: 7, next: nil)),

@@ -49,7 +49,7 @@ struct TableTests {
             "01JD3K8QXW0100000000000001", name: "b.mp4", state: .waiting,
             holds: [
                 HoldView(
-                    kind: "destination", since: "2026-11-20T07:59:00.000Z", until: nil,
+                    kind: .destination, since: "2026-11-20T07:59:00.000Z", until: nil,
                     text: "nas.example does not answer")
             ]),
     ]

@@ -23,7 +23,7 @@ struct EventTests {
         .removed(list: "failed", reason: "flushed"), .attempt(number: 2, code: .http(503)),
         .attemptFailed(code: .http(503), message: "the server answered 503"), .recovered(attempt: 2, seconds: 9),
         .recovered(attempt: 2, seconds: nil), .credential(CredentialRenewal(reason: .refused)),
-        .source(.kept, note: nil), .remoteDelete(result: "done"), .flushed(lists: ["failed", "completed"], count: 2),
+        .source(.kept, note: nil), .remoteDelete(.done), .flushed(lists: ["failed", "completed"], count: 2),
         .paused(.folder, name: "cam"), .resumed(.all, name: ""), .allowed(record),
         .allowedNoMore(.upload, name: "01A", kind: "metered"), .quotaReached(reached),
         .safeToRemove(.staged, folders: ["a", "b"], path: "/media/card", medium: "0f", unverified: 1, failed: 0),

@@ -161,7 +161,7 @@ private final class BacklogScene {
             still = now == before ? still + 1 : 0
             before = now
             guard still >= 3 else { return false }
-            return try await self.client.status().folders.allSatisfy { $0.state == "watching" }
+            return try await self.client.status().folders.allSatisfy { $0.state == .watching }
         }
     }
 

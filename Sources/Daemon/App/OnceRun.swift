@@ -130,9 +130,7 @@ struct OnceRun: Sendable {
         view.kept = kept.values.map(\.text).sorted()
         // If `release_unsure` is set, keeping the source is intended: as in `check`.
         let isLeft = kept.keys.contains { context.configuration.folder($0)?.releaseUnsure == nil }
-        view.absent = watcher.states().map(FolderView.init).filter {
-            $0.state.hasPrefix("absent") || $0.state.hasPrefix("failed")
-        }
+        view.absent = watcher.states().map(FolderView.init).filter { !$0.state.isWatched }
         view.troubles = troubles.all.map(\.text).sorted()
         view.done =
             view.waiting == 0 && view.failed == 0 && view.unreleased.isEmpty && !isLeft

@@ -1,4 +1,5 @@
 internal import Core
+internal import Notices
 internal import Store
 
 /// The notices that wait for one hook, and when to try each. A value: the loop passes each event to it.
@@ -37,7 +38,7 @@ struct HookQueue: Sendable {
     private var until: MonotonicTime?
     /// The reason for the last failure; `nil` after a success.
     private(set) var trouble: Hold?
-    private var code = ""
+    private var lastFailure: DeliveryFailure?
     /// The hold that keeps all notices from being sent.
     private(set) var hold: Hold?
     /// Notices that were delivered or refused, and that the store still has to remove.
@@ -151,14 +152,15 @@ struct HookQueue: Sendable {
     /// - Returns: The notice after the failure; `nil` when it is gone. And whether the reason differs from the one
     ///   before.
     mutating func failed(
-        _ seq: Int64, _ reason: String, code: String, after: Duration?, at wall: WallTime, _ now: MonotonicTime,
+        _ seq: Int64, _ reason: String, because failure: DeliveryFailure, after: Duration?, at wall: WallTime,
+        _ now: MonotonicTime,
         jitter: Double
     ) -> (notice: Waiting?, isNew: Bool) {
         running = nil
         failures += 1
         failed.insert(seq)
-        let isNew = trouble == nil || code != self.code
-        self.code = code
+        let isNew = trouble == nil || failure != lastFailure
+        lastFailure = failure
         let wait = after ?? hook.retry.wait(afterFailures: failures, jitter: jitter)
         until = now.advanced(by: wait)
         trouble = Hold(.backoff, since: trouble?.since ?? wall, until: wall.advanced(by: wait), text: reason)

@@ -308,11 +308,11 @@ actor Hooks {
             lines[name]?.refused(notice.seq, reason, at: wall)
             reportAbandoned(1, by: name, reason)
             do { try await removeDelivered() } catch { stateHealth.noteFailure(error) }
-        case .retry(let reason, let code, let after):
+        case .retry(let reason, let failure, let after):
             counters.add(.hookFailures, [name])
             guard
                 let (tried, isNew) = lines[name]?.failed(
-                    notice.seq, reason, code: code, after: after, at: wall, now, jitter: Random.jitter())
+                    notice.seq, reason, because: failure, after: after, at: wall, now, jitter: Random.jitter())
             else { return }
             if isNew {
                 context.log.warning("hook failed; will retry", ["hook": name, "reason": reason])

@@ -50,7 +50,8 @@ struct StatusParts {
         let hold = now.hold(of: name)
         let waiting = tallies.filter { $0.destination == name && ($0.state == .queued || $0.state == .staging) }
         return DestinationView(
-            name: name, type: settings.type, state: hold?.text ?? "up", hold: hold.map(HoldView.init),
+            name: name, type: settings.type, state: hold.map { ShownDestinationState.held($0.text) } ?? .up,
+            hold: hold.map(HoldView.init),
             running: now.transfers.count(to: name), waiting: waiting.reduce(0) { $0 + $1.uploads },
             sentToday: today.bytes, receivedToday: today.received, limit: limit, space: now.space(at: name))
     }
@@ -58,15 +59,15 @@ struct StatusParts {
 
 extension FolderView {
     init(_ state: WatchState) {
-        let word =
+        let shown: ShownFolderState =
             switch state.condition {
-            case .watching: "watching"
-            case .scanning: "scanning"
-            case .absent(let reason): "absent: \(reason)"
-            case .failed(let reason): "failed: \(reason)"
+            case .watching: .watching
+            case .scanning: .scanning
+            case .absent(let reason): .absent(reason)
+            case .failed(let reason): .failed(reason)
             }
         self.init(
-            name: state.folder, path: state.path.display, state: word, settling: state.settling,
+            name: state.folder, path: state.path.display, state: shown, settling: state.settling,
             polled: state.polled, unwatched: state.unwatched)
     }
 }

@@ -69,7 +69,7 @@ actor RemoteInventory {
         // The owner of the remote may have removed it since, which is no reason to send it again.
         case (_, .sent):
             report.assumed[name, default: 0] += 1
-            return .done(markedAssumed(known?.remote))
+            return .assumed(markedAssumed(known?.remote))
         case (_, .cancelled):
             return undecided(name, "it had been paused or cancelled by command")
         case (.absent, nil) where mayBeOld:
@@ -115,11 +115,9 @@ actor RemoteInventory {
     /// A row of a damaged database is reason enough to send nothing again, but not to remove a source.
     private func markedAssumed(_ remote: RemoteObject?) -> RemoteObject {
         var remote = remote ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
-        remote.warnings = [RemoteInventory.unverifiedWarning]
+        remote.warnings = ["counted as uploaded, according to the old database; the source is kept"]
         return remote
     }
-
-    static let unverifiedWarning = "counted as uploaded, according to the old database; the source is kept"
 
     private func undecided(_ name: String, _ why: String) -> RestoredFile.Knowledge {
         report.reasons[name] = why
@@ -129,7 +127,7 @@ actor RemoteInventory {
             return .toSend
         case .assumeSent:
             report.assumed[name, default: 0] += 1
-            return .done(
+            return .assumed(
                 RemoteObject(
                     id: nil, url: nil, verifiedBy: "assumed",
                     warnings: [
@@ -148,12 +146,5 @@ actor RemoteInventory {
 }
 
 extension RestoredFile.Knowledge {
-    /// Whether it rests on a person's word or an old row, which is no reason to touch a source.
-    var isAssumed: Bool {
-        if case .done(let remote) = self {
-            remote.verifiedBy == "assumed" || remote.warnings == [RemoteInventory.unverifiedWarning]
-        } else {
-            false
-        }
-    }
+    var isAssumed: Bool { if case .assumed = self { true } else { false } }
 }

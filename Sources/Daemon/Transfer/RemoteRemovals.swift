@@ -49,11 +49,11 @@ actor RemoteRemovals {
         if await scheduler.isRunning(deletion.upload) { return }
         // An answer after the cancel has shown this.
         guard !deletion.checkpoint.isOfAnotherWriter else {
-            try await end(deletion, "unsupported", "another writer has sent bytes to it, so it is not removed")
+            try await end(deletion, .unsupported, "another writer has sent bytes to it, so it is not removed")
             return
         }
         guard let destination = context.destinations[deletion.destination] else {
-            try await end(deletion, "gave_up", "the destination is no longer configured")
+            try await end(deletion, .gaveUp, "the destination is no longer configured")
             return
         }
         let headers = try await context.store.read { try $0.uploads.find(deletion.upload) }?.headers ?? [:]
@@ -70,7 +70,7 @@ actor RemoteRemovals {
         guard case .success(let ended) = asked else { return }
         switch ended.answer {
         case .success(let isDone):
-            try await end(deletion, isDone ? "done" : "unsupported", nil)
+            try await end(deletion, isDone ? .done : .unsupported, nil)
             if isDone { await scheduler.freedSpace(at: deletion.destination) }
         // Policy has stopped it, which is no failure. The scheduler signals the end of the hold.
         case .failure where ended.hold != nil: return
@@ -78,11 +78,11 @@ actor RemoteRemovals {
             if error.remedy.mayConcernSecret { secrets.renew(of: deletion.destination) }
             // More questions would not find out more.
             if error.isConclusive {
-                try await end(deletion, "unknown", error.failure.message)
+                try await end(deletion, .unknown, error.failure.message)
                 return
             }
             if context.clocks.wall() > deletion.createdAt.advanced(by: Self.patience) {
-                try await end(deletion, "gave_up", error.failure.message)
+                try await end(deletion, .gaveUp, error.failure.message)
                 return
             }
             try await context.store.write { try $0.remoteDeletions.finish(deletion, nil) }
@@ -94,10 +94,10 @@ actor RemoteRemovals {
         }
     }
 
-    private func end(_ deletion: RemoteDeletion, _ result: String, _ reason: String?) async throws {
+    private func end(_ deletion: RemoteDeletion, _ result: RemoteDeletion.Result, _ reason: String?) async throws {
         try await context.store.write { try $0.remoteDeletions.finish(deletion, result) }
         deferred[deletion.id] = nil
         context.log.info(
-            "partial upload at the destination", ["id": deletion.upload, "result": result, "reason": reason])
+            "partial upload at the destination", ["id": deletion.upload, "result": result.rawValue, "reason": reason])
     }
 }

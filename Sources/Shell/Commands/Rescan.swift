@@ -34,8 +34,8 @@ extension Verb {
 
 func line(_ folder: RescanView) -> String {
     let about = "\(printable(folder.name)) (\(printable(folder.path))): "
-    // `absent: …`, `failed: …`: the folder was not scanned.
-    guard folder.state == "watching" || folder.state == "scanning" else { return about + printable(folder.state) }
+    // The folder was not scanned.
+    guard folder.state.isWatched else { return about + printable(folder.state.rawValue) }
     guard let files = folder.files, let new = folder.new else { return about + "is being scanned" }
     return about + "\(files) \(files == 1 ? "file" : "files") found, \(new) of them new; \(folder.settling) settling"
 }

@@ -22,7 +22,7 @@ package enum Event: Sendable, Hashable {
     case recovered(attempt: Int64, seconds: Int64?)
     case credential(CredentialRenewal)
     case source(SourceState, note: String?)
-    case remoteDelete(result: String)
+    case remoteDelete(RemoteDeletion.Result)
 
     // MARK: Of folders, destinations, and all uploads
 
@@ -83,7 +83,7 @@ package enum Event: Sendable, Hashable {
             detail[.until] = renewal.until?.description
             return detail
         case .source(let state, let note): return [.state: state.rawValue, .note: note ?? ""]
-        case .remoteDelete(let result): return [.result: result]
+        case .remoteDelete(let result): return [.result: result.rawValue]
         case .flushed(let lists, let count): return [.lists: lists.joined(separator: " "), .count: "\(count)"]
         case .paused(let scope, let name), .resumed(let scope, let name):
             return [.scope: scope.rawValue, .name: name]

@@ -6,8 +6,10 @@ package struct RestoredFile: Sendable {
     package enum Knowledge: Sendable, Hashable {
         /// It must be sent.
         case toSend
-        /// The destination holds it, or a person has confirmed it.
+        /// The destination holds it.
         case done(RemoteObject)
+        /// It counts as uploaded by a person's decision or an old row, which is no reason to touch a source.
+        case assumed(RemoteObject)
         /// It is unknown whether it was sent: a person decides.
         case undecided(Failure)
     }
@@ -117,7 +119,7 @@ extension RestoredFiles where Access == Writing {
         let (state, over): (UploadState, Bool) =
             switch knowledge {
             case .toSend: (file.copy == nil ? .staging : .queued, false)
-            case .done: (.completed, true)
+            case .done, .assumed: (.completed, true)
             case .undecided: (.failed, true)
             }
         try tx.connection.run(
@@ -134,7 +136,7 @@ extension RestoredFiles where Access == Writing {
         guard over, let upload = try tx.uploads.find(id) else { return }
         switch knowledge {
         case .toSend: break
-        case .done(let remote):
+        case .done(let remote), .assumed(let remote):
             try tx.connection.run(
                 "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
                 [.text(id), .text(try StoredJSON.encode(remote))])

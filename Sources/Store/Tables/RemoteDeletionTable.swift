@@ -88,8 +88,8 @@ extension RemoteDeletionTable where Access == Writing {
             [.text(id), .integer(RemoteDeletionOrigin.before), .integer(RemoteDeletionOrigin.current)])
     }
 
-    /// - Parameter result: `done`, `unsupported`, `gave_up` or `unknown` are final; `nil` means a failed try.
-    package func finish(_ deletion: RemoteDeletion, _ result: String?) throws {
+    /// - Parameter result: `nil` means a failed try, which is repeated.
+    package func finish(_ deletion: RemoteDeletion, _ result: RemoteDeletion.Result?) throws {
         guard let result else {
             try tx.connection.run("UPDATE remote_delete SET tries = tries + 1 WHERE id = ?1", [.integer(deletion.id)])
             return
@@ -102,16 +102,16 @@ extension RemoteDeletionTable where Access == Writing {
         // The upload may leave its list now.
         tx.session.facts.changes.insert(.lists)
         let isReplaced = kind == RemoteDeletionOrigin.replaced
-        if result == "done" {
+        if result == .done {
             try recordRemoved(deletion.upload)
         } else {
             if !isReplaced { try recordLeft(by: deletion.upload) }
             try tx.connection.run(
                 "UPDATE upload SET remote_delete = ?2 WHERE id = ?1 AND state IN ('cancelled', 'removed')",
-                [.text(deletion.upload), .text(result)])
+                [.text(deletion.upload), .text(result.rawValue)])
         }
         if isReplaced { return }
-        try tx.events.append(.remoteDelete(result: result), of: deletion.upload)
+        try tx.events.append(.remoteDelete(result), of: deletion.upload)
     }
 
     private func recordLeft(by id: String) throws {

@@ -72,7 +72,7 @@ struct ReloadTests {
         _ = try await scene.daemon.reload()
         try await scene.reach(.queued, [id])
         let hold = try #require(try await scene.daemon.show(id).upload.holds.first)
-        #expect(hold.kind == "destination")
+        #expect(hold.kind.known == .destination)
         #expect(hold.text.contains("destination nas is not in the configuration"))
         #expect(try await scene.daemon.status().warnings.contains { $0.contains("destination nas") })
         scene.written.edit { $0 = before }

@@ -56,7 +56,7 @@ struct RescanTests {
         #expect(again.folders.map(\.name) == ["cam", "solo"])
         #expect(again.folders.map(\.files) == [1, 0])
         #expect(again.folders.map(\.new) == [0, 0])
-        #expect(again.folders.allSatisfy { $0.state == "watching" })
+        #expect(again.folders.allSatisfy { $0.state == .watching })
         try await scene.stop()
     }
 
@@ -88,7 +88,7 @@ struct RescanTests {
         #expect(replies.count == 20)
         for reply in replies {
             #expect(reply.folders.map(\.name) == ["cam", "solo"])
-            #expect(reply.folders.last?.state.hasPrefix("absent") == true, "\(reply.folders)")
+            #expect(reply.folders.last?.state.rawValue.hasPrefix("absent") == true, "\(reply.folders)")
         }
         try await scene.stop()
     }

@@ -107,12 +107,12 @@ struct RestartTests {
                 let path = FilePath(upload.path).relative(to: folder.path)?.display ?? upload.path
                 return [
                     path, upload.folder, upload.destination, upload.state.rawValue, "\(upload.priority)",
-                    upload.holds.map(\.kind).joined(separator: "+"),
+                    upload.holds.map(\.kind.rawValue).joined(separator: "+"),
                 ].joined(separator: " ")
             }
             let objects = remotes.flatMap { url, remote in remote.objects.map { "\(url) has \($0)" } }
             let status = try await daemon.status()
-            return (uploads + objects).sorted() + status.folders.map { "\($0.name) \($0.state)" }
+            return (uploads + objects).sorted() + status.folders.map { "\($0.name) \($0.state.rawValue)" }
                 + status.destinations.map(\.name)
         }
     }

@@ -205,7 +205,7 @@ struct InPlaceTests {
         // The view with the wait, since the next view may be after another try.
         let shown = try await eventually("the upload waits for its source") {
             let view = try await scene.daemon.show(id).upload
-            return view.holds.contains { $0.kind == "absent" } ? view : nil
+            return view.holds.contains { $0.kind.known == .absent } ? view : nil
         }
         #expect(shown.state == .waiting)
         #expect(shown.attempt == 0)

@@ -29,7 +29,7 @@ struct StatusPartsTests {
         #expect(held.map(\.upload) == [Self.cam])
         let views = parts.classes(held, begun: [:])
         #expect(views.map(\.folder) == ["cam"] && views.map(\.waiting) == [3])
-        #expect(views.map(\.hold.kind) == ["global"])
+        #expect(views.map(\.hold.kind.known) == [.global])
     }
 
     @Test("uploads that have begun do not count as waiting where their hold spares them")
@@ -60,11 +60,11 @@ struct StatusPartsTests {
             })
         let settings = try #require(parts.now.settings.destination(named: "nas"))
         let view = parts.destination(settings, tallies, today: today, limit: 9)
-        #expect(view.state == "up" && view.hold == nil && view.running == 0 && view.waiting == 3)
+        #expect(view.state == .up && view.hold == nil && view.running == 0 && view.waiting == 3)
         #expect(view.sentToday == 30 && view.receivedToday == 4 && view.limit == 9)
         #expect(view.space?.free == 10 && view.space?.askedAt == clocks.wall().description)
         let held = try paused(.destination, "nas").destination(settings, tallies, today: .none, limit: nil)
-        #expect(held.hold?.kind == "global" && held.state == held.hold?.text && held.space == nil)
+        #expect(held.hold?.kind.known == .global && held.state.rawValue == held.hold?.text && held.space == nil)
     }
 
     @Test("a folder is shown with its hold, and with the files that wait for others")
@@ -75,8 +75,8 @@ struct StatusPartsTests {
         held.files = 3
         let parts = try paused(.folder, "cam")
         let view = parts.folder(state, held: held, card: nil, limit: 5, retention: nil)
-        #expect(view.state == "watching" && view.settling == 5 && view.gathering?.isEmpty == true)
-        #expect(view.hold?.kind == "global" && view.limit == 5)
+        #expect(view.state == .watching && view.settling == 5 && view.gathering?.isEmpty == true)
+        #expect(view.hold?.kind.known == .global && view.limit == 5)
         let free = StatusParts(now: try PolicySnapshot.given()).folder(
             state, held: nil, card: nil, limit: nil, retention: nil)
         #expect(free.settling == 2 && free.gathering == nil && free.hold == nil)

@@ -40,7 +40,7 @@ struct UploadViewBuilderTests {
         facts.ofClass = [Self.hold(.schedule)]
         let view = try Self.builder().view(row, facts)
         #expect(view.state == .waiting)
-        #expect(view.holds.map(\.kind) == ["schedule"])
+        #expect(view.holds.map(\.kind.known) == [.schedule])
         #expect(try Self.builder().viewWithoutHolds(row, facts).state == .queued)
     }
 
@@ -59,7 +59,7 @@ struct UploadViewBuilderTests {
         row.upload.isBegun = true
         var facts = UploadViewBuilder.Facts()
         facts.ofClass = [Self.hold(.quota, holdsOnlyNewUploads: true), Self.hold(.power)]
-        #expect(try Self.builder().view(row, facts).holds.map(\.kind) == ["power"])
+        #expect(try Self.builder().view(row, facts).holds.map(\.kind.known) == [.power])
     }
 
     @Test("a manual pause comes first, and an unwritable state last")
@@ -73,27 +73,27 @@ struct UploadViewBuilderTests {
         facts.ofCopy = Self.hold(.absent)
         facts.ofState = Self.hold(.disk)
         let view = try Self.builder().view(row, facts)
-        #expect(view.holds.map(\.kind) == ["operator", "quota", "schedule", "busy", "absent", "disk"])
+        #expect(view.holds.map(\.kind.known) == [.operator, .quota, .schedule, .busy, .absent, .disk])
         #expect(view.isPaused)
     }
 
     @Test(
         "the wait for the next attempt has the kind of its failure",
         arguments: [
-            (failure(.transient), "backoff"), (failure(.quota), "quota"),
-            (failure(.transient, .wastedOnMetered), "metered"),
-            (failure(.transient, .beforeUpload), "busy"),
+            (failure(.transient), Hold.Kind.backoff), (failure(.quota), .quota),
+            (failure(.transient, .wastedOnMetered), .metered),
+            (failure(.transient, .beforeUpload), .busy),
         ])
-    func backoff(_ failure: Failure, _ kind: String) async throws {
+    func backoff(_ failure: Failure, _ kind: Hold.Kind) async throws {
         let clocks = ManualClocks()
         var row = try await Self.row(.queued)
         row.failure = failure
         row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
         let view = try Self.builder(clocks).view(row, UploadViewBuilder.Facts())
-        #expect(view.holds.map(\.kind) == [kind])
+        #expect(view.holds.map(\.kind.known) == [kind])
         #expect(view.nextAttemptAt == clocks.wall().advanced(by: .seconds(60)).description)
         // The rule is named only where it decides.
-        #expect(view.holds.first?.text.contains("the next attempt follows") == (kind == "backoff"))
+        #expect(view.holds.first?.text.contains("the next attempt follows") == (kind == .backoff))
     }
 
     @Test(
@@ -105,7 +105,7 @@ struct UploadViewBuilderTests {
         row.failure = Self.failure(.protocol, code)
         row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
         let hold = try Self.builder(clocks).view(row, UploadViewBuilder.Facts()).holds.first
-        #expect(hold?.kind == "backoff" && hold?.text.contains("the next attempt") == false)
+        #expect(hold?.kind.known == .backoff && hold?.text.contains("the next attempt") == false)
     }
 
     @Test("an upload that can never be sent has no next attempt")
@@ -127,7 +127,7 @@ struct UploadViewBuilderTests {
         row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
         var facts = UploadViewBuilder.Facts()
         facts.ofClass = [Self.hold(.destination)]
-        #expect(try Self.builder(clocks).view(row, facts).holds.map(\.kind) == ["destination"])
+        #expect(try Self.builder(clocks).view(row, facts).holds.map(\.kind.known) == [.destination])
     }
 
     @Test("an upload that waits longer than its destination is held shows both, each with its time")
@@ -138,11 +138,11 @@ struct UploadViewBuilderTests {
         row.upload.backoffUntil = clocks.monotonic().advanced(by: .seconds(60))
         var facts = UploadViewBuilder.Facts()
         var hold = Self.hold(.destination)
-        for (held, kinds) in [(10, ["destination", "backoff"]), (59, ["destination"]), (90, ["destination"])] {
+        for (held, kinds) in [(10, [Hold.Kind.destination, .backoff]), (59, [.destination]), (90, [.destination])] {
             hold.until = clocks.wall().advanced(by: .seconds(held))
             facts.ofClass = [hold]
             let view = try Self.builder(clocks).view(row, facts)
-            #expect(view.holds.map(\.kind) == kinds)
+            #expect(view.holds.map(\.kind.known) == kinds)
             #expect(view.nextAttemptAt == clocks.wall().advanced(by: .seconds(60)).description)
             #expect(kinds.count == 1 || view.holds.last?.until == view.nextAttemptAt)
         }
@@ -184,7 +184,7 @@ struct UploadViewBuilderTests {
         var facts = UploadViewBuilder.Facts()
         facts.shouldPause = true
         facts.ofClass = [Self.hold(.schedule), Self.hold(.global)]
-        #expect(try Self.builder().view(row, facts).holds.map(\.kind) == ["operator", "global"])
+        #expect(try Self.builder().view(row, facts).holds.map(\.kind.known) == [.operator, .global])
         facts.shouldPause = false
         #expect(try Self.builder().view(row, facts).holds.isEmpty)
     }

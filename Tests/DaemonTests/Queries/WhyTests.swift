@@ -87,13 +87,13 @@ struct WhyTests {
         let id = try await scene.add("a.mp4")
         func holds() async throws -> [HoldView] { try await scene.daemon.why(id).answers.first?.holds ?? [] }
         let own = try await eventually("the upload has failed and waits for its next attempt") {
-            try await holds().first { $0.kind == "backoff" }
+            try await holds().first { $0.kind.known == .backoff }
         }
         #expect(own.text.hasSuffix("; the next attempt follows `retry: {first: 1d, max: 4d}`"), "\(own.text)")
         scene.goOn(clocks, to: try Times.local(23).advanced(by: .seconds(36_000)))
         try await eventually("the window has closed") {
-            let kinds = try await holds().map(\.kind)
-            return kinds == ["schedule", "backoff"] ? kinds : nil
+            let kinds = try await holds().map(\.kind.known)
+            return kinds == [.schedule, .backoff] ? kinds : nil
         }
         try await scene.stop()
     }

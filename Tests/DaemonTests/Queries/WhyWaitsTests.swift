@@ -24,7 +24,7 @@ struct WhyWaitsTests {
 
     private func hold(of path: FilePath, _ scene: DaemonScene, _ kind: String) async throws -> HoldView {
         try await eventually("the file waits") {
-            try await scene.daemon.why(path.display).answers.first?.holds.first { $0.kind == kind }
+            try await scene.daemon.why(path.display).answers.first?.holds.first { $0.kind.rawValue == kind }
         }
     }
 
@@ -110,7 +110,7 @@ struct WhyWaitsTests {
             return hold?.text.contains("sidecar") == true ? hold : nil
         }
         #expect(sidecar.text == "a sidecar file that waits for its b.*: `group.sidecars: [xml, srt]`")
-        #expect(sidecar.kind == "gathering" && sidecar.until == nil)
+        #expect(sidecar.kind.known == .gathering && sidecar.until == nil)
         try await other.stop()
     }
 
@@ -121,7 +121,7 @@ struct WhyWaitsTests {
         try await scene.reach(.queued, [try await scene.add("a.mp4", size: 600)])
         let id = try await scene.add("b.mp4", size: 600)
         let hold = try await eventually("the upload waits for staging space") {
-            try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == "disk" }
+            try await scene.daemon.why(id).answers.first?.holds.first { $0.kind.known == .disk }
         }
         #expect(hold.text.contains("of at most 1.0 kB (`staging.max_size`)"), "\(hold.text)")
         try await scene.stop()
@@ -154,7 +154,7 @@ struct WhyWaitsTests {
             scene.remote.standard = .fail(remedy)
             let id = try await scene.add("a.mp4")
             let hold = try await eventually("the upload is held") {
-                try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == kind }
+                try await scene.daemon.why(id).answers.first?.holds.first { $0.kind.rawValue == kind }
             }
             #expect(hold.text.hasSuffix(words), "\(hold.text)")
             #expect(hold.until != nil)

@@ -43,7 +43,7 @@ struct AfterPartTests {
     }
 
     private func holds(_ scene: DaemonScene, _ id: String) async throws -> [String] {
-        try await scene.daemon.show(id).upload.holds.map(\.kind)
+        try await scene.daemon.show(id).upload.holds.map(\.kind.rawValue)
     }
 
     @Test(

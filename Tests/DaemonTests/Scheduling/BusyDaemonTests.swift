@@ -56,7 +56,7 @@ struct BusyDaemonTests {
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         let view = try await scene.daemon.show(id).upload
-        #expect(view.state == .waiting && view.holds.map(\.kind) == ["busy"] && view.attempt == 0)
+        #expect(view.state == .waiting && view.holds.map(\.kind.known) == [.busy] && view.attempt == 0)
         let text = "`/bin/is-recording` reports busy: `busy` of folder cam"
         #expect(try await scene.daemon.why(id).answers.first?.text == text)
         #expect(try await scene.daemon.status().folders.first?.hold?.text == text)
@@ -96,7 +96,7 @@ struct BusyDaemonTests {
         #expect(asked > 0)
         // The earlier answer no longer counts, and is no hold either.
         try await eventually("the earlier answer no longer counts") { await scheduler.snapshot.inputs.busy.isEmpty }
-        #expect(try await scene.daemon.show(held).upload.holds.map(\.kind) == ["schedule"])
+        #expect(try await scene.daemon.show(held).upload.holds.map(\.kind.known) == [.schedule])
         #expect(try await scene.daemon.status().destinations.first?.hold == nil)
         scene.daemon.signals.scheduling.signal()
         try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
@@ -105,7 +105,7 @@ struct BusyDaemonTests {
         camera.answer = .busy
         let late = try await scene.add("c.mp4")
         try await eventually("the upload waits for the camera") {
-            try await scene.daemon.show(late).upload.holds.map(\.kind) == ["busy"]
+            try await scene.daemon.show(late).upload.holds.map(\.kind.known) == [.busy]
         }
         #expect(scene.remote.began.count == 1)
         camera.answer = .free
@@ -198,7 +198,7 @@ struct BusyDaemonTests {
         #expect(try await scene.daemon.reload().applied)
         try await scene.isRunning(0)
         try await eventually("the upload waits because of `busy`") {
-            try await scene.daemon.show(id).upload.holds.map(\.kind) == ["busy"]
+            try await scene.daemon.show(id).upload.holds.map(\.kind.known) == [.busy]
         }
         scene.remote.letGo()
         scene.written.edit { $0.policy.rules.busy = nil }

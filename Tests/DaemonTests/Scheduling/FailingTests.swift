@@ -166,7 +166,7 @@ struct FailingTests {
         scene.remote.standard = .lose(.holdDestination(after: nil))
         let id = try await scene.add("a.mp4", size: 1_500_000)
         func hold() async throws -> HoldView? {
-            try await scene.daemon.why(id).answers.first?.holds.first { $0.kind == "metered" }
+            try await scene.daemon.why(id).answers.first?.holds.first { $0.kind.known == .metered }
         }
         try await goOn(scene, clocks, by: .seconds(1)) { try await hold() != nil }
         #expect(scene.remote.began.count == 2)

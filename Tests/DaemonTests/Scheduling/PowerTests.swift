@@ -34,7 +34,7 @@ struct PowerTests {
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         let view = try await scene.daemon.show(id).upload
-        #expect(view.state == .waiting && view.holds.map(\.kind) == ["power"] && view.attempt == 0)
+        #expect(view.state == .waiting && view.holds.map(\.kind.known) == [.power] && view.attempt == 0)
         let why = try await scene.daemon.why(id).answers.first?.text
         #expect(why == "the machine runs on its battery: `on_battery: pause` of folder cam")
         let other = try await scene.add("b.mp4", in: "solo")

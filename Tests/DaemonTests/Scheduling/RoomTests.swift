@@ -29,7 +29,7 @@ struct RoomTests {
         let small = try await scene.add("small.mp4", size: 400)
         try await scene.reach(.completed, [small])
         let hold = try #require(try await self.hold(scene, large))
-        #expect(hold.kind == "quota")
+        #expect(hold.kind.known == .quota)
         #expect(hold.text.contains("1.0 kB free at nas"), "\(hold.text)")
         #expect(hold.text.contains("large.mp4 needs 5.0 kB"), "\(hold.text)")
         #expect(hold.until != nil)
@@ -75,7 +75,7 @@ struct RoomTests {
         scene.remote.hideSpace()
         let id = try await scene.add("a.mp4", size: 100)
         let hold = try await eventually("the upload waits for its destination") { try await self.hold(scene, id) }
-        #expect(hold.kind == "destination")
+        #expect(hold.kind.known == .destination)
         #expect(hold.text.hasPrefix("no server responds there; the next attempt follows `retry: {"), "\(hold.text)")
         #expect(scene.remote.began.isEmpty)
         try await scene.stop()
@@ -99,7 +99,7 @@ struct RoomTests {
         let scene = try await scene(RemoteSpace(free: 10), retry: .milliseconds(10))
         let id = try await scene.add("a.mp4", size: 100)
         try await eventually("the upload waits for space at the destination") {
-            try await hold(scene, id)?.kind == "quota"
+            try await hold(scene, id)?.kind.known == .quota
         }
         try await eventually("free space has been queried several times") { scene.remote.looks > 3 }
         #expect(scene.remote.began.isEmpty)
@@ -128,7 +128,7 @@ struct RoomTests {
         try await scene.isRunning(1)
         let second = try await scene.add("second.mp4", size: 700)
         try await eventually("the second upload waits for space at the destination") {
-            try await hold(scene, second)?.kind == "quota"
+            try await hold(scene, second)?.kind.known == .quota
         }
         #expect(try await hold(scene, second)?.text.contains("700 B of that for running uploads") == true)
         // Its space had been reserved from the beginning.
@@ -149,7 +149,7 @@ struct RoomTests {
         #expect(hold.until != nil)
         for id in ids {
             try await eventually("the upload waits for space at the destination") {
-                try await self.hold(scene, id)?.kind == "quota"
+                try await self.hold(scene, id)?.kind.known == .quota
             }
             #expect(try await scene.daemon.show(id).upload.attempt == 0)
         }
@@ -185,7 +185,9 @@ struct RoomTests {
         let scene = try await DaemonScene(retry: .milliseconds(10))
         scene.remote.standard = .fail(.noRoom(after: .seconds(7200)))
         let id = try await scene.add("a.mp4")
-        try await eventually("the upload is held for lack of space") { try await self.hold(scene, id)?.kind == "quota" }
+        try await eventually("the upload is held for lack of space") {
+            try await self.hold(scene, id)?.kind.known == .quota
+        }
         let hold = try #require(await scene.daemon.scheduler.shown().hold(of: "nas"))
         #expect(hold.until == hold.since.advanced(by: .seconds(7200)))
         #expect(scene.remote.began.count == 1)

@@ -25,7 +25,7 @@ struct WindowTests {
         #expect(hold.until == (try Times.local(22)))
         let view = try await scene.daemon.show(id).upload
         #expect(view.state == .waiting)
-        #expect(view.holds.map(\.kind) == ["schedule"])
+        #expect(view.holds.map(\.kind.known) == [.schedule])
         scene.goOn(clocks, to: try Times.local(21, 59, 59))
         try await eventually("the scheduler waits again") { scene.daemon.signals.scheduling.isWaiting }
         #expect(scene.remote.began.isEmpty)

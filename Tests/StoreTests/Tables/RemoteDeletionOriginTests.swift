@@ -34,9 +34,9 @@ struct RemoteDeletionOriginTests {
         }
         let removals = try await scene.store.read { try $0.remoteDeletions.all() }
         #expect(removals.map { $0.checkpoint["video"] } == ["1", "2"])
-        try await scene.store.write { try $0.remoteDeletions.finish(removals[1], "done") }
+        try await scene.store.write { try $0.remoteDeletions.finish(removals[1], .done) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "pending")
-        try await scene.store.write { try $0.remoteDeletions.finish(removals[0], "done") }
+        try await scene.store.write { try $0.remoteDeletions.finish(removals[0], .done) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "done")
     }
 
@@ -49,14 +49,14 @@ struct RemoteDeletionOriginTests {
         try await cancelled(scene, id, Checkpoint(["video": "2"]))
         var removals = try await scene.store.read { try $0.remoteDeletions.all() }
         if !isFirst { removals.reverse() }
-        try await scene.store.write { [removals] tx in try tx.remoteDeletions.finish(removals[0], "gave_up") }
-        try await scene.store.write { [removals] tx in try tx.remoteDeletions.finish(removals[1], "done") }
+        try await scene.store.write { [removals] tx in try tx.remoteDeletions.finish(removals[0], .gaveUp) }
+        try await scene.store.write { [removals] tx in try tx.remoteDeletions.finish(removals[1], .done) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "gave_up")
         // The failed removal also stays over another attempt.
         _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: true) }
         try await cancelled(scene, id, Checkpoint(["video": "3"]))
         try await scene.store.write { tx in
-            try tx.remoteDeletions.finish(try #require(try tx.remoteDeletions.all().first), "done")
+            try tx.remoteDeletions.finish(try #require(try tx.remoteDeletions.all().first), .done)
         }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "unknown")
     }

@@ -27,7 +27,7 @@ struct RenewalTests {
         }
         #expect(
             try await scene.store.read { try $0.remoteDeletions.all() }.map { $0.checkpoint["video"] } == ["1", "3"])
-        try await scene.store.write { try $0.remoteDeletions.finish(deletion, "done") }
+        try await scene.store.write { try $0.remoteDeletions.finish(deletion, .done) }
         #expect(try await scene.store.read { try $0.uploads.find(id) }?.remoteDelete == "pending")
         await #expect(throws: LeaseLostError.self) {
             try await scene.store.writeHeld {

@@ -130,14 +130,15 @@ struct RetentionTests {
         scene.clocks.advance(by: Self.day)
         #expect(try await retired(scene, .cancelled, .seconds(1)) == ([], nil))
         let deletion = try #require(try await scene.store.read { try $0.remoteDeletions.all() }.first)
-        try await scene.store.write { try $0.remoteDeletions.finish(deletion, "done") }
+        try await scene.store.write { try $0.remoteDeletions.finish(deletion, .done) }
         #expect(try await retired(scene, .cancelled, .seconds(1)).ids == ["\(uploads[0]) expired"])
     }
 
     @Test(
-        "a failed removal after cancel is shown on the upload that is sent again", arguments: ["done", "unsupported"],
+        "a failed removal after cancel is shown on the upload that is sent again",
+        arguments: [RemoteDeletion.Result.done, .unsupported],
         [true, false])
-    func leftByCancel(_ result: String, _ isLate: Bool) async throws {
+    func leftByCancel(_ result: RemoteDeletion.Result, _ isLate: Bool) async throws {
         let scene = try await Scene()
         let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
         _ = try await scene.store.claim("nas", passingOver: [])
@@ -150,7 +151,7 @@ struct RetentionTests {
         let claim = try #require(try await scene.store.claim("nas", passingOver: []))
         try await scene.store.write { try $0.attempts.finish(claim.upload.id, Self.sent) }
         let warnings = try await scene.store.read { try $0.uploads.find(uploads[0]) }?.remote?.warnings ?? []
-        #expect(warnings.contains { $0.contains("cancelled before") } == (result != "done"))
+        #expect(warnings.contains { $0.contains("cancelled before") } == (result != .done))
     }
 
     @Test("the source of a dismissed failed upload is never deleted, even if another destination has it")
