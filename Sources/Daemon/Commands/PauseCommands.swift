@@ -64,6 +64,12 @@ struct PauseCommands: Sendable {
         try lifecycle.requireReady()
         let scopes = try scopes(selection)
         if !scopes.isEmpty {
+            // First: the cycle that the end of a pause starts must know of the command already. Otherwise it could try
+            // another upload than the requested one, or ask twice for free space.
+            var failure: (any Error)?
+            do {
+                try await scheduler.reconsider(selection.destination.map { [$0] }, isWanted: true)
+            } catch { failure = error }
             for place in scopes { try await context.store.write { try $0.pauses.clear(place.scope, place.name) } }
             if scopes.contains(where: { $0.scope == .all }) {
                 // A pause of an unknown scope holds everything as well.
@@ -71,12 +77,6 @@ struct PauseCommands: Sendable {
                     try await context.store.write { try $0.pauses.clear(pause.scope, pause.name) }
                 }
             }
-            // First: the cycle that the end of a pause starts must know of the command already. Otherwise it could try
-            // another upload than the requested one.
-            var failure: (any Error)?
-            do {
-                try await scheduler.reconsider(selection.destination.map { [$0] }, isWanted: true)
-            } catch { failure = error }
             // The pauses are removed before the drains: a pause that is no longer gentle for a moment would cut the
             // transfers that it has spared.
             try await scheduler.reloadPauses()

@@ -20,7 +20,7 @@ enum SourceWords {
     /// The members of `Failure.Code` that stand for a code of ours: name and code, as they are declared; and the names
     /// after a full stop in all other sources.
     static func failureCodes() throws -> (declared: [String: String], used: Set<String>) {
-        let declaration = Repository.root.appending("Sources/Core/Upload/FailureCode.swift")
+        let declaration = Repository.root.appending("Sources/Core/Failures/FailureCode.swift")
         let text = String(decoding: try Files.read(declaration), as: UTF8.self)
         var declared: [String: String] = [:]
         for match in text.matches(of: /static let (\w+) = Self\(rawValue: "(\w+)"\)/) {

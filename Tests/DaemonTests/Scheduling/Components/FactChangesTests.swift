@@ -175,18 +175,23 @@ struct FactChangesTests {
 
     @Test("a state that cannot be written wakes the scheduler, and its end all loops that wait for it")
     func stateHealth() async throws {
-        let parts = try await ComponentScene().parts
-        let signals = parts.signals
-        try await wakes(signals, [signals.scheduling]) {
-            parts.stateHealth.failed(StoreError(code: 10, message: "disk I/O error", sql: ""))
+        let scene = try await ComponentScene()
+        // Each with waits of its own: a cancelled wait may leave a signal set.
+        let (came, ended) = (WakeUps(), WakeUps())
+        let isOver = StopFlag()
+        let stateHealth = StateHealth(
+            configuration: scene.parts.context.configuration, clocks: scene.clocks, log: .silent,
+            troubles: Alerts { (isOver.isSet ? ended : came).wake(for: $0) })
+        try await wakes(came, [came.scheduling]) {
+            stateHealth.failed(StoreError(code: 10, message: "disk I/O error", sql: ""))
         }
+        isOver.set()
         try await wakes(
-            signals,
+            ended,
             [
-                signals.staging, signals.scheduling, signals.release, signals.removal, signals.retention, signals.hook,
-                signals.media,
+                ended.staging, ended.scheduling, ended.release, ended.removal, ended.retention, ended.hook, ended.media,
             ]
-        ) { parts.stateHealth.committed() }
+        ) { stateHealth.committed() }
     }
 
     @Test("each change wakes the loops that wait for it, and no other")
