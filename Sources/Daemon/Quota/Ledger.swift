@@ -173,7 +173,7 @@ final class Ledger: Sendable {
     ///
     /// - Parameters:
     ///   - isBegun: Whether the file already counts in the quotas of files.
-    ///   - isExcused: Whether a person waived its quotas.
+    ///   - isExempt: Whether a person waived its quotas.
     func reserveFirst(
         _ key: SpendingAccount, _ kind: QuotaState.Class, size: Int64, isBegun: Bool, isExempt: Bool
     ) -> (number: Int64, Reservation)? {
@@ -205,7 +205,7 @@ final class Ledger: Sendable {
     }
 
     private func reserve(
-        _ key: SpendingAccount, _ kind: QuotaState.Class, _ wanted: Int64, files: Int64, stagingMode: Spending = .none,
+        _ key: SpendingAccount, _ kind: QuotaState.Class, _ wanted: Int64, files: Int64, kept: Spending = .none,
         isExempt: Bool, by account: QuotaAccount? = nil
     ) -> (number: Int64, Reservation)? {
         current.withLock { current in
@@ -218,7 +218,7 @@ final class Ledger: Sendable {
             }
             if let account, promised > 0 { current.promise(promised - bytes, to: account, at: clocks.wall()) }
             // As much for answers as the quota allows; bytes received since the last step do not reduce the next one.
-            let answers = Spending.received(for: bytes.addingClamped(stagingMode.bytes)) - stagingMode.received
+            let answers = Spending.received(for: bytes.addingClamped(kept.bytes)) - kept.received
             // Computed after the promise was taken back, which had included it.
             let most = isExempt ? .max : current.book.room(for: kind).received(beside: bytes)
             // With almost nothing left, no answer succeeds.
@@ -226,7 +226,7 @@ final class Ledger: Sendable {
             let spending = Spending(bytes: bytes, received: min(max(0, answers), most), files: files)
             current.provisional -= 1
             current.book.open(current.provisional, spending, for: kind, at: clocks.wall())
-            return (current.provisional, Reservation(key, spending + stagingMode))
+            return (current.provisional, Reservation(key, spending + kept))
         }
     }
 
@@ -255,7 +255,7 @@ final class Ledger: Sendable {
                 bytes: renewal.kept, received: renewal.keptReceived, files: renewal.step?.spending.files ?? 0)
             guard
                 let (number, reservation) = reserve(
-                    account.key, account.kind, renewal.wanted, files: 0, stagingMode: kept, isExempt: account.isExempt,
+                    account.key, account.kind, renewal.wanted, files: 0, kept: kept, isExempt: account.isExempt,
                     by: account)
             else { continue }
             taken.append((index, number))
