@@ -24,6 +24,12 @@ extension TwoRoads {
         }
         /// Bytes of TCP with IP headers, without resets, that were handed down to ``tunnel``, which may reject some.
         package var handedToTunnel: Int64 { self[TwoRoads.tunnel] }
+        /// Bytes of TCP that were handed down to ``tunnel`` over `wan` or `lte` and did not reach its other end, with the
+        /// tunnel's headers: TCP counts them as sent, also those that the tunnel dropped because its own link was down.
+        package func lostInTunnel(over name: String, of tunnel: Tunnel) -> Int64 {
+            let handed = handedToTunnel + self["\(TwoRoads.tunnel)-packets"] * tunnel.header
+            return max(0, handed - self["\(name)-tunneled"] - self["\(name)-tails"])
+        }
         /// Packets of TCP that carry any bytes of a program, in bytes with headers.
         ///
         /// - Parameter ofTheLiving: Without those of sockets whose process has ended: the kernel continues to send data

@@ -278,7 +278,9 @@ final class NetworkScenario {
             problems.append("\(place): the ledger has \(told) bytes, \(left) have left, \(late) late")
         }
         // At the end of a scene with traffic, a few broken-off connections are within the 2 %.
-        let slack = isEnd && left > 300_000 ? 1000 : 1000 + figures.connections * Self.brokenOff
+        let few = isEnd && left > 300_000 ? 1000 : 1000 + figures.connections * Self.brokenOff
+        let lost = script.tunnel.map { now.lostInTunnel(over: $0.over.rawValue, of: $0.kind) } ?? 0
+        let slack = few + lost
         if !script.hasKills, told > left + left / 50 + slack {
             problems.append("\(place): the ledger has \(told) bytes, \(left) have left, and \(slack) are allowed for")
         }
