@@ -49,6 +49,23 @@ package final class Child: Sendable {
         ending.withLock { if poll(&$0) == nil { kill(pid, signal) } }
     }
 
+    /// Stops all threads with SIGSTOP, and returns when they have stopped: the signal alone returns earlier, and a thread
+    /// that is woken meanwhile still runs. SIGCONT continues them.
+    ///
+    /// - Throws: ``Overdue``; `SystemError` when the process has ended.
+    package func stop() async throws {
+        send(SIGSTOP)
+        let tasks = FilePath("/proc/\(pid)/task")
+        try await eventually("all threads have stopped", every: .milliseconds(1)) {
+            try Files.names(in: tasks).allSatisfy { task in
+                // "1234 (name) T …": the name may contain anything (proc_pid_stat(5)).
+                let text = try Files.read(tasks.appending(task).appending("stat"))
+                guard let end = text.lastIndex(of: UInt8(ascii: ")")), text.count > end + 2 else { return false }
+                return text[end + 2] == UInt8(ascii: "T")
+            }
+        }
+    }
+
     /// Sends a signal and returns when the process is gone.
     @discardableResult
     package func end(with signal: Int32) -> Ending {

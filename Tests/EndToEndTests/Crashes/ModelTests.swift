@@ -80,8 +80,8 @@ struct ModelTests {
         guard let status = try await fixture.status(), status.folders.allSatisfy({ $0.state == "watching" }) else {
             return
         }
-        daemon.send(SIGSTOP)
         defer { daemon.send(SIGCONT) }
+        try await daemon.stop()
         // Alternating: the kernel merges equal events that follow each other.
         let paths = [".flood-1", ".flood-2"].map { fixture.drop.appending(FilePath($0)) }
         for number in 0..<queue + 1_000 {

@@ -105,7 +105,7 @@ struct StagingEndToEndTests {
             }
         }
         // In the middle of it, even on a busy machine.
-        fixture.receiver?.send(SIGSTOP)
+        try await fixture.receiver?.stop()
         let file = try Descriptor.open(path, for: .updating)
         try file.write(noise(5000, seed: 3), named: path)
         try file.close(named: path)
@@ -135,7 +135,7 @@ struct StagingEndToEndTests {
                 try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
             }
         }
-        fixture.receiver?.send(SIGSTOP)
+        try await fixture.receiver?.stop()
         let next = fixture.beside.appending("clip.mp4")
         let content = noise(3_000_000, seed: 3)
         try Files.replace(next, with: content)
