@@ -145,13 +145,13 @@ int sluice_peer_user(int socket, uint32_t *user, uint32_t *group) {
     return 0;
 }
 
-void sluice_prepare_upload_socket(int socket, uint32_t patience) {
+void sluice_prepare_upload_socket(int socket, uint32_t timeout) {
     int on = 1, idle = 30, between = 10, unsent = 128 << 10;
     setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
     setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
-    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
+    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof timeout);
 }
 
 void sluice_reset_on_close(int socket) {

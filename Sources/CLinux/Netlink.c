@@ -21,8 +21,8 @@ int sluice_netlink(int protocol, int waits) {
     int room = 1 << 20;
     setsockopt(opened, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     // The kernel answers within the call that asks. A limit makes an error of what would be a hang.
-    struct timeval patience = {.tv_sec = 10};
-    setsockopt(opened, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    struct timeval timeout = {.tv_sec = 10};
+    setsockopt(opened, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     struct sockaddr_nl own;
     memset(&own, 0, sizeof own);
     own.nl_family = AF_NETLINK;

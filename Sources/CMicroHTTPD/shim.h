@@ -45,7 +45,7 @@ static inline struct MHD_Daemon *sluice_mhd_start(
 }
 
 /// After so many seconds without a byte this connection is closed; 0: never.
-static inline void sluice_mhd_set_patience(struct MHD_Connection *connection, unsigned int seconds) {
+static inline void sluice_mhd_set_timeout(struct MHD_Connection *connection, unsigned int seconds) {
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
 }
 

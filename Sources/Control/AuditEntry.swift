@@ -10,7 +10,7 @@ struct AuditEntry: Hashable, Sendable {
     /// `nil` for a request without a change, and for a change that the daemon logs itself.
     ///
     /// - Parameter body: The body of a valid request.
-    init?(_ route: Route, _ request: WebRequest, body: [UInt8]) {
+    init?(_ route: APIRoute, _ request: WebRequest, body: [UInt8]) {
         // It was decoded before: an invalid body was refused, and an empty one has a default meaning.
         func read<T: Decodable>(_ type: T.Type) -> T? { try? JSON.value(type, from: body) }
         switch route {

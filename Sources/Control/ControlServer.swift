@@ -58,8 +58,8 @@ package final class ControlServer: Sendable {
         log: Log = .silent
     ) async throws -> ControlServer {
         var servers: [(server: WebServer, service: ControlService)] = []
-        let room = Capacity(openFiles: Machine.openFileLimit.now)
-        let subscribers = Subscribers(limit: room.subscribers)
+        let capacity = Capacity(openFiles: Machine.openFileLimit.now)
+        let subscribers = Subscribers(limit: capacity.subscribers)
         if let remote {
             let authorizer = try await TokenAuthorizer(
                 names: remote.hosts, clocks: SystemClocks(), say: remote.say, read: remote.token)
@@ -69,7 +69,7 @@ package final class ControlServer: Sendable {
                 try WebServer(
                     .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,
                     limits: ConnectionLimits(
-                        connections: room.connections, trustedProxies: remote.trustedProxies),
+                        connections: capacity.connections, trustedProxies: remote.trustedProxies),
                     memory: 64 << 10, identity: remote.identity)
             }
             servers.append((server, service))
@@ -82,7 +82,7 @@ package final class ControlServer: Sendable {
                 try Files.makeFolders(socket.parent)
                 return try WebServer(
                     .unix(socket, mode: 0o660), service: service, threads: 1,
-                    limits: ConnectionLimits(connections: room.connections), memory: 64 << 10)
+                    limits: ConnectionLimits(connections: capacity.connections), memory: 64 << 10)
             }
             servers.append((server, service))
         } catch {

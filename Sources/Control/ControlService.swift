@@ -29,11 +29,11 @@ final class ControlService: WebService {
     func denial(of request: WebRequest) -> WebDenial? { authorizer.denial(of: request) }
 
     func plan(_ request: WebRequest) -> BodyPlan {
-        guard case .receive? = try? Route(method: request.method, path: request.path) else {
+        guard case .receive? = try? APIRoute(method: request.method, path: request.path) else {
             return .collect(limit: Self.bodyLimit)
         }
         // The end of a process on the socket is noticed; another machine may disappear without a sign.
-        return .stream(patience: request.peer.user == nil ? 600 : 0)
+        return .stream(timeout: request.peer.user == nil ? 600 : 0)
     }
 
     func refusal(_ status: Int, _ text: String) -> WebReply {
@@ -42,7 +42,7 @@ final class ControlService: WebService {
 
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
         do {
-            let route = try Route(method: request.method, path: request.path)
+            let route = try APIRoute(method: request.method, path: request.path)
             if route.changes, !(await authorizer.mayChange(request.peer)) {
                 throw Refusal(
                     .forbidden, "only root and members of the daemon's group may change anything; you may only read")
@@ -61,9 +61,9 @@ final class ControlService: WebService {
             return reply
         } catch let refusal as Refusal {
             return WebReply(json: ErrorReply(refusal), status: refusal.code.status)
-        } catch Route.RoutingError.noSuchPath {
+        } catch APIRoute.RoutingError.noSuchPath {
             return WebReply(json: ErrorReply(code: "not_found", message: "no such path: \(request.path)"), status: 404)
-        } catch Route.RoutingError.method(let allowed) {
+        } catch APIRoute.RoutingError.method(let allowed) {
             let message = "\(request.path) does not take \(request.method); it takes \(allowed)"
             var reply = WebReply(json: ErrorReply(code: "bad_request", message: message), status: 405)
             reply.headers.append(("Allow", allowed))
@@ -73,7 +73,7 @@ final class ControlService: WebService {
         }
     }
 
-    private func answer(_ route: Route, _ request: WebRequest, _ body: [UInt8]) async throws -> WebReply {
+    private func answer(_ route: APIRoute, _ request: WebRequest, _ body: [UInt8]) async throws -> WebReply {
         switch route {
         case .list:
             let page = try await operations.list(try ListQuery(request.query))
@@ -159,7 +159,7 @@ final class ControlService: WebService {
         peer.user.map { UserDatabase.name(of: $0) ?? "user \($0)" } ?? peer.address ?? "unknown"
     }
 
-    private func perform(_ act: Route.Act, _ selection: Selection) async throws -> UploadsReply {
+    private func perform(_ act: APIRoute.Act, _ selection: Selection) async throws -> UploadsReply {
         switch act {
         case .pause: try await operations.pause(selection)
         case .resume: try await operations.resume(selection)

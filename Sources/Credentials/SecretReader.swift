@@ -9,7 +9,7 @@ package struct SecretReader: Sendable {
     static let limit = 64 << 10
 
     private let variable: @Sendable (String) -> String?
-    private let patience: Duration
+    private let timeout: Duration
     private let age = Age()
     /// The owner that uses this copy; `nil` for none.
     private var owner: String?
@@ -22,13 +22,13 @@ package struct SecretReader: Sendable {
 
     /// - Parameters:
     ///   - variable: The environment.
-    ///   - patience: Time limit of a command.
+    ///   - timeout: Time limit of a command.
     package init(
         variable: @escaping @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } },
-        patience: Duration = .seconds(30)
+        timeout: Duration = .seconds(30)
     ) {
         self.variable = variable
-        self.patience = patience
+        self.timeout = timeout
     }
 
     /// The same reader for one owner, whose secrets ``renew(of:)`` declares out of date.
@@ -79,12 +79,12 @@ package struct SecretReader: Sendable {
             let environment = ["PATH", "HOME", "LANG", "CREDENTIALS_DIRECTORY"].compactMap { name in
                 variable(name).map { "\(name)=\($0)" }
             }
-            let patience = patience
+            let timeout = timeout
             do {
                 return try checked(
                     try await blocking {
                         try Program(words: words.map { Array($0.utf8) }, environment: environment, folder: "/")
-                            .collectOutput(atMost: Self.limit, within: patience)
+                            .collectOutput(atMost: Self.limit, within: timeout)
                     },
                     source)
             } catch let error as SecretError {

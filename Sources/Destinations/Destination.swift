@@ -39,9 +39,9 @@ package protocol Destination: Sendable {
     func upload(
         together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
     ) async throws -> [String: RemoteObject]
-    /// What an upload keeps of its checkpoint when it is sent again from its first byte because its staged copy was
-    /// damaged, while the object that the checkpoint names is removed: what is known about further objects that the
-    /// remote may have.
+    /// The part of its checkpoint that an upload keeps when it is sent again from its first byte because its staged
+    /// copy was damaged, while the object that the checkpoint names is removed: the facts about further objects that
+    /// the remote may have.
     func lasting(of checkpoint: Checkpoint) -> Checkpoint
     /// Frees the remote's space: removes the object that `checkpoint` names, finished or not. "Not there" is success.
     ///

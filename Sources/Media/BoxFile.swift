@@ -16,8 +16,8 @@ enum BoxFile {
     /// A recorder writes `moov` last, or goes back and puts it first when it is done; a recorder of fragments ends each
     /// with its `mdat`. Stills (HEIF) have `meta` instead of `moov`; segments of a stream, which begin with `styp`,
     /// have neither.
-    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
-        var boxes = Boxes(pieces, from: 0, to: pieces.size)
+    static func verdict(_ reader: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
+        var boxes = Boxes(reader, from: 0, to: reader.size)
         var first: FourCC?
         var hasMovie = false
         var isExplained = false
@@ -34,7 +34,7 @@ enum BoxFile {
                 case "moov":
                     hasMovie = true
                     isExplained = true
-                    var inside = box.inside(of: pieces)
+                    var inside = box.inside(of: reader)
                     isFragmented = try inside.find(["mvex"]) != nil
                 case "meta": isExplained = true
                 case "moof":
@@ -58,11 +58,11 @@ enum BoxFile {
 
     /// Whether it has no end of its own: either its last box extends to the end of the file, or it is or may be written
     /// in fragments, so that another one may follow at any time.
-    static func mayGrow(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Bool {
-        var boxes = Boxes(pieces, from: 0, to: pieces.size)
+    static func mayGrow(_ reader: HeaderReader) throws(HeaderReader.Stop) -> Bool {
+        var boxes = Boxes(reader, from: 0, to: reader.size)
         while case .box(let box) = try boxes.step() {
             if box.isOpenEnded || ["moof", "styp"].contains(box.type) { return true }
-            var inside = box.inside(of: pieces)
+            var inside = box.inside(of: reader)
             if box.type == "moov", try inside.find(["mvex"]) != nil { return true }
         }
         return false

@@ -11,8 +11,8 @@ struct Box {
     let isOpenEnded: Bool
 
     /// The boxes inside it, from `skipping` bytes after the start of its content.
-    func inside(of pieces: HeaderReader, skipping: Int64 = 0) -> Boxes {
-        Boxes(pieces, from: content + skipping, to: end)
+    func inside(of reader: HeaderReader, skipping: Int64 = 0) -> Boxes {
+        Boxes(reader, from: content + skipping, to: end)
     }
 }
 
@@ -26,12 +26,12 @@ struct Boxes {
         case broken(String)
     }
 
-    private let pieces: HeaderReader
+    private let reader: HeaderReader
     private var next: Int64
     private let end: Int64
 
-    init(_ pieces: HeaderReader, from start: Int64, to end: Int64) {
-        self.pieces = pieces
+    init(_ reader: HeaderReader, from start: Int64, to end: Int64) {
+        self.reader = reader
         next = start
         self.end = end
     }
@@ -46,7 +46,7 @@ struct Boxes {
 
     private mutating func step(isNumbered: Bool) throws(HeaderReader.Stop) -> Step {
         if next == end { return .end }
-        guard next < end, let head = try pieces.all(at: next, 8), end - next >= 8 else {
+        guard next < end, let head = try reader.all(at: next, 8), end - next >= 8 else {
             return .broken("ends in the middle of a box's header, at byte \(next)")
         }
         let type = head.word(4)
@@ -54,7 +54,7 @@ struct Boxes {
         var content = next + 8
         var size = head.bigEndian(0, 4)
         if size == 1 {
-            guard let long = try pieces.all(at: content, 8), end - content >= 8 else {
+            guard let long = try reader.all(at: content, 8), end - content >= 8 else {
                 return .broken("ends in the middle of a box's header, at byte \(next)")
             }
             size = long.bigEndian(0, 8)

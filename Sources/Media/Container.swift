@@ -27,16 +27,16 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     /// - Parameter name: The file's name. It only decides whether a file that begins with zeros should have been a
     ///   container.
     /// - Throws: Errors of the reader.
-    package static func verdict(of pieces: HeaderReader, named name: FilePath) throws(SystemError) -> Verdict {
+    package static func verdict(of reader: HeaderReader, named name: FilePath) throws(SystemError) -> Verdict {
         var container: Container?
         do throws(HeaderReader.Stop) {
-            container = try recognised(pieces, name)
+            container = try recognised(reader, name)
             switch container {
-            case .mp4: return try BoxFile.verdict(pieces)
-            case .matroska: return try Matroska.verdict(pieces)
-            case .transportStream: return try TransportStream.verdict(pieces)
-            case .avi: return try RIFF.verdict(pieces)
-            case .jpeg: return try JPEG.verdict(pieces)
+            case .mp4: return try BoxFile.verdict(reader)
+            case .matroska: return try Matroska.verdict(reader)
+            case .transportStream: return try TransportStream.verdict(reader)
+            case .avi: return try RIFF.verdict(reader)
+            case .jpeg: return try JPEG.verdict(reader)
             case nil: return .unknownFormat
             }
         } catch {
@@ -52,13 +52,13 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     /// to the end of the file: each looks complete in the middle of its writing too.
     ///
     /// - Throws: Errors of the reader.
-    package static func isClosed(_ pieces: HeaderReader, named name: FilePath) throws(SystemError) -> Bool {
-        guard case .complete(let container) = try verdict(of: pieces, named: name) else { return false }
+    package static func isClosed(_ reader: HeaderReader, named name: FilePath) throws(SystemError) -> Bool {
+        guard case .complete(let container) = try verdict(of: reader, named: name) else { return false }
         switch container {
         case .matroska, .avi, .jpeg: return true
         case .transportStream: return false
         case .mp4:
-            do throws(HeaderReader.Stop) { return try !BoxFile.mayGrow(pieces) } catch {
+            do throws(HeaderReader.Stop) { return try !BoxFile.mayGrow(reader) } catch {
                 if case .unreadable(let error) = error { throw error }
                 return false
             }
@@ -66,13 +66,13 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     }
 
     /// Recognised by the beginning of the file. Its name counts only where the beginning was never written.
-    static func recognised(_ pieces: HeaderReader, _ name: FilePath) throws(HeaderReader.Stop) -> Container? {
-        let head = HeaderBytes(try pieces.bytes(at: 0, 16))
-        if BoxFile.begins(head, size: pieces.size) { return .mp4 }
+    static func recognised(_ reader: HeaderReader, _ name: FilePath) throws(HeaderReader.Stop) -> Container? {
+        let head = HeaderBytes(try reader.bytes(at: 0, 16))
+        if BoxFile.begins(head, size: reader.size) { return .mp4 }
         if head.bigEndian(0, 4) == Matroska.header { return .matroska }
         if head.word(0) == "RIFF", head.word(8) == "AVI " { return .avi }
         if head.bigEndian(0, 3) == 0xFFD8FF { return .jpeg }
-        if try TransportStream.packet(of: pieces) != nil { return .transportStream }
+        if try TransportStream.packet(of: reader) != nil { return .transportStream }
         if head.count > 0, head.slice(0, 16).allSatisfy({ $0 == 0 }) { return byEnding(name) }
         return nil
     }

@@ -6,14 +6,14 @@ package import Linux
 /// Runs ffmpeg's `ffprobe` for formats that our readers do not know. Used where it is installed, and never required.
 package struct FFProbe: Sendable {
     private let program: FilePath
-    private let patience: Duration
+    private let timeout: Duration
     /// Maximum size of its output in bytes.
     private static let limit = 256 << 10
 
-    /// - Parameter patience: It is killed after this long.
-    package init(program: FilePath, patience: Duration = .seconds(20)) {
+    /// - Parameter timeout: It is killed after this long.
+    package init(program: FilePath, timeout: Duration = .seconds(20)) {
         self.program = program
-        self.patience = patience
+        self.timeout = timeout
     }
 
     /// The first program with that name in the folders of `PATH`; `nil` when there is none.
@@ -41,7 +41,7 @@ package struct FFProbe: Sendable {
         // For a file that is no recording it fails, which is no error here.
         let program = Program(
             words: words.map { Array($0.utf8) }, environment: ["LC_ALL=C"], folder: ".", passedDescriptor: file)
-        guard let answer = try? program.collectOutput(atMost: Self.limit, within: patience) else { return MediaFacts() }
+        guard let answer = try? program.collectOutput(atMost: Self.limit, within: timeout) else { return MediaFacts() }
         return Self.facts(from: answer)
     }
 

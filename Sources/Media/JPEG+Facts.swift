@@ -3,19 +3,19 @@ internal import Core
 // Metadata of JPEG pictures: the frame header (ITU-T T.81, B.2.2) and Exif 2.32, sections 4.6.2 to 4.6.5.
 
 extension JPEG {
-    static func read(_ facts: inout MediaFacts, _ pieces: HeaderReader) throws(HeaderReader.Stop) {
-        var segments = Segments(pieces: pieces)
+    static func read(_ facts: inout MediaFacts, _ reader: HeaderReader) throws(HeaderReader.Stop) {
+        var segments = Segments(reader: reader)
         var isTurned = false
         while let segment = try segments.next(), segment.marker != 0xDA {
             switch segment.marker {
             // SOFn; the three excluded markers are other tables in the same range.
             case 0xC0...0xCF where ![0xC4, 0xC8, 0xCC].contains(segment.marker):
-                guard let fields = try pieces.all(at: segment.content, 5) else { break }
+                guard let fields = try reader.all(at: segment.content, 5) else { break }
                 facts.height = MediaFactsReader.pixels(fields.bigEndian(1, 2))
                 facts.width = MediaFactsReader.pixels(fields.bigEndian(3, 2))
-            case 0xE1 where try pieces.all(at: segment.content, 6)?.bigEndian(0, 6) == 0x4578_6966_0000:
+            case 0xE1 where try reader.all(at: segment.content, 6)?.bigEndian(0, 6) == 0x4578_6966_0000:
                 // "Exif", two zeros, then a TIFF with offsets of its own.
-                isTurned = try Exif(pieces, from: segment.content + 6, to: segment.end)?.read(&facts) ?? isTurned
+                isTurned = try Exif(reader, from: segment.content + 6, to: segment.end)?.read(&facts) ?? isTurned
             default: break
             }
         }
@@ -25,17 +25,17 @@ extension JPEG {
 
 /// A TIFF in a segment of a JPEG: directories of numbered values (TIFF 6.0, section 2).
 private struct Exif {
-    private let pieces: HeaderReader
+    private let reader: HeaderReader
     private let start: Int64
     private let end: Int64
     private let isLittle: Bool
 
     /// - Returns: `nil` when it does not begin like one.
-    init?(_ pieces: HeaderReader, from start: Int64, to end: Int64) throws(HeaderReader.Stop) {
-        self.pieces = pieces
+    init?(_ reader: HeaderReader, from start: Int64, to end: Int64) throws(HeaderReader.Stop) {
+        self.reader = reader
         self.start = start
         self.end = end
-        guard end - start >= 8, let head = try pieces.all(at: start, 8) else { return nil }
+        guard end - start >= 8, let head = try reader.all(at: start, 8) else { return nil }
         isLittle = head.bigEndian(0, 2) == 0x4949
         guard isLittle || head.bigEndian(0, 2) == 0x4D4D else { return nil }
     }
@@ -89,13 +89,13 @@ private struct Exif {
         let count = min(entry.count, 256)
         let offset = entry.count <= 4 ? entry.value : try number(entry.value, 4)
         guard offset <= UInt64(end - start), count <= UInt64(end - start) - offset else { return [] }
-        return try pieces.bytes(at: start + Int64(offset), Int(count))
+        return try reader.bytes(at: start + Int64(offset), Int(count))
     }
 
     /// A number at an offset of the TIFF, in its byte order; 0 outside it.
     private func number(_ offset: UInt64, _ count: Int) throws(HeaderReader.Stop) -> UInt64 {
         guard offset <= UInt64(end - start) - UInt64(count) else { return 0 }
-        let fields = HeaderBytes(try pieces.bytes(at: start + Int64(offset), count))
+        let fields = HeaderBytes(try reader.bytes(at: start + Int64(offset), count))
         return isLittle ? fields.littleEndian(0, count) : fields.bigEndian(0, count)
     }
 }

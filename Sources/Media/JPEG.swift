@@ -13,12 +13,12 @@ enum JPEG {
 
     /// The segments from the second byte of the file on, up to the one that begins the picture's data.
     struct Segments {
-        let pieces: HeaderReader
+        let reader: HeaderReader
         var offset: Int64 = 2
 
         /// - Returns: `nil` where there is none.
         mutating func next() throws(HeaderReader.Stop) -> Segment? {
-            while let head = try pieces.all(at: offset, 2), head.byte(0) == 0xFF {
+            while let head = try reader.all(at: offset, 2), head.byte(0) == 0xFF {
                 let marker = head.byte(1)
                 switch marker {
                 // Any number of these may come before a marker.
@@ -27,7 +27,7 @@ enum JPEG {
                 case 0x01, 0xD0...0xD7: offset += 2
                 case 0x00, 0xD8, 0xD9: return nil
                 default:
-                    guard let length = try pieces.all(at: offset + 2, 2)?.bigEndian(0, 2), length >= 2 else {
+                    guard let length = try reader.all(at: offset + 2, 2)?.bigEndian(0, 2), length >= 2 else {
                         return nil
                     }
                     let segment = Segment(marker: marker, content: offset + 4, end: offset + 2 + Int64(length))
@@ -44,26 +44,26 @@ enum JPEG {
     ///
     /// Within a picture's data an EOI cannot occur by chance, since 0xFF is followed by 0 there. Data that phones
     /// append (a short film, a depth map) is no fault.
-    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
-        var segments = Segments(pieces: pieces)
+    static func verdict(_ reader: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
+        var segments = Segments(reader: reader)
         while let segment = try segments.next() {
             guard segment.marker == 0xDA else { continue }
-            guard segment.end <= pieces.size else { break }
-            let near = max(segment.end, pieces.size - tail)
-            if try hasEnd(pieces, near..<pieces.size) { return .complete(.jpeg) }
+            guard segment.end <= reader.size else { break }
+            let near = max(segment.end, reader.size - tail)
+            if try hasEnd(reader, near..<reader.size) { return .complete(.jpeg) }
             let far = min(near, segment.end + maxSearched)
             // One more byte: the marker may be across the border.
-            if try hasEnd(pieces, segment.end..<min(far + 1, pieces.size)) { return .complete(.jpeg) }
+            if try hasEnd(reader, segment.end..<min(far + 1, reader.size)) { return .complete(.jpeg) }
             return far < near ? .tooLong(.jpeg) : .incomplete(.jpeg, reason: "has no end of its picture yet")
         }
         return .incomplete(.jpeg, reason: "has no picture at byte \(segments.offset)")
     }
 
-    private static func hasEnd(_ pieces: HeaderReader, _ range: Range<Int64>) throws(HeaderReader.Stop) -> Bool {
+    private static func hasEnd(_ reader: HeaderReader, _ range: Range<Int64>) throws(HeaderReader.Stop) -> Bool {
         var offset = range.lowerBound
         var last: UInt8 = 0
         while offset < range.upperBound {
-            let bytes = try pieces.bytes(at: offset, Int(min(Int64(block), range.upperBound - offset)))
+            let bytes = try reader.bytes(at: offset, Int(min(Int64(block), range.upperBound - offset)))
             if bytes.isEmpty { return false }
             for byte in bytes {
                 if last == 0xFF && byte == 0xD9 { return true }

@@ -13,11 +13,11 @@ enum Matroska {
     ///
     /// A recorder leaves the Segment's size unknown (all ones) and fills it in at the end. A live stream leaves it
     /// unknown for ever, and cannot be distinguished from an unfinished file.
-    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
+    static func verdict(_ reader: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
         var offset: Int64 = 0
         var hasSegment = false
-        while offset < pieces.size {
-            guard let element = try Element(at: offset, in: pieces),
+        while offset < reader.size {
+            guard let element = try Element(at: offset, in: reader),
                 element.id == segment || besides.contains(element.id)
             else { return .incomplete(.matroska, reason: "has no element at byte \(offset)") }
             guard let end = element.end else {
@@ -25,8 +25,8 @@ enum Matroska {
                     .matroska, reason: "has no size in its Segment yet, which a recorder fills in at the end")
             }
             if element.id == segment { hasSegment = true }
-            guard end <= pieces.size else {
-                return .incomplete(.matroska, reason: "ends \(shownBytes(end - pieces.size)) too early")
+            guard end <= reader.size else {
+                return .incomplete(.matroska, reason: "ends \(shownBytes(end - reader.size)) too early")
             }
             offset = end
         }
@@ -42,8 +42,8 @@ struct Element {
     let end: Int64?
 
     /// - Returns: `nil` when the bytes there are not a header.
-    init?(at offset: Int64, in pieces: HeaderReader) throws(HeaderReader.Stop) {
-        let head = HeaderBytes(try pieces.bytes(at: offset, 12))
+    init?(at offset: Int64, in reader: HeaderReader) throws(HeaderReader.Stop) {
+        let head = HeaderBytes(try reader.bytes(at: offset, 12))
         let idLength = head.byte(0).leadingZeroBitCount + 1
         let lengthLength = head.byte(idLength).leadingZeroBitCount + 1
         guard idLength <= 4, lengthLength <= 8, head.count >= idLength + lengthLength else { return nil }

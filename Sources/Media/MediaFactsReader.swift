@@ -5,14 +5,14 @@ package import Linux
 package enum MediaFactsReader {
     /// - Returns: The values that were found; empty where there are none, or where our readers do not know the format.
     /// - Throws: Errors of the reader.
-    package static func of(_ pieces: HeaderReader, named name: FilePath) throws(SystemError) -> MediaFacts {
+    package static func of(_ reader: HeaderReader, named name: FilePath) throws(SystemError) -> MediaFacts {
         var facts = MediaFacts()
         do throws(HeaderReader.Stop) {
-            switch try Container.recognised(pieces, name) {
-            case .mp4: try BoxFile.read(&facts, pieces)
-            case .matroska: try Matroska.read(&facts, pieces)
-            case .avi: try RIFF.read(&facts, pieces)
-            case .jpeg: try JPEG.read(&facts, pieces)
+            switch try Container.recognised(reader, name) {
+            case .mp4: try BoxFile.read(&facts, reader)
+            case .matroska: try Matroska.read(&facts, reader)
+            case .avi: try RIFF.read(&facts, reader)
+            case .jpeg: try JPEG.read(&facts, reader)
             case .transportStream, nil: break
             }
         } catch {

@@ -12,11 +12,11 @@ enum TransportStream {
     }
 
     /// The kind of packets, when the file begins with five of them, or with two or more and ends before the fifth.
-    static func packet(of pieces: HeaderReader) throws(HeaderReader.Stop) -> Packet? {
+    static func packet(of reader: HeaderReader) throws(HeaderReader.Stop) -> Packet? {
         for packet in [Packet(length: 188, prefix: 0), Packet(length: 192, prefix: 4)] {
-            let count = min(checkedPackets, pieces.size / packet.length)
+            let count = min(checkedPackets, reader.size / packet.length)
             if count < 2 { continue }
-            if try inStep(pieces, packet, 0..<count) { return packet }
+            if try inStep(reader, packet, 0..<count) { return packet }
         }
         return nil
     }
@@ -24,25 +24,25 @@ enum TransportStream {
     /// Complete when the length is a multiple of the packet's, with the same packets at the end as at the beginning.
     ///
     /// The format has no end mark: a stream that is cut between two packets counts as complete.
-    static func verdict(_ pieces: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
-        guard let packet = try packet(of: pieces) else {
+    static func verdict(_ reader: HeaderReader) throws(HeaderReader.Stop) -> Container.Verdict {
+        guard let packet = try packet(of: reader) else {
             return .incomplete(.transportStream, reason: "begins with zeros: nothing was written there yet")
         }
-        let (count, rest) = pieces.size.quotientAndRemainder(dividingBy: packet.length)
+        let (count, rest) = reader.size.quotientAndRemainder(dividingBy: packet.length)
         if rest != 0 {
             return .incomplete(.transportStream, reason: "ends \(rest) bytes into a packet of \(packet.length)")
         }
-        guard try inStep(pieces, packet, max(0, count - checkedPackets)..<count) else {
+        guard try inStep(reader, packet, max(0, count - checkedPackets)..<count) else {
             return .incomplete(.transportStream, reason: "has no packets at its end")
         }
         return .complete(.transportStream)
     }
 
     private static func inStep(
-        _ pieces: HeaderReader, _ packet: Packet, _ numbers: Range<Int64>
+        _ reader: HeaderReader, _ packet: Packet, _ numbers: Range<Int64>
     ) throws(HeaderReader.Stop) -> Bool {
         for number in numbers {
-            guard try pieces.bytes(at: number * packet.length + packet.prefix, 1).first == sync else { return false }
+            guard try reader.bytes(at: number * packet.length + packet.prefix, 1).first == sync else { return false }
         }
         return true
     }

@@ -16,7 +16,7 @@ package struct HookSender: Sendable {
     private let transport: PermittedTransport
     private let secrets: SecretReader
     private let clocks: any Clocks
-    private let greetings = ProtocolCache()
+    private let protocols = ProtocolCache()
 
     package init(transport: PermittedTransport, secrets: SecretReader, clocks: any Clocks) {
         self.transport = transport
@@ -114,19 +114,19 @@ package struct HookSender: Sendable {
         // The answer may be long, and received bytes cost.
         (request.needsStatusOnly, request.answerLimit) = (true, 16 << 10)
         let response: Response
-        let greeting = greetings.of(WebAddress(web.url).origin)
+        let protocolProbe = protocols.of(WebAddress(web.url).origin)
         do { response = try await transport.send(request, with: permit) } catch {
             if error.kind == .cancelled, Task.isCancelled { return .stopped }
-            if let speech = await greeting.protocolMismatch(error, request, over: transport, with: permit) {
+            if let speech = await protocolProbe.protocolMismatch(error, request, over: transport, with: permit) {
                 return mistaken(speech, web, detail: covered(error.detail, headers))
             }
             return .retry(
                 "\(web.shown): \(covered(error.detail, headers))", because: .transport(error.kind), after: nil)
         }
-        if response.status == 400, await greeting.requiresTLS(response, request, over: transport, with: permit) {
+        if response.status == 400, await protocolProbe.requiresTLS(response, request, over: transport, with: permit) {
             return mistaken(.tls, web)
         }
-        greeting.recordAnswer()
+        protocolProbe.recordAnswer()
         let answer = "\(web.shown) answered \(response.status)"
         if let proxy = response.possibleProxy {
             return .retry(
@@ -177,16 +177,16 @@ package struct HookSender: Sendable {
     }
 }
 
-/// What is known about the protocol of each server, by its origin.
+/// Facts about the protocol of each server, by its origin.
 private final class ProtocolCache: Sendable {
     private let known = Mutex<[String: ProtocolProbe]>([:])
 
     func of(_ origin: String) -> ProtocolProbe {
         known.withLock { known in
-            if let greeting = known[origin] { return greeting }
-            let greeting = ProtocolProbe()
-            known[origin] = greeting
-            return greeting
+            if let protocolProbe = known[origin] { return protocolProbe }
+            let protocolProbe = ProtocolProbe()
+            known[origin] = protocolProbe
+            return protocolProbe
         }
     }
 }

@@ -117,7 +117,7 @@ final class IncomingUpload: Sendable {
     }
 
     /// Makes the received bytes durable, and finishes the upload when all are there. Waits for the disk.
-    func settle(on directory: UploadDirectory) throws -> ReceptionState {
+    func commit(on directory: UploadDirectory) throws -> ReceptionState {
         try work.withLock { _ in
             let (offset, isFinished, isGone) = state.withLock { ($0.offset, $0.isFinished, $0.isGone) }
             if isGone { return .gone }

@@ -31,7 +31,7 @@ final class PatchBodyWriter: BodySink {
 
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (appended, needsFlush) = arrival.append(bytes, by: number, to: file, named: path)
-        if needsFlush { directory.inBackground { [directory, arrival] in directory.settle(arrival) } }
+        if needsFlush { directory.inBackground { [directory, arrival] in directory.commit(arrival) } }
         last.withLock { $0 = appended }
         return appended == .stored
     }
@@ -40,7 +40,7 @@ final class PatchBodyWriter: BodySink {
         if complete { return }
         abandoned()
         directory.inBackground { [directory, arrival] in
-            directory.settle(arrival)
+            directory.commit(arrival)
             guard !arrival.isFinished else { return }
             let record = arrival.record
             directory.log(

@@ -147,19 +147,19 @@ final class TusService: WebService {
     private func options() async -> WebReply {
         let directory = directory
         // If the disk does not tell, the uploads report its problem.
-        let room = try? await blocking { try Self.room(for: directory) }
+        let space = try? await blocking { try Self.space(for: directory) }
         var headers = [
             Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination"), (Self.lookup, "1"),
         ]
         if let maxSize { headers.append(("Tus-Max-Size", String(maxSize))) }
-        if let room { headers.append((Self.spaceFree, String(max(0, room.bytes)))) }
+        if let space { headers.append((Self.spaceFree, String(max(0, space.bytes)))) }
         return WebReply(status: 204, headers: headers)
     }
 
     /// The allowed size of an upload, and the free space of the disk.
     ///
     /// One megabyte stays free for the records, without which no upload can be finished.
-    private static func room(for directory: UploadDirectory) throws -> (bytes: Int64, free: Int64) {
+    private static func space(for directory: UploadDirectory) throws -> (bytes: Int64, free: Int64) {
         let free = try Space(at: directory.folder).free
         return (free - (1 << 20), free)
     }
@@ -183,12 +183,12 @@ final class TusService: WebService {
         let directory = directory
         do {
             let (arrival, offset) = try await blocking { () throws -> (IncomingUpload, Int64) in
-                let room = try Self.room(for: directory)
+                let space = try Self.space(for: directory)
                 let (arrival, isNew) = try directory.create(
                     length: length, metadata: metadata, requestedPath: requestedPath)
-                if isNew && room.bytes < length {
+                if isNew && space.bytes < length {
                     try arrival.delete(from: directory)
-                    throw DiskFullError(free: room.free, length: length)
+                    throw DiskFullError(free: space.free, length: length)
                 }
                 if isNew {
                     directory.log("created \(requestedPath.display), \(length) bytes, upload \(arrival.shownID)")
@@ -200,10 +200,10 @@ final class TusService: WebService {
                     directory.log("held already: \(held.path.display), \(length) bytes, upload \(arrival.shownID)")
                 }
                 // An empty upload is finished as soon as it is created.
-                if length == 0, case .refused(let why) = try arrival.settle(on: directory) { throw ReceiverError(why) }
+                if length == 0, case .refused(let why) = try arrival.commit(on: directory) { throw ReceiverError(why) }
                 if arrival.isFinished { return (arrival, length) }
                 // The sender created it before and has forgotten it: the received bytes need not be sent again.
-                if !isNew, case .partial(let offset) = try arrival.settle(on: directory) { return (arrival, offset) }
+                if !isNew, case .partial(let offset) = try arrival.commit(on: directory) { return (arrival, offset) }
                 return (arrival, 0)
             }
             var headers = [Self.version, ("Location", "/files/\(arrival.id)")]
@@ -242,7 +242,7 @@ final class TusService: WebService {
         guard let arrival = directory.find(id) else { return textReply(404, "there is no such upload") }
         arrival.interrupt()
         let directory = directory
-        let reception = try await blocking { try arrival.settle(on: directory) }
+        let reception = try await blocking { try arrival.commit(on: directory) }
         var headers = [Self.version, ("Cache-Control", "no-store"), ("Upload-Length", String(arrival.length))]
         if !arrival.metadata.header.isEmpty { headers.append(("Upload-Metadata", arrival.metadata.header)) }
         switch reception {
@@ -263,7 +263,7 @@ final class TusService: WebService {
         let (directory, arrival) = (directory, sink.arrival)
         if sink.outcome == .interrupted { return textReply(423, "a newer request has taken over this upload") }
         let reception: IncomingUpload.ReceptionState
-        do { reception = try await blocking { try arrival.settle(on: directory) } } catch {
+        do { reception = try await blocking { try arrival.commit(on: directory) } } catch {
             guard sink.outcome == .stored, arrival.hasAllBytes else { throw error }
             // A 507 or 500 here would read as a refusal of the file. This is no verdict: a HEAD tries again and reports
             // it.

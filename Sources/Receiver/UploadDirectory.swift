@@ -82,14 +82,14 @@ final class UploadDirectory: Sendable {
     /// Waits for background tasks, makes all received bytes durable, and releases the folder.
     func close() {
         runningTasks.wait { $0 == 0 ? () : nil }
-        for arrival in index.withLock({ Array($0.arrivals.values) }) where !arrival.isFinished { settle(arrival) }
+        for arrival in index.withLock({ Array($0.arrivals.values) }) where !arrival.isFinished { commit(arrival) }
         lock.withLock { $0 = nil }
     }
 
-    /// Like ``IncomingUpload/settle(on:)`` without a waiting client.
-    func settle(_ arrival: IncomingUpload) {
+    /// Like ``IncomingUpload/commit(on:)`` without a waiting client.
+    func commit(_ arrival: IncomingUpload) {
         do {
-            if case .refused(let why) = try arrival.settle(on: self) {
+            if case .refused(let why) = try arrival.commit(on: self) {
                 log("refused upload \(arrival.shownID): \(why)")
             }
         } catch { log("upload \(arrival.shownID) is not synced yet: \(error)") }
@@ -192,7 +192,7 @@ final class UploadDirectory: Sendable {
             if isOrphan || name.fileExtension == "part" { try Files.removeIfPresent(folder.appending(name)) }
         }
         for arrival in index.withLock({ Array($0.arrivals.values) }) where !arrival.isFinished && arrival.hasAllBytes {
-            inBackground { self.settle(arrival) }
+            inBackground { self.commit(arrival) }
         }
     }
 

@@ -96,9 +96,9 @@ extension Console {
     /// `$COLUMNS`, or the terminal's columns, or 100; and its rows.
     private static func size(_ environment: (String) -> String?) -> (width: Int, height: Int) {
         var size = winsize()
-        let isTold = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
-        let height = isTold && size.ws_row > 0 ? Int(size.ws_row) : Int.max
+        let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
+        let height = isKnown && size.ws_row > 0 ? Int(size.ws_row) : Int.max
         if let columns = environment("COLUMNS").flatMap({ Int($0) }), columns > 0 { return (columns, height) }
-        return (isTold && size.ws_col > 0 ? Int(size.ws_col) : 100, height)
+        return (isKnown && size.ws_col > 0 ? Int(size.ws_col) : 100, height)
     }
 }

@@ -82,11 +82,11 @@ func twoColumns(_ rows: [(word: String, meaning: String)], _ width: Int) -> Stri
 
 /// `text` in lines of at most `width` columns, broken at spaces, each after `indent` spaces.
 func wrapped(_ text: String, width: Int, indent: Int = 0) -> String {
-    let room = max(20, min(width, 100) - indent)
+    let columns = max(20, min(width, 100) - indent)
     var lines: [String] = []
     var line = ""
     for word in text.split(separator: " ") {
-        if !line.isEmpty && displayWidth(line) + 1 + displayWidth(String(word)) > room {
+        if !line.isEmpty && displayWidth(line) + 1 + displayWidth(String(word)) > columns {
             lines.append(line)
             line = ""
         }

@@ -78,7 +78,7 @@ enum MachineChecks {
             let rule = folder.watch
             let need: FolderSurvey.Need
             do {
-                need = try await SlowDisk(patience: .seconds(20)).run { _ in
+                need = try await SlowDisk(timeout: .seconds(20)).run { _ in
                     try FolderSurvey.need(of: rule, in: SourceFolders()[rule.path], atMost: maxCountedDirectories)
                 }
             } catch {

@@ -196,9 +196,9 @@ private func pauseText(_ pause: PauseView, _ now: WallTime) -> String {
 
 /// `[#####.....]`, `width` columns in all.
 func bar(_ fraction: Double, width: Int) -> String {
-    let room = max(1, width - 2)
-    let full = fraction >= 1 ? room : fraction > 0 ? Int(fraction * Double(room)) : 0
-    return "[" + String(repeating: "#", count: full) + String(repeating: ".", count: room - full) + "]"
+    let columns = max(1, width - 2)
+    let full = fraction >= 1 ? columns : fraction > 0 ? Int(fraction * Double(columns)) : 0
+    return "[" + String(repeating: "#", count: full) + String(repeating: ".", count: columns - full) + "]"
 }
 
 /// One event in one line.

@@ -55,18 +55,18 @@ private func periodLines(_ title: String, _ periods: [UsagePeriodView], _ consol
     // bytes are left out, and then the files.
     table.rows = lines.map { row($0, "") }
     let taken = table.lines(console).map { displayWidth(plain($0)) }.max() ?? 0
-    var room = min(60, console.width - taken - 2)
+    var barWidth = min(60, console.width - taken - 2)
     let given = [
         max(8, lines.map { Units.bytes($0.received).count }.max() ?? 0),
         max(5, lines.map { "\($0.files)".count }.max() ?? 0),
     ]
-    for column in given where room < 8 { room = min(60, room + 2 + column) }
-    if room >= 4, most > 0 {
+    for column in given where barWidth < 8 { barWidth = min(60, barWidth + 2 + column) }
+    if barWidth >= 4, most > 0 {
         let bars = UsageBar(console)
-        table.rows = lines.map { row($0, bars.solid(Double($0.bytes) / Double(most), width: room)) }
+        table.rows = lines.map { row($0, bars.solid(Double($0.bytes) / Double(most), width: barWidth)) }
         // Every line reserves the same width, whichever bar is the longest.
         if let longest = table.rows.indices.max(by: { lines[$0].bytes < lines[$1].bytes }) {
-            table.rows[longest].cells[5] = filled(table.rows[longest].cells[5], to: room)
+            table.rows[longest].cells[5] = filled(table.rows[longest].cells[5], to: barWidth)
         }
     }
     return table.lines(console).map { withoutEnd($0) }

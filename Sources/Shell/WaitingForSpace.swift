@@ -29,10 +29,10 @@ struct MissingSpace: Sendable {
         default: return nil
         }
         // A disk that does not report its space may be the cause itself.
-        let room = (try? Space(at: folder)).map {
+        let space = (try? Space(at: folder)).map {
             "; \($0.free) bytes free, \(Store.neededSpace) needed"
         }
-        text = redacted(printable("\(what)\(folder.display) cannot be written: \(reason)" + (room ?? "")))
+        text = redacted(printable("\(what)\(folder.display) cannot be written: \(reason)" + (space ?? "")))
     }
 }
 
@@ -42,14 +42,14 @@ struct DelayedStart: Sendable {
     let notify: Notify
     let log: Log
     /// Time limit of the wait; `nil` for none.
-    let patience: Duration?
+    let maxWait: Duration?
     /// Time between two tries.
     private static let pause: Duration = .seconds(5)
 
     /// - Throws: ``CommandError``; `CancellationError` when its task is cancelled while it waits.
     func callAsFunction(_ start: @Sendable () async throws -> Daemon) async throws -> Daemon {
         let clocks = SystemClocks()
-        let last = patience.map { clocks.monotonic().advanced(by: $0) }
+        let last = maxWait.map { clocks.monotonic().advanced(by: $0) }
         let reason = Reason()
         var server: WaitingServer?
         do {
@@ -75,7 +75,7 @@ struct DelayedStart: Sendable {
                     server = await listen(reason)
                 }
                 // Other units must not wait for the disk.
-                if patience == nil { notify.ready("waiting for disk space: \(missing.text)") }
+                if maxWait == nil { notify.ready("waiting for disk space: \(missing.text)") }
                 try await Alarms.shared.sleep(for: Self.pause)
             }
         } catch {

@@ -7,7 +7,7 @@ internal import Linux
 // loop's table keeps a transfer alive for as long as libcurl has its handle, and the thread itself keeps the loop
 // alive.
 
-extension Transfer {
+extension CurlTransfer {
     func setCallbacks(_ easy: UnsafeMutableRawPointer, _ loop: CurlLoop) {
         let this = Unmanaged.passUnretained(self).toOpaque()
         let shared = Unmanaged.passUnretained(loop).toOpaque()
@@ -35,8 +35,8 @@ extension Transfer {
     }
 }
 
-private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
-    context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+    context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
 }
 
 /// Supplies the next bytes of the body.
@@ -146,7 +146,7 @@ private func opening(
 private func opened(_ context: UnsafeMutableRawPointer?, _ socket: CInt, _: curlsocktype) -> CInt {
     guard let this = transfer(context) else { return CInt(CURL_SOCKOPT_ERROR) }
     guard this.bindToInterface(socket) else { return CInt(CURL_SOCKOPT_ERROR) }
-    Sockets.prepareForUpload(socket, patience: this.request.limits.sendingStall)
+    Sockets.prepareForUpload(socket, timeout: this.request.limits.sendingStall)
     this.loop?.connections.opened(socket, by: this)
     return CInt(CURL_SOCKOPT_OK)
 }

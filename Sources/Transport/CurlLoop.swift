@@ -23,8 +23,8 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     private enum Command {
-        case start(Transfer, CheckedContinuation<Outcome, Never>)
-        case cancel(Transfer)
+        case start(CurlTransfer, CheckedContinuation<Outcome, Never>)
+        case cancel(CurlTransfer)
         case close(interface: String, CheckedContinuation<Void, Never>)
         case charge(CheckedContinuation<Void, Never>)
         case lose(Set<IPAddress>)
@@ -33,7 +33,7 @@ final class CurlLoop: @unchecked Sendable {
     private let inbox = Mutex(Inbox())
     private let multi: UnsafeMutableRawPointer
     /// By easy handle. Keeps each transfer alive while libcurl has its address.
-    private var running: [UnsafeMutableRawPointer: Transfer] = [:]
+    private var running: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     /// Used by curl's callbacks too.
     var connections: SocketRegistry
     /// Kept connections of each interface. Those of requests without an interface belong to the multi handle.
@@ -55,7 +55,7 @@ final class CurlLoop: @unchecked Sendable {
 
     // Called from any thread.
 
-    func start(_ transfer: Transfer, _ waiting: CheckedContinuation<Outcome, Never>) {
+    func start(_ transfer: CurlTransfer, _ waiting: CheckedContinuation<Outcome, Never>) {
         let refusal = inbox.withLock { inbox -> TransportError? in
             if inbox.isStopping { return transfer.cancelled }
             if !inbox.hasThread {
@@ -71,7 +71,7 @@ final class CurlLoop: @unchecked Sendable {
         if let refusal { waiting.resume(returning: .failure(refusal)) }
     }
 
-    func cancel(_ transfer: Transfer) {
+    func cancel(_ transfer: CurlTransfer) {
         transfer.isCancelled.store(true, ordering: .releasing)
         inbox.withLock { inbox in
             if inbox.isOver { return }
@@ -273,7 +273,7 @@ final class CurlLoop: @unchecked Sendable {
     /// - Parameters:
     ///   - abruptly: Waiting bytes in the socket are discarded.
     ///   - outcome: Called when all sent bytes of the transfer are counted.
-    private func end(_ transfer: Transfer, abruptly: Bool, _ outcome: () -> Outcome) {
+    private func end(_ transfer: CurlTransfer, abruptly: Bool, _ outcome: () -> Outcome) {
         guard let easy = transfer.easy else { return }
         transfer.readFinalCount()
         if abruptly { connections.reset(transfer) }
@@ -309,7 +309,7 @@ final class CurlLoop: @unchecked Sendable {
     // Called by libcurl.
 
     /// - Returns: How many bytes of its body may be sent now; 0: it continues when its turn comes.
-    func acquire(upTo wanted: Int, for transfer: Transfer) -> Int {
+    func acquire(upTo wanted: Int, for transfer: CurlTransfer) -> Int {
         guard let easy = transfer.easy else { return wanted }
         return turns.acquire(easy, upTo: wanted, from: transfer.request.throttles, at: clocks.monotonic())
     }

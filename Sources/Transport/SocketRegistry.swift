@@ -11,7 +11,7 @@ struct SocketRegistry {
         let isSecure: Bool
         /// Bytes that are added to each packet that leaves this machine.
         let overhead: Int64
-        var user: Transfer?
+        var user: CurlTransfer?
         /// Known after the first request over it.
         var ends: SocketEnds?
         var charged: Int64 = 0
@@ -34,7 +34,7 @@ struct SocketRegistry {
     init(counts: @escaping @Sendable (CInt) -> SocketCounts?) { self.counts = counts }
 
     /// Records a socket for a connection that `transfer` makes.
-    mutating func opened(_ socket: CInt, by transfer: Transfer) {
+    mutating func opened(_ socket: CInt, by transfer: CurlTransfer) {
         forgetAbandoned()
         open[socket] = Connection(
             interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
@@ -49,7 +49,7 @@ struct SocketRegistry {
     }
 
     /// Records that a request is sent over a new or a kept connection.
-    mutating func recordUse(by transfer: Transfer, _ ends: SocketEnds) {
+    mutating func recordUse(by transfer: CurlTransfer, _ ends: SocketEnds) {
         forgetAbandoned()
         let interface = transfer.request.interface
         var found = open.first { $0.value.ends == ends && $0.value.interface == interface }?.key
@@ -66,26 +66,28 @@ struct SocketRegistry {
         use(socket, transfer)
     }
 
-    private mutating func use(_ socket: CInt, _ transfer: Transfer) {
+    private mutating func use(_ socket: CInt, _ transfer: CurlTransfer) {
         if open[socket]?.user == nil { Sockets.keepAlive(socket, true) }
         open[socket]?.user = transfer
     }
 
     /// Charges it with the bytes that have left since the last call.
-    mutating func charge(_ transfer: Transfer) {
+    mutating func charge(_ transfer: CurlTransfer) {
         forgetAbandoned()
         for (socket, connection) in open where connection.user === transfer { charge(socket, connection, transfer) }
     }
 
     /// The same for those of its connection attempts that may end unnoticed.
-    mutating func chargeAttempts(of transfer: Transfer) {
+    mutating func chargeAttempts(of transfer: CurlTransfer) {
         forgetAbandoned()
         for (socket, connection) in open where connection.user === transfer && connection.ends == nil {
             charge(socket, connection, transfer)
         }
     }
 
-    private mutating func charge(_ socket: CInt, _ connection: Connection, _ transfer: Transfer, atEnd: Bool = false) {
+    private mutating func charge(
+        _ socket: CInt, _ connection: Connection, _ transfer: CurlTransfer, atEnd: Bool = false
+    ) {
         guard transfer.request.unixSocket == nil else { return }
         guard let counts = counts(socket)?.adding(connection.overhead) else { return transfer.chargeEstimate() }
         let end: SocketCounts.End? = atEnd ? connection.isReset ? .reset : .orderly : nil
@@ -122,7 +124,7 @@ struct SocketRegistry {
     }
 
     /// The transfer is over; its connection is closed by now, or kept.
-    mutating func release(_ transfer: Transfer) {
+    mutating func release(_ transfer: CurlTransfer) {
         forgetAbandoned()
         for (socket, connection) in open where connection.user === transfer {
             charge(socket, connection, transfer)
@@ -175,7 +177,7 @@ struct SocketRegistry {
     }
 
     /// Records how much of its body the peer has acknowledged.
-    func observe(_ transfer: Transfer) {
+    func observe(_ transfer: CurlTransfer) {
         for (socket, connection) in open where connection.user === transfer && connection.ends != nil {
             guard let counts = counts(socket) else { continue }
             transfer.observe(counts, isSecure: connection.isSecure, at: connection.isReset ? .reset : nil)
@@ -183,7 +185,7 @@ struct SocketRegistry {
     }
 
     /// Discards the waiting bytes in the sockets of `transfer`, as soon as they close.
-    mutating func reset(_ transfer: Transfer) { reset { $0.user === transfer } }
+    mutating func reset(_ transfer: CurlTransfer) { reset { $0.user === transfer } }
 
     /// The same for all that are bound to `interface`.
     mutating func reset(interface: String) { reset { $0.interface == interface } }
@@ -191,9 +193,9 @@ struct SocketRegistry {
     /// Closes unused connections from one of these addresses.
     ///
     /// - Returns: The transfers that use the others.
-    mutating func lose(_ addresses: Set<IPAddress>) -> [Transfer] {
+    mutating func lose(_ addresses: Set<IPAddress>) -> [CurlTransfer] {
         forgetAbandoned()
-        var users: [Transfer] = []
+        var users: [CurlTransfer] = []
         for (socket, connection) in open {
             guard let local = Sockets.local(socket), addresses.contains(local) else { continue }
             if let user = connection.user { users.append(user) } else { Sockets.shutDown(socket) }
@@ -233,10 +235,10 @@ extension SocketCounts {
     }
 
     /// The bytes that it sends when it closes, with TLS, and the longer headers of its first segment.
-    var closingBytes: Int64 { 20 + 4 * header + 64 + Self.ofLast }
+    var closingBytes: Int64 { 20 + 4 * header + 64 + Self.lastAckOptions }
 
     /// The last acknowledgements contain 12 bytes for segments that came twice (RFC 2883, section 4).
-    private static let ofLast: Int64 = 3 * 12
+    private static let lastAckOptions: Int64 = 3 * 12
 
     /// Bytes of IP packets that this connection has sent, and those that it will send at its end. The latter are
     /// charged up front, because no transfer may be left to charge then.
@@ -253,7 +255,7 @@ extension SocketCounts {
     ///   Between the count and the close, timers of the kernel may send some waiting segments, or repeat one: at most
     ///   three at the slowest pace.
     func onWire(isSecure: Bool, at end: End? = nil) -> Int64 {
-        let total = sent + segments * header + 20 + 3 * header + Self.ofLast + (isSecure ? header + 64 : 0)
+        let total = sent + segments * header + 20 + 3 * header + Self.lastAckOptions + (isSecure ? header + 64 : 0)
         switch end {
         case .orderly where unsent > 0:
             return total + unsent + (unsent + largest - 1) / max(1, largest) * header

@@ -38,7 +38,7 @@ package final class Transport: Transporting {
         var request = request
         let origin = WebAddress(request.url).origin
         if withoutExpect.withLock({ $0.contains(origin) }) { request.allowsExpectContinue = false }
-        let transfer = Transfer(request)
+        let transfer = CurlTransfer(request)
         defer { if transfer.answer.refusesExpectation { withoutExpect.withLock { _ = $0.insert(origin) } } }
         try await resolveName(transfer)
         let result = await withTaskCancellationHandler {
@@ -52,7 +52,7 @@ package final class Transport: Transporting {
     }
 
     /// Finds the addresses of the first machine, where the system may not look them up itself.
-    private func resolveName(_ transfer: Transfer) async throws(TransportError) {
+    private func resolveName(_ transfer: CurlTransfer) async throws(TransportError) {
         let request = transfer.request
         guard let servers = request.nameServers, request.unixSocket == nil,
             case .server(let host, let port)? = WebAddress(request.url).firstStop(usingProxy: request.mayUseProxy),

@@ -28,7 +28,7 @@ package struct WatchState: Hashable, Sendable {
 
     /// Seen files that have not settled.
     package var settling = 0
-    /// Those of them that wait only for their age.
+    /// Unsettled files that wait only for their age.
     package var belowMinAge = Young()
     /// The time since when the oldest of them has been waiting.
     package var oldest: MonotonicTime?
@@ -141,7 +141,7 @@ package struct WatchLimits: Hashable, Sendable {
     /// The same while nothing happens: twice as long each time, up to this, or longer for very many directories.
     package var pollMost: Duration = .seconds(60)
     /// A file system that takes longer than this for one answer is reported as not answering.
-    package var patience: Duration = .seconds(15)
+    package var timeout: Duration = .seconds(15)
     /// Between two checks for an absent folder.
     package var absent: Duration = .seconds(10)
     /// Candidates at once. A scan leaves a fifth of them to events.

@@ -14,13 +14,13 @@ final class Watchdog: Sendable {
     }
 
     private let state = Mutex(State())
-    private let patience: Duration
+    private let timeout: Duration
     private let clocks: any Clocks
     private let onChange: @Sendable (_ isStuck: Bool) -> Void
 
     /// - Parameter onChange: Called on any thread; must not wait.
-    init(patience: Duration, clocks: any Clocks, onChange: @escaping @Sendable (_ isStuck: Bool) -> Void) {
-        self.patience = patience
+    init(timeout: Duration, clocks: any Clocks, onChange: @escaping @Sendable (_ isStuck: Bool) -> Void) {
+        self.timeout = timeout
         self.clocks = clocks
         self.onChange = onChange
     }
@@ -42,7 +42,7 @@ final class Watchdog: Sendable {
             return (was, state.alarm == nil)
         }
         if wasStuck { onChange(false) }
-        if isNew { set(after: patience) }
+        if isNew { set(after: timeout) }
     }
 
     /// Notes that the thread is about to sleep, or to end.
@@ -64,7 +64,7 @@ final class Watchdog: Sendable {
         let (left, isStuck) = state.withLock { state -> (Duration?, Bool) in
             state.alarm = nil
             guard let since = state.since, !state.isStuck else { return (nil, false) }
-            let left = patience - clocks.monotonic().since(since)
+            let left = timeout - clocks.monotonic().since(since)
             if left > .zero { return (left, false) }
             state.isStuck = true
             return (nil, true)

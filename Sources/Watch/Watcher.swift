@@ -59,7 +59,7 @@ package final class Watcher: Sendable {
         threads = WatchThreads(rules: rules, skipping: skipExisting) { key in
             Mailbox(
                 states: [],
-                watchdog: Watchdog(patience: pace.patience, clocks: clocks) { events.yield(.stuck(key, $0)) })
+                watchdog: Watchdog(timeout: pace.timeout, clocks: clocks) { events.yield(.stuck(key, $0)) })
         }
     }
 
@@ -194,7 +194,7 @@ package final class Watcher: Sendable {
             log(
                 WatchLogEntry(
                     .warning,
-                    "\(place.display) has not responded for \(words(pace.patience)); only the folders there wait"
+                    "\(place.display) has not responded for \(words(pace.timeout)); only the folders there wait"
                 ))
         } else {
             log(WatchLogEntry(.notice, "\(place.display) responds again"))

@@ -62,7 +62,7 @@ final class Connections: Sendable {
             state.open[id] = Open(
                 socket: socket, peer: peer, network: network, number: state.count,
                 deadline: now.advanced(by: limits.headTime))
-            makeRoom(for: id, network, &state)
+            closeOldest(for: id, network, &state)
             arm(&state)
         }
     }
@@ -156,7 +156,7 @@ final class Connections: Sendable {
         if let alarm { Alarms.shared.cancel(alarm.id) }
     }
 
-    private func makeRoom(for newest: ID, _ network: [UInt8]?, _ state: inout State) {
+    private func closeOldest(for newest: ID, _ network: [UInt8]?, _ state: inout State) {
         if let network {
             let own = state.open.filter { $0.value.network == network && !$0.value.isLeaving }
             if own.count > limits.perAddress {

@@ -170,12 +170,12 @@ final class Exchange: @unchecked Sendable {
         case .sink(let sink):
             self.sink = sink
             isBodyInSink = true
-        case .stream(let patience):
+        case .stream(let timeout):
             let stream = BodyStream { [weak self] in self?.resumeReading() }
             self.stream = stream
             let streaming = Suspended(connection: connection)
             shared.withLock { $0.streaming = streaming }
-            sluice_mhd_set_patience(connection, patience)
+            sluice_mhd_set_timeout(connection, timeout)
             let service = serverState.service
             _ = serverState.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
         }

@@ -37,9 +37,9 @@ struct ListeningSocket {
         func problem(_ text: String) -> WebServerError { WebServerError("listen on \(path.display): \(text)") }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        let room = MemoryLayout.size(ofValue: address.sun_path)
-        guard !path.isEmpty, path.bytes.count < room else {
-            throw problem("the path of a Unix socket has at most \(room - 1) bytes; choose a shorter one")
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        guard !path.isEmpty, path.bytes.count < capacity else {
+            throw problem("the path of a Unix socket has at most \(capacity - 1) bytes; choose a shorter one")
         }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.bytes) }
         let name = address

@@ -124,9 +124,9 @@ package enum BodyPlan: Sendable {
     /// Pass on each piece as it comes.
     case sink(any BodySink)
     /// Request the reply at once, and let it read the body while that arrives. A reply that is ready before the end of
-    /// the body is sent in the middle of it. Until the end the client may be silent for `patience` seconds, 0: without
+    /// the body is sent in the middle of it. Until the end the client may be silent for `timeout` seconds, 0: without
     /// limit.
-    case stream(patience: UInt32)
+    case stream(timeout: UInt32)
     /// Answer now, without the body.
     case refuse(WebReply)
 }

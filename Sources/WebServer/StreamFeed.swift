@@ -29,10 +29,10 @@ final class StreamFeed: @unchecked Sendable {
         // libmicrohttpd has a buffer of this size for each reply, and none for chunked replies, as in HTTP/1.1.
         let response = sluice_mhd_stream(
             1 << 10,
-            { context, _, buffer, room in
+            { context, _, buffer, capacity in
                 guard let context, let buffer else { return sluice_mhd_end }
                 return Unmanaged<StreamFeed>.fromOpaque(context).takeUnretainedValue()
-                    .read(into: UnsafeMutableRawBufferPointer(start: buffer, count: room))
+                    .read(into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity))
             }, context,
             { context in if let context { Unmanaged<StreamFeed>.fromOpaque(context).release() } })
         if response == nil { Unmanaged<StreamFeed>.fromOpaque(context).release() }

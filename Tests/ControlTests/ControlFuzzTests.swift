@@ -73,7 +73,7 @@ struct ControlFuzzTests {
                 } catch is DecodingError {}
             }
             let text = String(decoding: round.input, as: UTF8.self)
-            do { _ = try Route(method: "POST", path: "/v1/" + text) } catch is Route.RoutingError {}
+            do { _ = try APIRoute(method: "POST", path: "/v1/" + text) } catch is APIRoute.RoutingError {}
             do {
                 let query = try ListQuery(["limit": text, "list": "failed", "after": text])
                 try round.expect((1...1000).contains(query.limit), "a page of \(query.limit)")

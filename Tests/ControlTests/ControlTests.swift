@@ -215,8 +215,8 @@ struct ControlTests {
             ("/v1/usage", "GET, HEAD"),
         ])
     func allowed(_ path: String, _ methods: String) throws {
-        #expect(throws: Route.RoutingError.method(allowed: methods)) { try Route(method: "PUT", path: path) }
-        for method in methods.split(separator: ", ") { _ = try Route(method: String(method), path: path) }
+        #expect(throws: APIRoute.RoutingError.method(allowed: methods)) { try APIRoute(method: "PUT", path: path) }
+        for method in methods.split(separator: ", ") { _ = try APIRoute(method: String(method), path: path) }
     }
 
     @Test("a command on one upload answers with that upload, with or without slashes in its key")

@@ -101,7 +101,7 @@ struct SecretReaderTests {
 
     @Test("a command that does not end is killed, with all its children")
     func hangs() async throws {
-        let hasty = SecretReader(variable: { $0 == "PATH" ? "/usr/bin:/bin" : nil }, patience: .milliseconds(200))
+        let hasty = SecretReader(variable: { $0 == "PATH" ? "/usr/bin:/bin" : nil }, timeout: .milliseconds(200))
         let marker = folder.path.appending("pid")
         let error = await problem(.command(["sh", "-c", "sleep 1000 & echo $! >'\(marker.display)'; wait"]), hasty)
         #expect(error?.problem == "it did not end in time")

@@ -32,13 +32,13 @@ struct ComponentParts {
     var store: Store { context.store }
     var staging: StagingArea { context.staging }
     var settings: Settings { context.settings }
-    var setup: RuntimeConfiguration { context.configuration.value }
+    var runtime: RuntimeConfiguration { context.configuration.value }
 
     init(
-        setup: RuntimeConfiguration, store: Store, clocks: any Clocks, log: Log,
+        runtime: RuntimeConfiguration, store: Store, clocks: any Clocks, log: Log,
         sources: SourceFolders = SourceFolders()
     ) {
-        let configuration = CurrentConfiguration(setup)
+        let configuration = CurrentConfiguration(runtime)
         self.sources = sources
         context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
         locator = SourceLocator(context: context, folders: sources)
@@ -46,7 +46,7 @@ struct ComponentParts {
         stateHealth = StateHealth(configuration: configuration, clocks: clocks, log: log, troubles: troubles)
         (live, making) = (LiveUploads(clocks: clocks), LiveStaging(clocks: clocks))
         limits = SendingLimits(
-            ledger: Ledger(store: store, clocks: clocks, log: log, settings: setup.settings, counters: counters),
+            ledger: Ledger(store: store, clocks: clocks, log: log, settings: runtime.settings, counters: counters),
             bandwidth: BandwidthLimiter(clocks: clocks))
     }
 

@@ -34,7 +34,7 @@ struct ComponentScene {
         let staging = StagingArea(settings.staging)
         try staging.prepare()
         parts = ComponentParts(
-            setup: RuntimeConfiguration(
+            runtime: RuntimeConfiguration(
                 settings: settings, staging: staging, destinations: ["nas": remote], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: UploadSort(settings)), clocks: clocks,
             log: .silent)

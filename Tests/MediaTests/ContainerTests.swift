@@ -56,22 +56,22 @@ struct ContainerTests {
         arguments: Recordings.whole)
     func closed(_ name: String) throws {
         let hasEnd = !["fragmented.mp4", "video.ts", "video.m2ts"].contains(name)
-        #expect(try Container.isClosed(FakeFile(Recordings.read("whole/" + name)).pieces, named: "clip") == hasEnd)
+        #expect(try Container.isClosed(FakeFile(Recordings.read("whole/" + name)).reader, named: "clip") == hasEnd)
         let cut = Array(try Recordings.read("whole/" + name).dropLast(100))
-        #expect(try !Container.isClosed(FakeFile(cut).pieces, named: "clip"))
+        #expect(try !Container.isClosed(FakeFile(cut).reader, named: "clip"))
     }
 
     @Test("a recording whose last box has no size and ends with the file is never closed")
     func openEnded() throws {
         let finished = try Recordings.read("whole/faststart.mp4")
-        #expect(try Container.isClosed(FakeFile(finished).pieces, named: "a.mp4"))
+        #expect(try Container.isClosed(FakeFile(finished).reader, named: "a.mp4"))
         let mark = try #require(finished.indices.first { finished[$0...].starts(with: Array("mdat".utf8)) })
         var open = finished
         // The bytes after it belong to this box now.
         for index in mark - 4..<mark { open[index] = 0 }
         #expect(try FakeFile(open).verdict().isWhole)
-        #expect(try !Container.isClosed(FakeFile(open).pieces, named: "a.mp4"))
-        #expect(try !Container.isClosed(FakeFile(open + noise(500)).pieces, named: "a.mp4"))
+        #expect(try !Container.isClosed(FakeFile(open).reader, named: "a.mp4"))
+        #expect(try !Container.isClosed(FakeFile(open + noise(500)).reader, named: "a.mp4"))
     }
 
     @Test("no prefix of a recording passes as complete, wherever it is cut", arguments: Recordings.whole)
@@ -112,10 +112,10 @@ struct ContainerTests {
 
     @Test("a disk error is thrown and is no verdict")
     func unreadable() throws {
-        let pieces = HeaderReader(size: 100) { _, _ throws(SystemError) in
+        let reader = HeaderReader(size: 100) { _, _ throws(SystemError) in
             throw SystemError(call: "pread", subject: "clip.mp4", code: 5)
         }
-        #expect(throws: SystemError.self) { try Container.verdict(of: pieces, named: "clip.mp4") }
+        #expect(throws: SystemError.self) { try Container.verdict(of: reader, named: "clip.mp4") }
     }
 
     @Test("a file on a disk is read through its descriptor")

@@ -69,7 +69,7 @@ struct FFProbeTests {
         let pid = folder.path.appending("pid")
         let probe = try fake(
             folder, script == "yes" ? script : "\(script)".replacing("PID", with: pid.display),
-            patience: script == "yes" ? .seconds(60) : .milliseconds(300))
+            timeout: script == "yes" ? .seconds(60) : .milliseconds(300))
         #expect(probe.facts(of: try file(folder)).isEmpty)
         if let number = try? Files.read(pid) {
             let text = String(decoding: number.filter { $0 != 10 }, as: UTF8.self)
@@ -78,7 +78,7 @@ struct FFProbeTests {
     }
 
     private func fake(
-        _ folder: TemporaryFolder, _ script: String, patience: Duration = .seconds(60)
+        _ folder: TemporaryFolder, _ script: String, timeout: Duration = .seconds(60)
     ) throws -> FFProbe {
         let program = folder.path.appending("ffprobe")
         // Written by another process: a program that this one has open for writing, in a child that is about to start,
@@ -88,6 +88,6 @@ struct FFProbeTests {
         ]
         _ = try Program(words: words.map { Array($0.utf8) }, environment: [], folder: "/")
             .collectOutput(atMost: 100, within: .seconds(60))
-        return FFProbe(program: program, patience: patience)
+        return FFProbe(program: program, timeout: timeout)
     }
 }

@@ -34,7 +34,7 @@ final class FakeFile: Sendable {
         self.content = content
     }
 
-    var pieces: HeaderReader {
+    var reader: HeaderReader {
         HeaderReader(size: size) { [self] offset, count in
             asked.withLock {
                 $0.times += 1
@@ -55,10 +55,10 @@ final class FakeFile: Sendable {
     }
 
     func verdict(named name: FilePath = "clip") throws -> Container.Verdict {
-        try Container.verdict(of: pieces, named: name)
+        try Container.verdict(of: reader, named: name)
     }
 
-    func facts(named name: FilePath = "clip") throws -> MediaFacts { try MediaFactsReader.of(pieces, named: name) }
+    func facts(named name: FilePath = "clip") throws -> MediaFacts { try MediaFactsReader.of(reader, named: name) }
 }
 
 extension Container.Verdict {

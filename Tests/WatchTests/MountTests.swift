@@ -182,7 +182,7 @@ struct MountTests {
     func deadServer() async throws {
         let dead = try DeadDisk(at: folder.path.appending("nas"))
         var pace = WatchLimits.quick
-        pace.patience = .milliseconds(100 * Patience.factor)
+        pace.timeout = .milliseconds(100 * Patience.factor)
         let rules = [rule(), rule("nas", at: "nas/cam")]
         try await scene.watch(rules, pace: pace, absent: ["nas"]) { watcher in
             try folder.write("in/a.mp4", [1])

@@ -13,7 +13,7 @@ private final class Reader: WebService {
     let (gate, opener) = AsyncStream<Void>.makeStream()
 
     func plan(_ request: WebRequest) -> BodyPlan {
-        request.path == "/plain" ? .collect(limit: 10) : .stream(patience: 0)
+        request.path == "/plain" ? .collect(limit: 10) : .stream(timeout: 0)
     }
 
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {

@@ -67,7 +67,7 @@ struct Bench: Sendable {
     }
 
     /// A folder on a memory file system with space for `bytes`.
-    func memoryFolder(room bytes: Int64) throws -> FilePath {
+    func memoryFolder(space bytes: Int64) throws -> FilePath {
         let folder: FilePath = "/dev/shm"
         guard try FileStatus.ifPresent(at: folder) != nil, try Space(at: folder).free > bytes else {
             throw Absent(

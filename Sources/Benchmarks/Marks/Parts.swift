@@ -13,7 +13,7 @@ let partMarks: [Mark] = [
         let size: Int64 = 2 << 30
         let block: Int64 = 8 << 20
         let sink = try Sink()
-        let pieces = try bench.memoryFolder(room: 64 << 20).appending(FilePath("sluice-bench-\(getpid())"))
+        let pieces = try bench.memoryFolder(space: 64 << 20).appending(FilePath("sluice-bench-\(getpid())"))
         try Files.makeFolders(pieces)
         defer { TemporaryFolder.remove(pieces) }
         var sums: [Finding] = []

@@ -14,7 +14,7 @@ let rangeMarks: [Mark] = [
         let piece: Int64 = 64 << 20
         let server = try VimeoServer()
         server.change { $0.behaviour.discards = true }
-        let pieces = try bench.memoryFolder(room: 128 << 20).appending(FilePath("sluice-bench-\(getpid())"))
+        let pieces = try bench.memoryFolder(space: 128 << 20).appending(FilePath("sluice-bench-\(getpid())"))
         try Files.makeFolders(pieces)
         defer { TemporaryFolder.remove(pieces) }
         let block = pieces.appending("block")

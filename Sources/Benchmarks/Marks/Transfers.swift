@@ -9,7 +9,7 @@ let transferMarks: [Mark] = [
     Mark(name: "transport/put", what: "one PUT of 2 GiB to a server that throws it away, against curl -T") { bench in
         let curl = try bench.program("curl", package: "curl")
         let size: Int64 = 2 << 30
-        let file = try bench.memoryFolder(room: size + (1 << 30)).appending(FilePath("sluice-bench-\(getpid())"))
+        let file = try bench.memoryFolder(space: size + (1 << 30)).appending(FilePath("sluice-bench-\(getpid())"))
         try makeFile(file, size: size)
         defer { try? Files.removeIfPresent(file) }  // a leftover in memory goes with the next boot
         let sink = try Sink()
@@ -37,7 +37,7 @@ let transferMarks: [Mark] = [
     ) { bench in
         let curl = try bench.program("curl", package: "curl")
         let size: Int64 = 2 << 30
-        let memory = try bench.memoryFolder(room: 3 * size)
+        let memory = try bench.memoryFolder(space: 3 * size)
         let received = memory.appending(FilePath("sluice-bench-\(getpid())"))
         try Files.makeFolders(received)
         defer { TemporaryFolder.remove(received) }

@@ -60,7 +60,7 @@ int sluice_fnmatch(const char *pattern, const char *text, int path_mode, int fol
 /// Effective user of the peer of a Unix socket.
 int sluice_peer_user(int socket, uint32_t *user, uint32_t *group);
 /// Keepalive, TCP_NOTSENT_LOWAT and TCP_USER_TIMEOUT (milliseconds). Options that the socket does not know are left out.
-void sluice_prepare_upload_socket(int socket, uint32_t patience);
+void sluice_prepare_upload_socket(int socket, uint32_t timeout);
 /// SO_LINGER with a time of 0, and a filter that lets nothing in (SO_ATTACH_FILTER, socket(7)), and the slowest pace: without
 /// acknowledgements a segment or two may still leave by timers, and no more.
 void sluice_reset_on_close(int socket);

@@ -19,8 +19,8 @@ struct ShadowedRuleCheck {
             let words = Word.allCases.filter { $0.isSet(by: item.rule) }
             let shadows = words.compactMap { word -> (Word, Set<Int>)? in
                 let saying = earlier.indices.filter { word.isSet(by: earlier[$0].rule) }.map { ($0, earlier[$0].rule) }
-                var patience = Self.maxComparisons
-                return cover(item.rule, word, by: saying, &patience).map { (word, $0) }
+                var comparisonsLeft = Self.maxComparisons
+                return cover(item.rule, word, by: saying, &comparisonsLeft).map { (word, $0) }
             }
             guard let word = shadows.first?.0 else { continue }
             let firsts = shadows.reduce(into: Set<Int>()) { $0.formUnion($1.1) }.sorted().map { items[$0] }
@@ -47,15 +47,16 @@ struct ShadowedRuleCheck {
     /// A rule with `roaming: true` and one with `roaming: false` leave the networks without a modem, so they never
     /// cover all.
     private func cover(
-        _ narrow: NetworkRule, _ word: Word, by earlier: [(number: Int, rule: NetworkRule)], _ patience: inout Int
+        _ narrow: NetworkRule, _ word: Word, by earlier: [(number: Int, rule: NetworkRule)],
+        _ comparisonsLeft: inout Int
     ) -> Set<Int>? {
-        patience -= 1
+        comparisonsLeft -= 1
         if let one = earlier.first(where: { covers($0.rule, narrow, word) }) { return [one.number] }
         let parts = parts(of: narrow, by: earlier.map(\.rule))
         if parts.isEmpty { return nil }
         var found: Set<Int> = []
         for part in parts {
-            guard patience > 0, let some = cover(part, word, by: earlier, &patience) else { return nil }
+            guard comparisonsLeft > 0, let some = cover(part, word, by: earlier, &comparisonsLeft) else { return nil }
             found.formUnion(some)
         }
         return found

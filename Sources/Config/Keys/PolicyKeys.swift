@@ -32,7 +32,7 @@ extension PolicyOverrides {
     static let beforeUploadKey: Key<Self> = Key(
         "before_upload", optional: \.beforeUpload, { $0.beforeUpload($1) },
         section(.beforeUpload, BeforeUpload.keys))
-    /// Those of a destination.
+    /// The keys of a destination.
     static let destinationKeys: [Key<Self>] =
         throughputKeys + [beforeUploadKey] + PolicyRules.keys.map { $0.of(\.rules) }
 }

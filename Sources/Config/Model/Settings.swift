@@ -73,7 +73,7 @@ package struct FolderSettings: Hashable, Sendable {
     package var retention = Retention()
     /// Files that are uploaded together; `nil` where each is uploaded alone.
     package var group: GroupRule?
-    /// What to do with files of 0 bytes.
+    /// The treatment of files of 0 bytes.
     package var empty = Empty.skip
     package var duplicates = Duplicates.upload
     /// Higher is sent first.

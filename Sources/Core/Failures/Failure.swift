@@ -63,7 +63,7 @@ package enum Remedy: Hashable, Sendable {
     /// The destination has no space, or its quota is used up: hold it, and probe it less and less often although it
     /// answers, since each probe may cost bytes that are refused. `after` is the time until there is space, if the
     /// server names it.
-    case noRoom(after: Duration?)
+    case outOfSpace(after: Duration?)
     /// The credential is refused: hold the destination until the secret works again.
     case authenticate
     /// The endpoint is wrong or needs a person (redirect, 404 on creation): hold, probe slowly.

@@ -79,14 +79,14 @@ package struct Grouping {
 
     private var groups: [Key: Group] = [:]
     /// Whether a file was added: its group has another time for its check.
-    private var hasNews = false
+    private var needsWake = false
 
     package init() {}
 
     /// - Returns: Whether to wake the task that checks the groups.
     package mutating func takeWake() -> Bool {
-        defer { hasNews = false }
-        return hasNews
+        defer { needsWake = false }
+        return needsWake
     }
 
     package var all: [Key: Group] { groups }
@@ -107,7 +107,7 @@ package struct Grouping {
         group.next = now.advanced(by: wait)
         group.evaluations = 0
         groups[key] = group
-        hasNews = true
+        needsWake = true
     }
 
     /// Moves the files that wait under one key to another: `clip.mp4.json`, when `clip.mp4` has come.

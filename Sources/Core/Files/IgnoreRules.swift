@@ -37,12 +37,12 @@ package struct IgnoreRules: Hashable, Sendable {
         if isTakenBack { text.removeFirst() }
         let isForFolders = text.last == slash
         if isForFolders { text.removeLast() }
-        let isTied = text.contains(slash)
+        let isAnchored = text.contains(slash)
         if text.first == slash { text.removeFirst() }
         guard !text.isEmpty else { return nil }
-        // All patterns are matched against a path; a pattern that is not tied may have any directories before it.
+        // All patterns are matched against a path; a pattern that is not anchored may have any directories before it.
         return Line(
-            glob: Glob(bytes: (isTied ? [] : Array("**/".utf8)) + text), isNegated: isTakenBack,
+            glob: Glob(bytes: (isAnchored ? [] : Array("**/".utf8)) + text), isNegated: isTakenBack,
             isForFolders: isForFolders)
     }
 

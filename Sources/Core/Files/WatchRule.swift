@@ -34,7 +34,7 @@ package struct WatchRule: Hashable, Sendable {
     package var existing: Existing
     package var watching = Watching.auto
     package var requirement = FolderRequirement()
-    /// A file that stands beside each finished file.
+    /// The name of a file that its writer puts into the same directory as each finished file.
     package var marker: MarkerName?
     /// A file that has not settled for this long is reported.
     package var reportAfter = Duration.seconds(3600)

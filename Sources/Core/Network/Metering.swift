@@ -119,10 +119,10 @@ package struct Metering: Hashable, Sendable {
                 remedy: remedy(for: Step(link: link, gateway: path.gateway), not: .unknown), forbidden: forbidden,
                 isRoaming: isRoaming, links: carrying.map(\.link.index))
         }
-        let way = worst.step.pathText(from: link)
+        let prefix = worst.step.pathText(from: link)
         return Judgement(
             metered: worst.opinion.metered, source: worst.opinion.source,
-            reason: "\(worst.opinion.metered.rawValue): \(way)\(worst.opinion.text)",
+            reason: "\(worst.opinion.metered.rawValue): \(prefix)\(worst.opinion.text)",
             // It is unknown which of several interfaces carries a tunnel, so a rule about one of them might not help.
             remedy: worst.opinion.rule.map { "- \(flipped($0).yaml)" }
                 ?? (worst.step.isHere
@@ -291,9 +291,9 @@ package struct Metering: Hashable, Sendable {
     private func prohibition(in carrying: [Step]) -> String? {
         for step in carrying where !step.isExempt {
             guard let rule = ruleOnSending(over: step), rule.isAllowed == false else { continue }
-            let way = carrying.first.map { step.pathText(from: $0.link) } ?? ""
+            let prefix = carrying.first.map { step.pathText(from: $0.link) } ?? ""
             let isUnknown = rule.isRoaming != nil && modems[step.link.name]?.isRoaming == nil
-            return "\(way)the rule \(rule.yaml) forbids \(step.link.name)"
+            return "\(prefix)the rule \(rule.yaml) forbids \(step.link.name)"
                 + (isUnknown ? ", and it is unknown whether it roams" : "")
         }
         return nil

@@ -54,7 +54,7 @@ extension Admission {
             one.reachability = .over([path])
             return routeDecision(to: one, from: folder, in: inputs)
         }
-        let open = alone.map { way -> Route? in if case .open(let route) = way { route } else { nil } }
+        let open = alone.map { answer -> Route? in if case .open(let route) = answer { route } else { nil } }
         let chosen = open.firstIndex { $0.map { !$0.countsAsMetered } ?? false } ?? open.firstIndex { $0 != nil }
         let refused = paths.indices.filter { $0 != chosen }.map { number in
             RouteChoice.Refused(

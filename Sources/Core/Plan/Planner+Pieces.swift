@@ -2,7 +2,7 @@
 
 extension Planner {
     /// The bytes that quotas leave a queue for a piece; `nil` where none counts its bytes.
-    private func room(_ number: Int) -> Int64? {
+    private func remaining(_ number: Int) -> Int64? {
         guard let kind = queues[number].kind, !origin(of: queues[number]).exempt.contains(.quota) else { return nil }
         return inputs.quotas.lines.filter { $0.counts(kind) }.compactMap { line in
             line.bytesLeft.map { max(0, line.quota.direction.sendable(of: $0) - reservedInTransfer(line)) }
@@ -25,17 +25,17 @@ extension Planner {
     /// granting each alone would give the same plan, more slowly.
     func grant(_ item: inout Item, _ number: Int) -> Bool {
         (item.granted, item.isPaid) = (.infinity, false)
-        guard let piece = item.piece, item.left > 0.5, let room = room(number) else { return true }
+        guard let piece = item.piece, item.left > 0.5, let remaining = remaining(number) else { return true }
         let next = min(piece.bytes, Int64(item.left.rounded(.up)))
-        guard IndivisibleRequest.cost(ofBody: next) <= room else { return false }
-        let many = max(1, room / piece.cost / Int64(8 * (running + 1)))
+        guard IndivisibleRequest.cost(ofBody: next) <= remaining else { return false }
+        let many = max(1, remaining / piece.cost / Int64(8 * (running + 1)))
         item.granted = min(item.left, Double(piece.bytes) * Double(many))
         return true
     }
 
     /// The bytes of the piece in transfer were reserved, and count as sent already.
     func resumePiece(_ item: inout Item, _ number: Int) {
-        guard let piece = item.piece, item.left > 0.5, room(number) != nil else { return }
+        guard let piece = item.piece, item.left > 0.5, remaining(number) != nil else { return }
         (item.granted, item.isPaid) = (min(item.left, Double(piece.bytes)), true)
     }
 
@@ -54,7 +54,7 @@ extension Planner {
             return Hold(
                 .quota, since: now, text: line.neverSentText(piece, to: kind.destination, isWhole: isWhole(item)))
         }
-        guard let line = inputs.quotas.room(for: kind).binding else { return nil }
+        guard let line = inputs.quotas.remaining(for: kind).binding else { return nil }
         return Hold(
             .quota, since: now, until: line.stretch?.upperBound,
             text:
@@ -67,8 +67,8 @@ extension Planner {
     mutating func holdWithoutSpeed(_ number: Int) {
         guard !input.rates.isKnown(for: queues[number].queue.destination) else { return }
         let isUnderWay = queues[number].queue.uploads.contains(where: \.isUnderWay)
-        if queues[number].holds.isEmpty, !isUnderWay, let room = room(number),
-            let least = items(of: queues[number]).min(by: { cost($0) < cost($1) }), cost(least) > room,
+        if queues[number].holds.isEmpty, !isUnderWay, let remaining = remaining(number),
+            let least = items(of: queues[number]).min(by: { cost($0) < cost($1) }), cost(least) > remaining,
             let shortage = shortage(of: least, number)
         {
             queues[number].holds = [shortage]
@@ -87,7 +87,8 @@ extension Planner {
 
     /// Uploads that waited for a quota are tried again when there is enough for the smallest of them.
     mutating func returnShort(_ number: Int) {
-        guard let least = queues[number].quotaBlocked.map({ cost($0) }).min(), room(number).map({ $0 >= least }) ?? true
+        guard let least = queues[number].quotaBlocked.map({ cost($0) }).min(),
+            remaining(number).map({ $0 >= least }) ?? true
         else {
             return
         }

@@ -30,7 +30,7 @@ extension Planner {
         let piece: Int64
         /// Begun and stopped, in their order: they continue before others begin.
         var returned: [Item] = []
-        var hasBegunApart = false
+        var hasCollectedBegun = false
         /// Not begun, and waited for space in a quota: they are sent before the following ones.
         var quotaReleased: [Item] = []
         /// Uploads that wait until a quota leaves enough for a piece of them, which for some it never does.
@@ -67,7 +67,7 @@ extension Planner {
         var mayBegin: Bool { holds.isEmpty ? hasNext : !returned.isEmpty && holds.allSatisfy(\.holdsOnlyNewUploads) }
         /// Moves begun uploads to those that have returned.
         mutating func skipBegun() {
-            while hasBegunApart, next < queue.uploads.count, queue.uploads[next].isBegun { next += 1 }
+            while hasCollectedBegun, next < queue.uploads.count, queue.uploads[next].isBegun { next += 1 }
         }
         var hasNext: Bool {
             !returned.isEmpty || !quotaReleased.isEmpty || next < queue.uploads.count || rest.files > 0

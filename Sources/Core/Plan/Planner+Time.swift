@@ -134,7 +134,7 @@ extension Planner {
     private mutating func countAnswers(to files: Int64, _ number: Int) {
         guard countsReceived, let kind = queues[number].kind else { return }
         inputs.quotas.spend(Spending(received: Plan.answer * files), for: kind, at: now)
-        if inputs.quotas.room(for: kind).bytes == 0 { isDue = true }
+        if inputs.quotas.remaining(for: kind).bytes == 0 { isDue = true }
     }
 
     /// Removes finished uploads.

@@ -110,7 +110,7 @@ struct Planner {
             for place in uploads.indices.dropFirst(queues[number].next) where uploads[place].isBegun {
                 queues[number].returned.append(Item(uploads[place], at: place))
             }
-            queues[number].hasBegunApart = true
+            queues[number].hasCollectedBegun = true
             queues[number].skipBegun()
         }
         isDue = true
@@ -196,7 +196,7 @@ struct Planner {
             return false
         }
         if origin.exempt.contains(.quota) { return true }
-        return queue.kind.map { inputs.quotas.room(for: $0).bytes != 0 } ?? true
+        return queue.kind.map { inputs.quotas.remaining(for: $0).bytes != 0 } ?? true
     }
 
     mutating func stop(_ number: Int) {
@@ -211,7 +211,7 @@ struct Planner {
 
     /// It counts in the quotas of files from now on.
     mutating func countInFileQuotas(_ item: inout Item) {
-        if item.step != 0 { inputs.quotas.settle(item.step, Spending(files: item.files), at: now) }
+        if item.step != 0 { inputs.quotas.close(item.step, Spending(files: item.files), at: now) }
         (item.step, item.hasPlace) = (0, true)
     }
 
@@ -295,7 +295,7 @@ struct Planner {
             lastStep += 1
             item.step = lastStep
             inputs.quotas.open(lastStep, Spending(files: item.files), for: kind, at: now)
-            if inputs.quotas.room(for: kind).files == 0 { isDue = true }
+            if inputs.quotas.remaining(for: kind).files == 0 { isDue = true }
         }
         queues[number].running.append(item)
         counts[number] += 1
@@ -317,8 +317,8 @@ struct Planner {
         let rest = queues[number].rest
         guard rest.files > 0 else { return nil }
         var files = min(rest.files, queues[number].piece)
-        if countsFiles, let kind = queues[number].kind, let room = inputs.quotas.room(for: kind).files {
-            files = max(1, min(files, room))
+        if countsFiles, let kind = queues[number].kind, let remaining = inputs.quotas.remaining(for: kind).files {
+            files = max(1, min(files, remaining))
         }
         let bytes = files == rest.files ? rest.bytes : Int64(Int128(rest.bytes) * Int128(files) / Int128(rest.files))
         queues[number].rest = Spending(bytes: rest.bytes - bytes, files: rest.files - files)

@@ -187,14 +187,14 @@ package struct Admission: Hashable, Sendable {
         -> Verdict
     {
         let hardBlockers = hardBlockers(on: remote, from: folder, in: inputs)
-        let room = room(at: remote, in: inputs)
-        if hardBlockers.isEmpty { return room }
-        guard case .wait(let more) = room else { return .wait(hardBlockers) }
+        let slots = slots(at: remote, in: inputs)
+        if hardBlockers.isEmpty { return slots }
+        guard case .wait(let more) = slots else { return .wait(hardBlockers) }
         return .wait(hardBlockers + more)
     }
 
     /// The verdict of health and slots for uploads to `remote` that no rule forbids.
-    package func room(at remote: DestinationState, in inputs: PolicyInputs) -> Verdict {
+    package func slots(at remote: DestinationState, in inputs: PolicyInputs) -> Verdict {
         // When a probe is due, the destination's trouble no longer prevents one upload.
         if let current = remote.health.currentHold, !remote.health.mayProbe(at: inputs.monotonic) {
             return .wait([current])

@@ -11,13 +11,13 @@ package struct Deferrals<Key: Hashable & Sendable, Detail: Sendable>: Sendable {
         }
 
         /// Whether to log the failure: the first, the second, the fourth, the eighth …
-        package var isToLog: Bool { failures & (failures - 1) == 0 }
+        package var shouldLog: Bool { failures & (failures - 1) == 0 }
     }
 
     private let backoff: Backoff
     private var entries: [Key: Deferral] = [:]
     /// Whether work may be done now that was deferred before.
-    private var hasNews = false
+    private var needsWake = false
 
     /// - Parameter backoff: The waits after failures.
     package init(_ backoff: Backoff) { self.backoff = backoff }
@@ -55,7 +55,7 @@ package struct Deferrals<Key: Hashable & Sendable, Detail: Sendable>: Sendable {
 
     /// The piece is done, or has changed.
     package mutating func remove(_ key: Key, at now: MonotonicTime) {
-        if let entry = entries.removeValue(forKey: key), entry.until > now { hasNews = true }
+        if let entry = entries.removeValue(forKey: key), entry.until > now { needsWake = true }
     }
 
     /// Forgets pieces and their failures.
@@ -67,13 +67,13 @@ package struct Deferrals<Key: Hashable & Sendable, Detail: Sendable>: Sendable {
     package mutating func retry(at now: MonotonicTime, where isMeant: (Detail) -> Bool = { _ in true }) {
         for (key, entry) in entries where entry.until > now && isMeant(entry.detail) {
             entries[key]?.until = now
-            hasNews = true
+            needsWake = true
         }
     }
 
     /// - Returns: Whether to wake those who do the work.
     package mutating func takeWake() -> Bool {
-        defer { hasNews = false }
-        return hasNews
+        defer { needsWake = false }
+        return needsWake
     }
 }

@@ -82,7 +82,7 @@ package struct DestinationHealth: Hashable, Sendable {
     /// | remedy | hold | wait |
     /// |---|---|---|
     /// | hold destination | `destination` | what the server asked for, else the backoff, at most 5 min |
-    /// | no room | `quota` | what the server asked for, else ``backoffWhenFull(_:)`` |
+    /// | out of space | `quota` | what the server asked for, else ``backoffWhenFull(_:)`` |
     /// | rate limit | `rate_limit` | what the server asked for, else the backoff |
     /// | authenticate | `auth` | 15 min |
     /// | misconfigured | `destination` | the backoff |
@@ -92,7 +92,7 @@ package struct DestinationHealth: Hashable, Sendable {
         let wait = backoff.wait(afterFailures: failures, jitter: jitter)
         switch remedy {
         case .holdDestination(let after): return (.destination, after ?? min(wait, longestProbeWait))
-        case .noRoom(let after):
+        case .outOfSpace(let after):
             return (.quota, after ?? backoffWhenFull(backoff).wait(afterFailures: failures, jitter: jitter))
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
         case .authenticate: return (.auth, credentialRetryWait)

@@ -13,7 +13,7 @@ package struct HoldLog<Class: Hashable & Sendable>: Sendable {
         let kind: Hold.Kind
     }
 
-    private var current: [Class: (kind: Hold.Kind, isTold: Bool)] = [:]
+    private var current: [Class: (kind: Hold.Kind, isLogged: Bool)] = [:]
     private var begun: [Key: (times: Int, last: MonotonicTime)] = [:]
 
     /// After this time without it, a hold counts as new again.
@@ -33,15 +33,15 @@ package struct HoldLog<Class: Hashable & Sendable>: Sendable {
             let before = current[one]
             guard let hold else {
                 current[one] = nil
-                if let before, before.isTold { changes[one] = .free(before.kind) }
+                if let before, before.isLogged { changes[one] = .free(before.kind) }
                 continue
             }
             if before?.kind == hold.kind { continue }
             let times = (begun[Key(one: one, kind: hold.kind)]?.times ?? 0) + 1
             begun[Key(one: one, kind: hold.kind)] = (times, now)
-            let isTold = times & (times - 1) == 0
-            current[one] = (hold.kind, isTold)
-            if isTold { changes[one] = .held(hold, times: times) }
+            let isLogged = times & (times - 1) == 0
+            current[one] = (hold.kind, isLogged)
+            if isLogged { changes[one] = .held(hold, times: times) }
         }
         return changes
     }

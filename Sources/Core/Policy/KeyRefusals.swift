@@ -62,7 +62,7 @@ package struct KeyRefusals: Hashable, Sendable {
     /// is tried in its place while one waits.
     package var uploads: Set<String> { Set(refused.keys) }
 
-    /// Those whose own files were refused.
+    /// Uploads whose own files were refused.
     package var own: Set<String> { Set(refused.keys.filter { isOwn($0) }) }
 
     /// Whether an upload's own file was refused.

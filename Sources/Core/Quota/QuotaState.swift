@@ -1,8 +1,8 @@
 /// The usage of every quota in its present period of the calendar, and the rest that may still be sent.
 ///
 /// A value without a clock or a file: the ledger on disk is the truth, and this value was read from it and is kept up
-/// to date. A quota that is not read yet counts as used up. The book never under-reports: the reservation of a transfer
-/// (``open(_:_:for:at:)``) counts until it is settled, also beyond the end of a period.
+/// to date. A quota that is not read yet counts as used up. The state never under-reports: the reservation of a
+/// transfer (``open(_:_:for:at:)``) counts until it is settled, also beyond the end of a period.
 package struct QuotaState: Hashable, Sendable {
     /// The place of a quota in the configuration.
     package enum Place: Hashable, Sendable {
@@ -67,7 +67,7 @@ package struct QuotaState: Hashable, Sendable {
     }
 
     /// The amount that may still be sent.
-    package struct Room: Hashable, Sendable {
+    package struct Remaining: Hashable, Sendable {
         /// Bytes that may be sent, including the bytes that come back for them; `nil`: no quota counts bytes.
         package var bytes: Int64?
         /// The rest of the quotas that count received bytes, and of those that count both; `nil`: there is none.
@@ -77,7 +77,7 @@ package struct QuotaState: Hashable, Sendable {
         /// The quota that leaves the fewest bytes.
         package var binding: Line?
 
-        /// A book without a quota.
+        /// The amount without a quota.
         package init() {}
 
         /// The most that may be reserved for received bytes in addition to this many sent bytes.
@@ -96,7 +96,7 @@ package struct QuotaState: Hashable, Sendable {
 
     /// - Parameters:
     ///   - least: A rest of a quota that is smaller than this counts as used up.
-    ///   - earlier: The book that this one replaces after a reload. Its counted usage need not be read again, and its
+    ///   - earlier: The state that this one replaces after a reload. Its counted usage need not be read again, and its
     ///     reservations stay.
     package init(
         policy: PolicyRules, destinations: [(name: String, rules: PolicyRules)] = [],
@@ -158,7 +158,7 @@ package struct QuotaState: Hashable, Sendable {
     ///
     /// - Parameter spent: The usage in the ledger, without reservations.
     package mutating func recount(_ recount: Recount, spent: Spending, at now: WallTime) {
-        // The answer belongs to another book, or to the time before the clock was set again.
+        // The answer belongs to another state, or to the time before the clock was set again.
         guard lines.indices.contains(recount.line), lines[recount.line].stretch?.lowerBound == recount.since else {
             return
         }
@@ -194,7 +194,7 @@ package struct QuotaState: Hashable, Sendable {
         }
     }
 
-    /// Restores since when quotas are used up that were so before this book existed.
+    /// Restores since when quotas are used up that were so before this state existed.
     package mutating func restoreExhausted(_ known: [ExhaustedQuota: WallTime]) {
         for number in lines.indices {
             guard let stretch = lines[number].stretch?.lowerBound else { continue }
@@ -229,7 +229,7 @@ package struct QuotaState: Hashable, Sendable {
     }
 
     /// Replaces a reservation by the bytes that were sent: in today's period, regardless of when it began.
-    package mutating func settle(_ step: Int64, _ actual: Spending, at now: WallTime) {
+    package mutating func close(_ step: Int64, _ actual: Spending, at now: WallTime) {
         guard let open = steps.removeValue(forKey: step) else { return }
         change(open.kind, at: now) { line in
             line.reserved.bytes -= open.spending.bytes
@@ -241,7 +241,7 @@ package struct QuotaState: Hashable, Sendable {
 
     /// Returns the reserved bytes, for a plan, which spends them itself on running uploads. Their files stay counted.
     mutating func releaseReservations(at now: WallTime) {
-        for (step, reserved) in steps { settle(step, Spending(files: reserved.spending.files), at: now) }
+        for (step, reserved) in steps { close(step, Spending(files: reserved.spending.files), at: now) }
     }
 
     private mutating func change(_ kind: Class, at now: WallTime, _ body: (inout Line) -> Void) {
@@ -268,21 +268,21 @@ package struct QuotaState: Hashable, Sendable {
     }
 
     /// The amount that may be reserved now: the rest of the tightest quota.
-    package func room(for kind: Class) -> Room {
-        var room = Room()
+    package func remaining(for kind: Class) -> Remaining {
+        var remaining = Remaining()
         for line in lines where line.counts(kind) {
-            if let left = line.sendable, room.bytes.map({ left < $0 }) ?? true {
-                room.bytes = left
-                room.binding = line
+            if let left = line.sendable, remaining.bytes.map({ left < $0 }) ?? true {
+                remaining.bytes = left
+                remaining.binding = line
             }
             switch line.quota.direction {
             case .sent: break
-            case .received: room.received = [room.received, line.unspent].compactMap { $0 }.min()
-            case .both: room.both = [room.both, line.unspent].compactMap { $0 }.min()
+            case .received: remaining.received = [remaining.received, line.unspent].compactMap { $0 }.min()
+            case .both: remaining.both = [remaining.both, line.unspent].compactMap { $0 }.min()
             }
-            if let left = line.filesLeft { room.files = min(left, room.files ?? .max) }
+            if let left = line.filesLeft { remaining.files = min(left, remaining.files ?? .max) }
         }
-        return room
+        return remaining
     }
 }
 

@@ -54,10 +54,10 @@ package struct QuotaThresholds: Hashable, Sendable, Codable {
 
     package init() {}
 
-    /// Returns the shares in `book` that are reached and were not reported yet; they count as reported from now on.
-    package mutating func update(_ book: QuotaState) -> [Reached] {
+    /// Returns the shares in `quotas` that are reached and were not reported yet; they count as reported from now on.
+    package mutating func update(_ quotas: QuotaState) -> [Reached] {
         var reached: [Reached] = []
-        for line in book.lines {
+        for line in quotas.lines {
             guard let spent = line.spent, let stretch = line.stretch else { continue }
             let (quota, least) = (line.quota, line.least)
             if let limit = quota.bytes, let text = quota.byteWords {

@@ -84,7 +84,7 @@ package struct StagingAdmission: Sendable {
 
     /// Files that are copied or examined.
     private var underWay: Set<Int64> = []
-    /// Those that are only being examined, and may have to wait for space.
+    /// Files of these that are only being examined, and may have to wait for space.
     private var examined: Set<Int64> = []
     /// Whether a pass left files behind one that another worker examines, until there is a decision about that.
     private var hasLeftFiles = false
@@ -100,7 +100,7 @@ package struct StagingAdmission: Sendable {
     private var shortage = (exports: false, copies: false)
     /// Whether a worker may find a file now that it could not take before: space was released, a copy has ended, or a
     /// pass has left files behind.
-    private var hasNews = false
+    private var needsWake = false
 
     package init() {}
 
@@ -113,8 +113,8 @@ package struct StagingAdmission: Sendable {
 
     /// - Returns: Whether to wake the workers, since a file may be taken now that could not be taken before.
     package mutating func takeWake() -> Bool {
-        defer { hasNews = false }
-        return hasNews
+        defer { needsWake = false }
+        return needsWake
     }
 
     // MARK: - Space
@@ -149,7 +149,7 @@ package struct StagingAdmission: Sendable {
     /// Ends a reservation.
     package mutating func release(_ reservation: StagingBudget.Reservation) {
         forget(reservation)
-        hasNews = true
+        needsWake = true
     }
 
     private mutating func forget(_ reservation: StagingBudget.Reservation) {
@@ -231,7 +231,7 @@ package struct StagingAdmission: Sendable {
         if pass.leavesFiles {
             if pass.ahead.isDisjoint(with: examined) {
                 // Another worker decided meanwhile, without knowing that files were left behind its file.
-                hasNews = true
+                needsWake = true
             } else {
                 hasLeftFiles = true
             }
@@ -244,7 +244,7 @@ package struct StagingAdmission: Sendable {
         // The file that others were left for does not wait, and a file behind it does.
         if hasLeftFiles, pass.hasRefused || !pass.batch.isEmpty {
             hasLeftFiles = false
-            hasNews = true
+            needsWake = true
         }
         return result
     }

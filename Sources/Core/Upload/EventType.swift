@@ -1,4 +1,4 @@
-/// What an event reports, by the word that is stored, sent to hooks and shown.
+/// The kind of an event, by the word that is stored, sent to hooks and shown.
 ///
 /// A newer program may have stored other types, and a newer daemon may send them: any word is kept.
 package struct EventType: RawRepresentable, Hashable, Sendable, Codable {

@@ -5,11 +5,11 @@ package struct RequestSize: Hashable, Sendable {
     /// The smallest request that has failed, in bytes.
     package var failed: Int64
     /// After this many requests in a row without trouble, a request of the size that failed is tried again.
-    package var patience: Int
+    package var requiredRun: Int
 
-    package init(most: Int64, failed: Int64, patience: Int) {
+    package init(most: Int64, failed: Int64, requiredRun: Int) {
         self.most = most
         self.failed = failed
-        self.patience = patience
+        self.requiredRun = requiredRun
     }
 }

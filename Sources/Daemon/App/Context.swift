@@ -46,7 +46,7 @@ final class CurrentConfiguration: Sendable {
     }
 }
 
-/// What nearly every component needs: the database, the clocks, the log, and the configuration in force.
+/// The values that nearly every component needs: the database, the clocks, the log, and the configuration in force.
 struct Context: Sendable {
     let store: Store
     let clocks: any Clocks

@@ -94,11 +94,11 @@ package final class Daemon: Sendable {
             scheduler?.committed(changes)
             signals.wake(for: changes)
         }
-        var setup = configuration.value
+        var runtime = configuration.value
         for destination in settings.destinations {
-            setup.destinations[destination.name] = try factory.make(destination)
+            runtime.destinations[destination.name] = try factory.make(destination)
         }
-        configuration.replace(setup)
+        configuration.replace(runtime)
         try await WasteRules.restoreWaits(context)
         daemon.firstWatch.replace(try await daemon.firstWatch.find(in: settings))
         daemon.watcher.change(settings.folders.map(\.watch), skipExisting: daemon.firstWatch.skipping(settings))
@@ -222,11 +222,11 @@ package final class Daemon: Sendable {
         return Watcher(
             rules: context.settings.folders.map(\.watch), in: sources, clocks: context.clocks,
             isKnown: { try await store.areKnown($0) },
-            log: { remark in
-                switch remark.level {
-                case .info: log.info(remark.text)
-                case .notice: log.notice(remark.text)
-                case .warning: log.warning(remark.text)
+            log: { entry in
+                switch entry.level {
+                case .info: log.info(entry.text)
+                case .notice: log.notice(entry.text)
+                case .warning: log.warning(entry.text)
                 }
             })
     }
@@ -245,10 +245,10 @@ package final class Daemon: Sendable {
     /// Scans, uploads and releases, and returns when nothing is left that may be sent now, or when the task is
     /// cancelled.
     ///
-    /// - Parameter patience: How long to wait, once all loops are at rest, for uploads that may be sent within that
+    /// - Parameter maxWait: How long to wait, once all loops are at rest, for uploads that may be sent within that
     ///   time: those with waits that end, and files that stop changing.
-    package func runOnce(patience: Duration = .zero) async throws -> OnceView {
-        try await run { [once] in try await once.waitForEnd(patience) }
+    package func runOnce(maxWait: Duration = .zero) async throws -> OnceView {
+        try await run { [once] in try await once.waitForEnd(maxWait) }
         // The files show the result of the run, and not the state of up to `metrics.every` ago.
         await reports.write(context.settings.metrics)
         return try await once.leftovers()
@@ -327,7 +327,7 @@ package final class Daemon: Sendable {
                     "staging": context.staging.folder.display, "folders": "\(context.settings.folders.count)",
                     "destinations": "\(context.settings.destinations.count)", "ongoing": "\(ongoing)",
                 ])
-            await warnOfLittleRoom()
+            await warnOfLowSpace()
         } catch {
             stateHealth.noteFailure(error)
             context.log.error("cannot record the start", ["reason": "\(error)"])
@@ -335,7 +335,7 @@ package final class Daemon: Sendable {
         lifecycle.finishStart()
     }
 
-    private func warnOfLittleRoom() async {
+    private func warnOfLowSpace() async {
         let folder = context.settings.state
         // A file system that does not report its free space is no fault.
         guard let free = try? await blocking({ try Space(at: folder).free }), free < Store.scarceSpace else { return }

@@ -24,9 +24,9 @@ struct OnceRun: Sendable {
 
     /// Returns when nothing is left that may be sent now, or when the task is cancelled.
     ///
-    /// - Parameter patience: How long to wait, once all loops are at rest, for uploads that may be sent within that
+    /// - Parameter maxWait: How long to wait, once all loops are at rest, for uploads that may be sent within that
     ///   time: those with waits that end, and files that stop changing.
-    func waitForEnd(_ patience: Duration) async throws {
+    func waitForEnd(_ maxWait: Duration) async throws {
         var leaveAt: MonotonicTime?
         while !Task.isCancelled {
             if let hold = troubles[Alerts.state],
@@ -36,11 +36,11 @@ struct OnceRun: Sendable {
             }
             if await isAtRest() {
                 let now = context.clocks.monotonic()
-                let last = leaveAt ?? now.advanced(by: patience)
+                let last = leaveAt ?? now.advanced(by: maxWait)
                 leaveAt = last
                 guard now < last, try await mayGo(by: last, now) else { return }
             }
-            // Woken every second, since no signal comes for two conditions: the end of the patience, and a state that
+            // Woken every second, since no signal comes for two conditions: the end of `maxWait`, and a state that
             // cannot be written.
             await signals.rest.signal.wait(atMost: .seconds(1))
         }

@@ -45,7 +45,7 @@ struct OperationHandlers: Sendable {
     ) {
         let scheduler = loops.scheduler
         let finder = UploadFinder(store: context.store)
-        let gate = scheduler.requests
+        let requests = scheduler.requests
         self.reloader = reloader
         uploads = UploadQueries(
             context: context, finder: finder, views: views, sources: sources,
@@ -84,9 +84,9 @@ struct OperationHandlers: Sendable {
             watchChanges: loops.watchChanges, stager: loops.stager, releaser: loops.releaser)
         checks = CheckCommands(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher, hooks: loops.hooks,
-            gate: gate)
+            requests: requests)
         remotes = RemoteInspector(
-            context: context, lifecycle: lifecycle, gate: gate,
+            context: context, lifecycle: lifecycle, requests: requests,
             onRefusal: { if $0?.mayConcernSecret == true { secrets.renew(of: $1) } })
         events = EventStreams(context: context, cache: cache, live: live, making: making)
     }

@@ -13,14 +13,16 @@ internal import Transport
 package enum Checks {
     /// For a command without a daemon, with the user's rights: the destinations are contacted at any cost, and the
     /// findings report the cost. Only a network that is not `allowed` stays closed.
-    package static func byHand(_ settings: Settings, _ request: CheckRequest = CheckRequest()) async -> [CheckFinding] {
+    package static func standalone(_ settings: Settings, _ request: CheckRequest = CheckRequest()) async
+        -> [CheckFinding]
+    {
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
-        let survey = await StandaloneNetworkReport.make(settings, destinations.sites)
+        let networkReport = await StandaloneNetworkReport.make(settings, destinations.sites)
         var findings = request.isAll ? [ServiceGroups.finding(ServiceUnit(ServiceGroups.unit))].compactMap { $0 } : []
-        findings += await local(settings, request, survey)
+        findings += await local(settings, request, networkReport)
         findings += PieceChecks.findings(settings, destinations, request)
-        findings += await destinations.findings(StandaloneRequestSender(settings, survey), .any, request)
+        findings += await destinations.findings(StandaloneRequestSender(settings, networkReport), .any, request)
         await transport.stop()
         return findings
     }
@@ -29,7 +31,8 @@ package enum Checks {
     ///
     /// - Parameter silent: Folders whose disk is known not to answer.
     static func local(
-        _ settings: Settings, _ request: CheckRequest, _ survey: StandaloneNetworkReport, silent: Set<String> = []
+        _ settings: Settings, _ request: CheckRequest, _ networkReport: StandaloneNetworkReport,
+        silent: Set<String> = []
     ) async -> [CheckFinding] {
         let local = await LocalChecks.all(settings, request, silent: silent)
         var findings = local.findings
@@ -44,7 +47,7 @@ package enum Checks {
             findings += await busy(settings)
             findings += await hooks(settings)
         }
-        return findings + network(survey, request)
+        return findings + network(networkReport, request)
     }
 
     /// The sources that a folder's `for` and `until_free` would release now.
@@ -144,9 +147,9 @@ package enum Checks {
     }
 
     /// The DNS servers to ask, where some rule depends on the network.
-    private static func nameServers(_ survey: StandaloneNetworkReport) -> CheckResult? {
-        guard !survey.nameServers.isEmpty else { return nil }
-        let local = survey.localNameServers.map(\.description).joined(separator: ", ")
+    private static func nameServers(_ networkReport: StandaloneNetworkReport) -> CheckResult? {
+        guard !networkReport.nameServers.isEmpty else { return nil }
+        let local = networkReport.localNameServers.map(\.description).joined(separator: ", ")
         if !local.isEmpty {
             return CheckResult(
                 .warning,
@@ -154,9 +157,9 @@ package enum Checks {
                     + "can bind its queries to a network, and quotas count four queries for each name; servers of the "
                     + "network itself in /etc/resolv.conf would be queried over allowed networks only")
         }
-        let all = survey.nameServers.map(\.description).joined(separator: ", ")
-        if !survey.unreachableNameServers.isEmpty {
-            let names = survey.unreachableNameServers.keys.sorted().joined(separator: ", ")
+        let all = networkReport.nameServers.map(\.description).joined(separator: ", ")
+        if !networkReport.unreachableNameServers.isEmpty {
+            let names = networkReport.unreachableNameServers.keys.sorted().joined(separator: ", ")
             return CheckResult(
                 .warning,
                 "no allowed network leads to \(all) now: uploads to \(names) wait, because no other name server may be queried"
@@ -167,32 +170,34 @@ package enum Checks {
 
     /// Each interface with its cost, the reason for it, and the change that would alter it; and the destinations that
     /// could not be reached.
-    private static func network(_ survey: StandaloneNetworkReport, _ request: CheckRequest) -> [CheckFinding] {
-        var findings = survey.troubles.map { CheckFinding(about: "network", name: "", CheckResult(.warning, $0)) }
-        for interface in survey.interfaces where request.isAll {
+    private static func network(_ networkReport: StandaloneNetworkReport, _ request: CheckRequest) -> [CheckFinding] {
+        var findings = networkReport.troubles.map {
+            CheckFinding(about: "network", name: "", CheckResult(.warning, $0))
+        }
+        for interface in networkReport.interfaces where request.isAll {
             var words = (interface.isUsable ? "" : "down; ") + interface.reason
             if let forbidden = interface.forbidden { words += "; " + forbidden }
             if !interface.carries.isEmpty { words += "; used for " + interface.carries.joined(separator: ", ") }
             if let remedy = interface.remedy { words += "; `\(remedy)` under `policy.networks` would change that" }
             findings.append(CheckFinding(about: "network", name: interface.name, CheckResult(.ok, words)))
         }
-        if request.isAll, let words = nameServers(survey) {
+        if request.isAll, let words = nameServers(networkReport) {
             findings.append(CheckFinding(about: "network", name: "DNS", words))
         }
-        for slip in survey.misnamed where request.isAll {
+        for slip in networkReport.misnamed where request.isAll {
             findings.append(
                 CheckFinding(
                     about: "network", name: slip.place,
                     CheckResult(.warning, "`networks[\(slip.number)]`: \(slip.text)")))
         }
-        for (destination, choice) in survey.choices where request.includes(destination: destination) {
+        for (destination, choice) in networkReport.choices where request.includes(destination: destination) {
             findings.append(CheckFinding(about: "network", name: destination, CheckResult(.ok, choice.words)))
         }
-        for (destination, words) in survey.withoutEffect where request.includes(destination: destination) {
+        for (destination, words) in networkReport.withoutEffect where request.includes(destination: destination) {
             findings.append(CheckFinding(about: "network", name: destination, CheckResult(.warning, words)))
         }
         return findings
-            + survey.holds.filter { request.includes(destination: $0.destination) }.map { destination, hold in
+            + networkReport.holds.filter { request.includes(destination: $0.destination) }.map { destination, hold in
                 CheckFinding(
                     about: "network", name: destination, CheckResult(.warning, "uploads wait now: \(hold.text)"))
             }
@@ -200,10 +205,12 @@ package enum Checks {
 }
 
 extension Admission.RouteChoice {
-    /// For people: `by wan0 from 10.1.0.2: the kernel's own way, allowed and free (…); not by lte0: …`.
+    /// For people: `by wan0 from 10.1.0.2: the kernel's own route, allowed and free (…); not by lte0: …`.
     var words: String {
-        let way = [interface.map { "over \($0)" }, source.map { "from \($0)" }].compactMap { $0 }.joined(separator: " ")
-        return ([way.isEmpty ? reason : "\(way): \(reason)"] + refused.map { "not over \($0.interface): \($0.reason)" })
+        let route = [interface.map { "over \($0)" }, source.map { "from \($0)" }].compactMap { $0 }.joined(
+            separator: " ")
+        return
+            ([route.isEmpty ? reason : "\(route): \(reason)"] + refused.map { "not over \($0.interface): \($0.reason)" })
             .joined(separator: "; ")
     }
 }

@@ -27,9 +27,9 @@ struct DestinationChecks: Sendable {
     }
 
     /// The destinations of a running daemon, in the order of its configuration.
-    init(_ setup: RuntimeConfiguration) {
-        all = setup.settings.destinations.compactMap { one in
-            setup.destinations[one.name].map { (one.name, .success($0)) }
+    init(_ runtime: RuntimeConfiguration) {
+        all = runtime.settings.destinations.compactMap { one in
+            runtime.destinations[one.name].map { (one.name, .success($0)) }
         }
     }
 
@@ -43,7 +43,7 @@ struct DestinationChecks: Sendable {
     /// Checks all in parallel: each may wait for a server that does not respond.
     ///
     /// - Parameter network: Whether `policy` applies to the questions.
-    func findings(_ gate: some PolicyRequestSender, _ network: WebHook.Network, _ request: CheckRequest) async
+    func findings(_ requests: some PolicyRequestSender, _ network: WebHook.Network, _ request: CheckRequest) async
         -> [CheckFinding]
     {
         await withTaskGroup(of: (Int, CheckFinding).self) { group in
@@ -52,7 +52,7 @@ struct DestinationChecks: Sendable {
                     let result: CheckResult
                     switch one.destination {
                     case .success(let destination):
-                        result = await Self.check(destination, one.name, gate, network)
+                        result = await Self.check(destination, one.name, requests, network)
                     case .failure(let unmade): result = unmade.result
                     }
                     return (number, CheckFinding(about: "destination", name: one.name, result))
@@ -63,9 +63,9 @@ struct DestinationChecks: Sendable {
     }
 
     private static func check(
-        _ destination: any Destination, _ name: String, _ gate: some PolicyRequestSender, _ network: WebHook.Network
+        _ destination: any Destination, _ name: String, _ requests: some PolicyRequestSender, _ network: WebHook.Network
     ) async -> CheckResult {
-        switch await gate.perform(name, network, { await destination.check(context: $0) }) {
+        switch await requests.perform(name, network, { await destination.check(context: $0) }) {
         case .success(let asked):
             var result = asked.answer
             if asked.cost != .none {

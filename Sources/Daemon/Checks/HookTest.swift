@@ -9,7 +9,7 @@ internal import Transport
 extension HookTestResult {
     /// Without a daemon: a notice to an address that policy applies to is sent if the configuration, the
     /// networks and the pauses on disk allow it.
-    package static func byHand(
+    package static func standalone(
         _ hook: Hook, _ settings: Settings
     ) async throws -> HookTestResult {
         let transport = Transport()
@@ -17,9 +17,9 @@ extension HookTestResult {
             transport: PermittedTransport(transport), secrets: SecretReader(), clocks: SystemClocks())
         var sites: [String: DestinationSite] = [:]
         if let site = hook.site { sites[Hook.account(hook.name)] = site }
-        let gate = StandaloneRequestSender(settings, await StandaloneNetworkReport.make(settings, sites))
+        let requests = StandaloneRequestSender(settings, await StandaloneNetworkReport.make(settings, sites))
         do {
-            let trial = try await run(hook, sender, gate, at: SystemClocks().wall(), isCounted: false)
+            let trial = try await run(hook, sender, requests, at: SystemClocks().wall(), isCounted: false)
             await transport.stop()
             return trial
         } catch {
@@ -29,7 +29,7 @@ extension HookTestResult {
     }
 
     static func run(
-        _ hook: Hook, _ sender: HookSender, _ gate: some PolicyRequestSender, at now: WallTime, isCounted: Bool
+        _ hook: Hook, _ sender: HookSender, _ requests: some PolicyRequestSender, at now: WallTime, isCounted: Bool
     ) async throws -> HookTestResult {
         let event = EventView(seq: 0, ts: now.description, type: .test, detail: [EventField.hook.rawValue: hook.name])
         let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try JSON.line(event))
@@ -40,7 +40,7 @@ extension HookTestResult {
             return HookTestResult(hook, result, cost: nil, isCounted)
         case .web(let target): web = target
         }
-        let asked = await gate.perform(Hook.account(hook.name), web.network) { context in
+        let asked = await requests.perform(Hook.account(hook.name), web.network) { context in
             await sender.deliver(notice, by: .web(web, context.permit), within: hook.timeout)
         }
         switch asked {
@@ -53,7 +53,7 @@ extension HookTestResult {
     }
 
     fileprivate init(_ hook: Hook, _ telling: DeliveryResult, cost: Spending?, _ isCounted: Bool) {
-        let (isTold, detail) =
+        let (isDelivered, detail) =
             switch telling {
             case .delivered(let text): (true, text)
             case .retry(let text, _, _): (false, text + "; the daemon would retry")
@@ -61,7 +61,7 @@ extension HookTestResult {
             case .stopped: (false, "it was stopped")
             }
         self.init(
-            hook: hook.name, ok: isTold, detail: detail, sent: cost?.bytes, received: cost?.received, hold: nil,
+            hook: hook.name, ok: isDelivered, detail: detail, sent: cost?.bytes, received: cost?.received, hold: nil,
             counted: isCounted)
     }
 }

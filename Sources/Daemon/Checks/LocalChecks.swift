@@ -27,7 +27,7 @@ enum LocalChecks {
                     result
                         ?? CheckResult(
                             .warning,
-                            "\(each.watch.path.display) has not responded for \(patience.inMilliseconds / 1000)s: check the server that it "
+                            "\(each.watch.path.display) has not responded for \(timeout.inMilliseconds / 1000)s: check the server that it "
                                 + "is on; its files are uploaded when it responds")))
             // A folder that did not answer is reported above.
             guard result?.verdict == .ok else { continue }
@@ -69,18 +69,18 @@ enum LocalChecks {
                     await answered(place.check)
                         ?? CheckResult(
                             .failed,
-                            "its disk has not responded for \(patience.inMilliseconds / 1000)s: put it on a local disk of this machine"
+                            "its disk has not responded for \(timeout.inMilliseconds / 1000)s: put it on a local disk of this machine"
                         )))
         }
         return (findings, silent)
     }
 
-    private static let patience: Duration = .seconds(5)
+    private static let timeout: Duration = .seconds(5)
 
     /// - Returns: `nil` when the disk does not answer.
     private static func answered<R: Sendable>(_ check: @escaping @Sendable () -> R) async -> R? {
         // A disk of its own for each: one that does not answer does not delay the others.
-        do { return try await SlowDisk(patience: patience).run { _ in check() } } catch { return nil }
+        do { return try await SlowDisk(timeout: timeout).run { _ in check() } } catch { return nil }
     }
 
     private static func folder(_ folder: FolderSettings) -> CheckResult {

@@ -16,7 +16,7 @@ enum PieceChecks {
                 let piece = destination.uncutPiece(ofSize: nil)
             else { continue }
             let folders = settings.folders.filter { $0.uploadTo.contains(one.name) }
-            let book = QuotaState(
+            let quotas = QuotaState(
                 policy: settings.policy.rules,
                 destinations: settings.destinations.filter { $0.name == one.name }.map { ($0.name, $0.policy.rules) },
                 folders: folders.map { ($0.watch.name, $0.policy.rules) })
@@ -25,7 +25,7 @@ enum PieceChecks {
             for folder in folders.map(\.watch.name) {
                 // Metered, since a quota for metered networks only may be the one that counts tomorrow.
                 let kind = QuotaState.Class(one.name, from: folder, isMetered: true)
-                lines += book.linesTooSmall(piece.cost, for: kind).filter { !lines.contains($0) }
+                lines += quotas.linesTooSmall(piece.cost, for: kind).filter { !lines.contains($0) }
             }
             findings += lines.map {
                 CheckFinding(

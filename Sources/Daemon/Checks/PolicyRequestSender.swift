@@ -30,17 +30,16 @@ struct RequestHeldError: Error {
     let hold: Hold
 }
 
-/// Sends requests where no daemon runs. It decides by the configuration, the pauses on disk, and the networks, clock,
-/// power supply and answer of `busy` at that moment. It enters nothing into a ledger, which belongs to the daemon
-/// alone.
+/// Sends requests without a daemon: uses the configuration, the present networks, power supplies, clock and busy
+/// checks, and the pauses on disk. It enters nothing into a ledger, which belongs to the daemon alone.
 struct StandaloneRequestSender: PolicyRequestSender {
     private let settings: Settings
-    private let survey: StandaloneNetworkReport
+    private let networkReport: StandaloneNetworkReport
 
-    /// - Parameter survey: Contains the location of each destination that will be asked.
-    init(_ settings: Settings, _ survey: StandaloneNetworkReport) {
+    /// - Parameter networkReport: Contains the location of each destination that will be asked.
+    init(_ settings: Settings, _ networkReport: StandaloneNetworkReport) {
         self.settings = settings
-        self.survey = survey
+        self.networkReport = networkReport
     }
 
     func perform<R: Sendable>(
@@ -53,7 +52,7 @@ struct StandaloneRequestSender: PolicyRequestSender {
         }
         let counter = TrafficCounter()
         let permit: TransferPermit
-        switch policy.permit(byHand: network, at: name, counter) {
+        switch policy.permit(standalone: network, at: name, counter) {
         case .success(let granted): permit = granted
         case .failure(let held): return .failure(held)
         }
@@ -63,7 +62,7 @@ struct StandaloneRequestSender: PolicyRequestSender {
 
     /// The state of policy now. Facts that do not matter for the request are not found out.
     private func policy(for name: String, _ network: WebHook.Network) async -> PolicySnapshot {
-        if network == .any { return survey.policy(settings, reaching: name) }
+        if network == .any { return networkReport.policy(settings, reaching: name) }
         let clocks = SystemClocks()
         var facts = SchedulerFacts()
         facts.clock.evaluate(clocks, .silent)
@@ -80,7 +79,7 @@ struct StandaloneRequestSender: PolicyRequestSender {
         if let busy = settings.policy.rules.busy, let answer = await BusyProbe().check(busy.source, busy.timeout) {
             answers[busy.source] = BusyAnswer(answer, since: now)
         }
-        return survey.policy(settings, reaching: name, facts).answering(answers)
+        return networkReport.policy(settings, reaching: name, facts).answering(answers)
     }
 
     /// Facts that only a daemon knows.

@@ -67,7 +67,7 @@ struct FolderCommands: Sendable {
     /// - Throws: ``Refusal`` where the folder's directory, or a link on the way to it, belongs to another user.
     private func requireOwn(_ path: FilePath) async throws {
         let folder = sources[path]
-        do { _ = try await SlowDisk(patience: .seconds(3)).run { _ in try folder.open().path } } catch let error
+        do { _ = try await SlowDisk(timeout: .seconds(3)).run { _ in try folder.open().path } } catch let error
             as SystemError where error.isOfAnotherFolder
         {
             throw Refusal(.conflict, error.description)

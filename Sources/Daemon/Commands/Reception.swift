@@ -70,9 +70,9 @@ struct Reception: Sendable {
         var draft = arrival(of: request, to: destinations, size: 0)
         try refuseDuplicateKey(try await context.store.read { [draft] tx in try tx.uploads.keyHolder(draft.orders) })
         try await stager.beginReception()
-        var room = StagingBudget.Reservation()
+        var reservation = StagingBudget.Reservation()
         do {
-            try await stager.change(&room, arrived: 0, more: request.size ?? 0, of: request.name)
+            try await stager.change(&reservation, arrived: 0, more: request.size ?? 0, of: request.name)
             let (number, ids) = try await context.store.write { [draft] tx in
                 try tx.receptions.begin(uploads: draft.orders.count)
             }
@@ -80,16 +80,16 @@ struct Reception: Sendable {
             making.begin(number, draft.file.path.shown, .receiving, total: request.size ?? 0)
             defer { making.end(number) }
             do {
-                let copy = try await copy(number, ids, &draft, &room, next)
+                let copy = try await copy(number, ids, &draft, &reservation, next)
                 try await record(draft, number, ids, copy)
             } catch {
                 await abandon(number)
                 throw error
             }
-            await stager.endReception(room)
+            await stager.endReception(reservation)
             return ids
         } catch {
-            await stager.endReception(room)
+            await stager.endReception(reservation)
             throw refusal(error)
         }
     }
@@ -108,7 +108,7 @@ struct Reception: Sendable {
     }
 
     private func copy(
-        _ number: Int64, _ ids: [String], _ draft: inout NewAsset, _ room: inout StagingBudget.Reservation,
+        _ number: Int64, _ ids: [String], _ draft: inout NewAsset, _ reservation: inout StagingBudget.Reservation,
         _ next: @Sendable () async throws -> [UInt8]?
     ) async throws -> StagingArea.FreshCopy {
         let (staging, name) = (context.staging, FilePath("\(number)"))
@@ -116,14 +116,16 @@ struct Reception: Sendable {
         var arrived: Int64 = 0
         while let bytes = try await next() {
             let count = Int64(bytes.count)
-            if arrived + count > room.size {
+            if arrived + count > reservation.size {
                 let name = draft.file.relative.display
                 // If the staging folder is nearly full, only the present bytes.
-                do { try await stager.change(&room, arrived: arrived, more: max(count, Self.step), of: name) } catch {
+                do {
+                    try await stager.change(&reservation, arrived: arrived, more: max(count, Self.step), of: name)
+                } catch {
                     guard let refusal = error as? Refusal, refusal.code == .noRoom, count < Self.step else {
                         throw error
                     }
-                    try await stager.change(&room, arrived: arrived, more: count, of: name)
+                    try await stager.change(&reservation, arrived: arrived, more: count, of: name)
                 }
             }
             try await blocking { try incoming.write(bytes) }
@@ -161,7 +163,7 @@ struct Reception: Sendable {
         CrashPoint.reached("taken")
         counters.add(.files, [arrival.file.folder])
         context.log.info(
-            "taken",
+            "received and recorded",
             ["path": arrival.file.path.display, "size": "\(copy.size)", "sha256": hexadecimal(copy.sha256)])
     }
 

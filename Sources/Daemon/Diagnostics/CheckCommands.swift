@@ -5,14 +5,14 @@ internal import Linux
 internal import Store
 internal import Watch
 
-/// Checks that a client requests from the daemon: with its rights, through the policy and the ledger of its uploads.
+/// Checks that a client requests from the daemon: with its rights, under the policy and the ledger of its uploads.
 struct CheckCommands: Sendable {
     let context: Context
     let lifecycle: DaemonPhase
     let scheduler: Scheduler
     let watcher: Watcher
     let hooks: Hooks
-    let gate: RequestRunner
+    let requests: RequestRunner
     /// Whether a check is under way.
     let isChecking = StopFlag()
 
@@ -26,23 +26,23 @@ struct CheckCommands: Sendable {
             throw Refusal(.unavailable, "a check is running already; try again when it has ended")
         }
         defer { isChecking.clear() }
-        let setup = context.configuration.value
-        let destinations = DestinationChecks(setup)
+        let runtime = context.configuration.value
+        let destinations = DestinationChecks(runtime)
         // The route of each destination is known, so no name is resolved again.
-        var survey = await StandaloneNetworkReport.make(setup.settings, [:])
+        var networkReport = await StandaloneNetworkReport.make(runtime.settings, [:])
         let backlog = try await context.store.read { try $0.backlog.classes() }
         let now = await scheduler.snapshot
-        survey.note(now.interfaces)
-        survey.choices = await now.explainedRoutes(context.configuration.sites)
-        survey.withoutEffect = now.ineffectiveRules
+        networkReport.note(now.interfaces)
+        networkReport.choices = await now.explainedRoutes(context.configuration.sites)
+        networkReport.withoutEffect = now.ineffectiveRules
         // A question to a disk that does not answer never returns, and each check would add another one.
         let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
         return CheckReport(
-            await Checks.local(setup.settings, request, survey, silent: silent)
-                + PieceChecks.findings(setup.settings, destinations, request)
+            await Checks.local(runtime.settings, request, networkReport, silent: silent)
+                + PieceChecks.findings(runtime.settings, destinations, request)
                 + PieceChecks.findings(now.permanentlyBlocked(backlog), request)
                 + (await destinations.findings(
-                    gate, .policy, request)))
+                    requests, .policy, request)))
     }
 
     /// Sends a made-up event to a hook. Nothing of it is stored or tried again.

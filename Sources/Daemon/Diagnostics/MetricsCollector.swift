@@ -24,15 +24,15 @@ struct MetricsCollector: Sendable {
     func metrics() async throws -> MetricsView {
         var view = MetricsView()
         let now = await scheduler.shown()
-        let setup = now.configuration
-        let destinations = setup.settings.destinations.map(\.name)
+        let runtime = now.configuration
+        let destinations = runtime.settings.destinations.map(\.name)
         // Counters start at 0, so that the first increase is seen as well.
         for name in destinations {
             for end in UploadEnd.allCases { view.set(.uploads, [name, end.rawValue], 0) }
             for metric in [Metric.uploadBytes, .verifyFailures] { view.set(metric, [name], 0) }
         }
-        for folder in setup.settings.folders { view.set(.files, [folder.watch.name], 0) }
-        for hook in setup.settings.hooks {
+        for folder in runtime.settings.folders { view.set(.files, [folder.watch.name], 0) }
+        for hook in runtime.settings.hooks {
             for result in ["delivered", "given_up", "dropped"] { view.set(.hookNotices, [hook.name, result], 0) }
             view.set(.hookFailures, [hook.name], 0)
         }
@@ -48,11 +48,11 @@ struct MetricsCollector: Sendable {
         try await enterQueue(&view, destinations, now)
         view.enterDestinations(now)
         enterFolders(&view)
-        await enterRoom(&view, setup)
+        await enterSpace(&view, runtime)
         try await enterQuotas(&view)
         view.set(.paused, [], now.pauses.pause(.all, "") != nil)
         view.set(.troubles, [], troubles.all.count + reportTroubles.all.count)
-        enterProcess(&view, setup)
+        enterProcess(&view, runtime)
         return view
     }
 
@@ -92,27 +92,27 @@ struct MetricsCollector: Sendable {
         }
     }
 
-    private func enterRoom(_ view: inout MetricsView, _ setup: RuntimeConfiguration) async {
-        let (staging, state) = (setup.staging, setup.settings.state)
+    private func enterSpace(_ view: inout MetricsView, _ runtime: RuntimeConfiguration) async {
+        let (staging, state) = (runtime.staging, runtime.settings.state)
         // A number that cannot be read is left out: no number is better than a wrong one.
         if let used = try? await context.store.read({ try $0.staging.totalBytes() }) {
             view.set(.stagingUsed, [], used)
         }
         if let free = try? await blocking({ try staging.free() }) { view.set(.stagingFree, [], free) }
         if let free = try? await blocking({ try Space(at: state).free }) { view.set(.stateFree, [], free) }
-        if let cap = setup.settings.staging.maxSize { view.set(.stagingLimit, [], cap) }
+        if let cap = runtime.settings.staging.maxSize { view.set(.stagingLimit, [], cap) }
     }
 
     private func enterQuotas(_ view: inout MetricsView) async throws {
-        // A copy: the scheduler may not have refreshed the book since the last period ended, for example when no upload
-        // waits.
-        var book = ledger.book
+        // A copy: the scheduler may not have refreshed the quotas since the last period ended, for example when no
+        // upload waits.
+        var quotas = ledger.quotas
         let now = context.clocks.wall()
-        for recount in book.advance(to: now, in: .local) {
+        for recount in quotas.advance(to: now, in: .local) {
             let spent = try await context.store.read { try $0.ledger.spent(for: recount) }
-            book.recount(recount, spent: spent, at: now)
+            quotas.recount(recount, spent: spent, at: now)
         }
-        for line in book.lines {
+        for line in quotas.lines {
             guard let spent = line.spent else { continue }
             let sum = spent + line.reserved
             if let words = line.quota.byteWords, let limit = line.quota.bytes {
@@ -126,9 +126,9 @@ struct MetricsCollector: Sendable {
         }
     }
 
-    private func enterProcess(_ view: inout MetricsView, _ setup: RuntimeConfiguration) {
+    private func enterProcess(_ view: inout MetricsView, _ runtime: RuntimeConfiguration) {
         view.set(.reloadSuccess, [], reloader.isLastReloadApplied)
-        view.set(.reloadTime, [], setup.since)
+        view.set(.reloadTime, [], runtime.since)
         view.set(.build, [sluiceVersion], 1)
         view.set(.started, [], lifecycle.startedAt)
         let usage = ProcessUsage()

@@ -11,8 +11,8 @@ struct ReportWriter: Sendable {
     /// Wakes it: the files may be due.
     let signal: AsyncSignal
     let troubles: Alerts
-    private let metricsDisk = SlowDisk(patience: .seconds(5))
-    private let statusDisk = SlowDisk(patience: .seconds(5))
+    private let metricsDisk = SlowDisk(timeout: .seconds(5))
+    private let statusDisk = SlowDisk(timeout: .seconds(5))
 
     init(
         context: Context, metrics: MetricsCollector, status: StatusCollector,
@@ -68,7 +68,7 @@ struct ReportWriter: Sendable {
 
     private func words(_ error: any Error, _ folder: FilePath) -> String {
         if let silent = error as? SlowDisk.TimeoutError {
-            return "its disk has not responded for \(Int(silent.patience.inSeconds)) s"
+            return "its disk has not responded for \(Int(silent.timeout.inSeconds)) s"
         }
         guard let error = error as? SystemError else { return "\(error)" }
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder.display)" }

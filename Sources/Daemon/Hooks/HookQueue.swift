@@ -177,8 +177,9 @@ struct HookQueue: Sendable {
         if failures == 0 { return [] }
         return waiting.filter { one in
             if one.seq == running || delivered.contains(one.seq) { return false }
-            let isWorn = hook.retry.attempts.map { one.tries >= $0 } ?? false
-            return isWorn || (now.since(one.queuedAt) >= hook.giveUpAfter && (one.tries > 0 || failed.count > 1))
+            let hasNoTriesLeft = hook.retry.attempts.map { one.tries >= $0 } ?? false
+            return hasNoTriesLeft
+                || (now.since(one.queuedAt) >= hook.giveUpAfter && (one.tries > 0 || failed.count > 1))
         }.map(\.seq)
     }
 

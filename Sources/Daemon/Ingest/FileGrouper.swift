@@ -75,16 +75,16 @@ actor FileGrouper {
         while !Task.isCancelled {
             let now = context.clocks.monotonic()
             var listings: [FilePath: [FilePath]] = [:]
-            var isToRepeat = false
+            var needsRepeat = false
             for key in grouping.due(at: now) where !Task.isCancelled {
                 do {
-                    if try await evaluate(at: key, now, &listings) { isToRepeat = true }
+                    if try await evaluate(at: key, now, &listings) { needsRepeat = true }
                 } catch let error as SystemError {
                     // Other programs control the content of a folder: a group that cannot be inspected waits alone.
                     if grouping.wait(key, for: "\(error)", isExpected: true, at: now) { log(key, "\(error)") }
                 }
             }
-            if isToRepeat { continue }
+            if needsRepeat { continue }
             // A group that arrived during the inspection of another has its own time.
             await signal.wait(
                 atMost: grouping.next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) })
@@ -205,7 +205,7 @@ actor FileGrouper {
         _ missing: [(relative: FilePath, status: FileStatus)], _ root: FilePath, _ folder: FolderSettings
     ) async -> [FilePath] {
         let now = context.clocks.monotonic()
-        let patience = max(folder.watch.quietFor ?? .zero, Self.longestQuiet) * 2
+        let longestWait = max(folder.watch.quietFor ?? .zero, Self.longestQuiet) * 2
         var coming: [FilePath] = []
         let (rule, sources) = (folder.watch, sources)
         for (relative, status) in missing {
@@ -220,7 +220,7 @@ actor FileGrouper {
             let isOpen = try? await blocking {
                 try Lease.status(at: relative, in: sources[root].open()).writer == .present
             }
-            if now.since(before.since) <= patience || isOpen == true { coming.append(relative) }
+            if now.since(before.since) <= longestWait || isOpen == true { coming.append(relative) }
         }
         return coming
     }

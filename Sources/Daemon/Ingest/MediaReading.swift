@@ -34,8 +34,8 @@ struct MediaReading: Sendable {
     private func facts(
         of file: borrowing Descriptor, shown path: FilePath, named name: FilePath, probes: Bool
     ) -> MediaFacts {
-        guard let pieces = try? HeaderReader(of: file.duplicate(named: path), named: path),
-            let facts = try? MediaFactsReader.of(pieces, named: name)
+        guard let reader = try? HeaderReader(of: file.duplicate(named: path), named: path),
+            let facts = try? MediaFactsReader.of(reader, named: name)
         else { return MediaFacts() }
         return facts.isEmpty && probes ? probe?.facts(of: file) ?? facts : facts
     }

@@ -28,7 +28,7 @@ actor RemovableMedia {
     /// The circumstances that ``media`` was computed for.
     private var seen: Circumstances?
     private var media: [Medium] = []
-    /// Never rung: only its time-out is used.
+    /// Never set: only the time limit of its wait is used.
     private let pause = AsyncSignal()
 
     /// The shortest interval between two inspections; a slow inspection makes it longer.
@@ -54,8 +54,8 @@ actor RemovableMedia {
         let settings: WallTime
         let folders: [Folder]
 
-        init(_ setup: RuntimeConfiguration, _ states: [WatchState]) {
-            settings = setup.since
+        init(_ runtime: RuntimeConfiguration, _ states: [WatchState]) {
+            settings = runtime.since
             folders = states.map {
                 Folder(name: $0.folder, isThere: RemovableMedia.isThere($0), device: $0.device, mounts: $0.mounts)
             }

@@ -4,7 +4,7 @@ internal import Core
 internal import Destinations
 internal import Store
 
-// What a snapshot says for people, where several queries need it.
+// Facts of a snapshot for people that several queries need.
 
 extension PolicySnapshot {
     /// The classes of waiting uploads that are held, each with its binding hold.

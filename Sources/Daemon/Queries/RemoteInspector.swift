@@ -5,15 +5,15 @@ internal import Linux
 internal import Store
 internal import Transport
 
-/// Queries destinations for their content, through the policy and the ledger of their uploads.
+/// Queries destinations for their content, under the policy and the ledger of their uploads.
 struct RemoteInspector: Sendable {
     let context: Context
     let lifecycle: DaemonPhase
-    let gate: RequestRunner
+    let requests: RequestRunner
     /// Called with the remedy when a destination refuses a question.
     let onRefusal: @Sendable (_ remedy: Remedy?, _ destination: String) -> Void
 
-    /// Asks a destination for its content, through the policy and the ledger of its uploads, and marks the objects that
+    /// Asks a destination for its content, under the policy and the ledger of its uploads, and marks the objects that
     /// are ours.
     ///
     /// - Throws: `Refusal`: no such destination, one without such a query, policy, or its answer.
@@ -77,13 +77,13 @@ struct RemoteInspector: Sendable {
         return destination
     }
 
-    /// Sends one question to a destination, through the policy and the ledger of its uploads.
+    /// Sends one question to a destination, under the policy and the ledger of its uploads.
     ///
     /// - Throws: `Refusal`: policy, or the destination's answer.
     private func ask<Answer: Sendable>(
         _ name: String, _ question: @escaping @Sendable (RequestContext) async throws(UploadError) -> Answer
     ) async throws -> (answer: Answer, cost: Spending) {
-        let asked = await gate.perform(name, .policy) { context -> Result<Answer, UploadError> in
+        let asked = await requests.perform(name, .policy) { context -> Result<Answer, UploadError> in
             do throws(UploadError) { return .success(try await question(context)) } catch { return .failure(error) }
         }
         switch asked {

@@ -60,7 +60,7 @@ extension ShownState {
     }
 
     /// Whether it depends on more than the stored state.
-    var isFiner: Bool { stored != nil && ![.completed, .failed, .cancelled].contains(self) }
+    var isDerived: Bool { stored != nil && ![.completed, .failed, .cancelled].contains(self) }
 }
 
 /// The database queries for uploads with a shown state.

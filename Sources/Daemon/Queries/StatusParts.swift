@@ -6,7 +6,7 @@ internal import Watch
 
 /// Maps facts about the daemon to the parts of its status, as of one moment. It makes no query.
 struct StatusParts {
-    /// What policy decides at that moment.
+    /// The decisions of policy at that moment.
     let now: PolicySnapshot
 
     /// The classes whose uploads wait.

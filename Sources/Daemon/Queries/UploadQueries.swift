@@ -32,7 +32,7 @@ struct UploadQueries: Sendable {
         filter.includesUnknownStates = query.list == nil && query.state == nil
         // Read before the rows: events repeat a change in between, and none is missed.
         let seq = await context.store.seq
-        if let state = query.state.map(ShownState.init), state.isFiner {
+        if let state = query.state.map(ShownState.init), state.isDerived {
             let (uploads, next) = try await uploads(shownAs: state, filter, limit: query.limit)
             if uploads.isEmpty {
                 try context.configuration.names.require(folder: query.folder, destination: query.destination)
@@ -77,7 +77,7 @@ struct UploadQueries: Sendable {
             (mediaReading, context.staging.path(asset.stagedName), sources.source(asset.path))
         // The caller must not wait for a disk that does not answer: in that case there are no facts.
         return
-            (try? await SlowDisk(patience: .seconds(3)).run { _ in
+            (try? await SlowDisk(timeout: .seconds(3)).run { _ in
                 reading.facts(of: source, orOf: copy, named: asset.identity.relative.name, probes: true)
             }) ?? known
     }

@@ -7,7 +7,7 @@ internal import Store
 /// Maps the records of uploads to their views for people and programs, as of one moment. It makes no query: all that it
 /// needs are its properties and the facts of each upload.
 struct UploadViewBuilder {
-    /// What policy decides at that moment.
+    /// The decisions of policy at that moment.
     let now: PolicySnapshot
     /// How long the daemon has run by then: ``Store/currentRunTime``.
     let ran: Int64
@@ -47,7 +47,7 @@ struct UploadViewBuilder {
         var retry = Backoff()
     }
 
-    /// What policy decides about an upload.
+    /// The decisions of policy about an upload.
     mutating func facts(of row: UploadRow) -> Facts {
         let upload = row.upload
         var facts = Facts()

@@ -90,7 +90,7 @@ struct UsageQueries: Sendable {
     /// The quotas that apply to the request.
     private func quotas(_ query: UsageQuery, _ now: WallTime) async throws -> [QuotaView] {
         let settings = context.settings
-        var book = QuotaState(
+        var quotas = QuotaState(
             policy: settings.policy.rules,
             destinations: settings.destinations.filter { query.destination ?? $0.name == $0.name }.map {
                 ($0.name, $0.policy.rules)
@@ -99,7 +99,7 @@ struct UsageQueries: Sendable {
                 ($0.watch.name, $0.policy.rules)
             })
         var views: [QuotaView] = []
-        for (recount, line) in zip(book.advance(to: now, in: .local), book.lines) {
+        for (recount, line) in zip(quotas.advance(to: now, in: .local), quotas.lines) {
             let (spent, reserved) = try await context.store.read {
                 (try $0.ledger.spent(for: recount), try $0.ledger.reserved(for: recount))
             }

@@ -5,7 +5,7 @@ internal import Watch
 
 /// Explains uploads and watched folders, as of one moment. It makes no query.
 struct WhyAnswers {
-    /// What policy decides at that moment.
+    /// The decisions of policy at that moment.
     let now: PolicySnapshot
 
     /// - Parameter settling: The hold of an upload whose file settles again.

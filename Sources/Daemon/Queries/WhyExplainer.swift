@@ -81,7 +81,7 @@ struct WhyExplainer: Sendable {
         let (evaluation, found): (PathEvaluation, Found?)
         do {
             // A folder on an unreachable server may never respond, so it is accessed on its own thread.
-            (evaluation, found) = try await SlowDisk(patience: .seconds(3)).run { _ in
+            (evaluation, found) = try await SlowDisk(timeout: .seconds(3)).run { _ in
                 let evaluation = PathEvaluation.of(path, rules: rules, in: sources, now: now)
                 guard case .accepted(let folder) = evaluation, let rule = rules.first(where: { $0.name == folder }),
                     let relative = PathEvaluation.relative(of: path, in: rule),

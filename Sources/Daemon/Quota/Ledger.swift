@@ -4,7 +4,7 @@ internal import Linux
 internal import Store
 internal import Synchronization
 
-/// The bytes spent of every quota, and the accounts that may spend more: the book in memory, and the ledger on disk
+/// The bytes spent of every quota, and the accounts that may spend more: the state in memory, and the ledger on disk
 /// behind it.
 final class Ledger: Sendable {
     /// The most that is reserved at once where a quota counts bytes: a crash may cost this for each transfer.
@@ -25,7 +25,7 @@ final class Ledger: Sendable {
     private let current: Mutex<Current>
 
     private struct Current {
-        var book: QuotaState
+        var quotas: QuotaState
         /// The last temporary number for a reservation that has no number of the store yet.
         var provisional: Int64 = -1
         /// The times since which quotas are used up, as stored; `nil` before the first read.
@@ -35,16 +35,16 @@ final class Ledger: Sendable {
         /// Whether reports are being written, and whether there are new ones.
         var isReporting = false
         var hasNewReports = false
-        /// Bytes that accounts may still reserve before all others: in the book, and not on disk.
+        /// Bytes that accounts may still reserve before all others: in memory, and not on disk.
         var promises: [ObjectIdentifier: (number: Int64, bytes: Int64)] = [:]
 
         mutating func promise(_ bytes: Int64, to account: QuotaAccount, at now: WallTime) {
             let id = ObjectIdentifier(account)
-            if let before = promises.removeValue(forKey: id) { book.settle(before.number, .none, at: now) }
+            if let before = promises.removeValue(forKey: id) { quotas.close(before.number, .none, at: now) }
             guard bytes > 0 else { return }
             provisional -= 1
             let spending = Spending(bytes: bytes, received: Spending.received(for: bytes))
-            book.open(provisional, spending, for: account.kind, at: now)
+            quotas.open(provisional, spending, for: account.kind, at: now)
             promises[id] = (provisional, bytes)
         }
     }
@@ -66,36 +66,38 @@ final class Ledger: Sendable {
         self.store = store
         self.clocks = clocks
         self.log = log
-        current = Mutex(Current(book: settings.book(after: nil)))
+        current = Mutex(Current(quotas: settings.quotas(after: nil)))
     }
 
     /// The state of every quota.
-    var book: QuotaState { current.withLock { $0.book } }
+    var quotas: QuotaState { current.withLock { $0.quotas } }
 
     /// Puts new rules in force. Bytes of running work stay reserved.
     func apply(_ settings: Settings) {
-        current.withLock { $0.book = settings.book(after: $0.book) }
+        current.withLock { $0.quotas = settings.quotas(after: $0.quotas) }
         // A reservation that was made without a quota may be larger than a new quota allows.
         renewals.next(in: self)
     }
 
     /// Whether any quota counts the bytes of such work: also where a person waived it.
-    func countsBytes(of kind: QuotaState.Class) -> Bool { current.withLock { $0.book.room(for: kind).bytes != nil } }
+    func countsBytes(of kind: QuotaState.Class) -> Bool {
+        current.withLock { $0.quotas.remaining(for: kind).bytes != nil }
+    }
 
     /// Whether any quota counts received bytes for such work.
-    func countsReceived(of kind: QuotaState.Class) -> Bool { current.withLock { $0.book.countsReceived(of: kind) } }
+    func countsReceived(of kind: QuotaState.Class) -> Bool { current.withLock { $0.quotas.countsReceived(of: kind) } }
 
     /// The time zone has changed: the spending of its days is read again on the next refresh.
-    func zoneChanged() { current.withLock { $0.book.zoneChanged() } }
+    func zoneChanged() { current.withLock { $0.quotas.zoneChanged() } }
 
     /// Advances to the present time, and reads the spending that it does not know yet.
     func refresh() async throws {
-        let recounts = current.withLock { $0.book.advance(to: clocks.wall(), in: .local) }
+        let recounts = current.withLock { $0.quotas.advance(to: clocks.wall(), in: .local) }
         // A different period, perhaps an earlier one: entries with a later date than now age from here on.
         if !recounts.isEmpty { try await store.redateLedger() }
         for recount in recounts {
             let spent = try await store.read { try $0.ledger.spent(for: recount) }
-            current.withLock { $0.book.recount(recount, spent: spent, at: clocks.wall()) }
+            current.withLock { $0.quotas.recount(recount, spent: spent, at: clocks.wall()) }
         }
         try await rememberUsedUp()
         try await reportMarks()
@@ -107,10 +109,10 @@ final class Ledger: Sendable {
             let known = try await store.read { try $0.settings.quotasUsedUp() }
             current.withLock { current in
                 current.usedUp = known
-                current.book.restoreExhausted(known)
+                current.quotas.restoreExhausted(known)
             }
         }
-        let (now, kept) = current.withLock { ($0.book.usedUp, $0.usedUp) }
+        let (now, kept) = current.withLock { ($0.quotas.usedUp, $0.usedUp) }
         if now == kept { return }
         try await store.write { try $0.settings.store(quotasUsedUp: now) }
         current.withLock { $0.usedUp = now }
@@ -161,7 +163,7 @@ final class Ledger: Sendable {
                 return nil
             }
             current.hasNewReports = false
-            let reached = marks.update(current.book)
+            let reached = marks.update(current.quotas)
             return (reached, marks)
         }
     }
@@ -184,8 +186,8 @@ final class Ledger: Sendable {
     }
 
     /// Bytes that may be reserved in addition; `nil` for any number.
-    func room(for account: QuotaAccount) -> Int64? {
-        account.isExempt ? nil : current.withLock { $0.book.room(for: account.kind).bytes }
+    func remaining(for account: QuotaAccount) -> Int64? {
+        account.isExempt ? nil : current.withLock { $0.quotas.remaining(for: account.kind).bytes }
     }
 
     /// Keeps this many bytes for an account in addition to its reservation, in place of its earlier promise. A promise
@@ -196,10 +198,10 @@ final class Ledger: Sendable {
     func promise(_ bytes: Int64, to account: QuotaAccount) -> QuotaState.Line? {
         current.withLock { current in
             let more = bytes - (current.promises[ObjectIdentifier(account)]?.bytes ?? 0)
-            let room = current.book.room(for: account.kind)
-            if more > 0, let left = room.bytes, more > left { return room.binding }
+            let remaining = current.quotas.remaining(for: account.kind)
+            if more > 0, let left = remaining.bytes, more > left { return remaining.binding }
             // Where no quota counts bytes, nothing has to be kept.
-            current.promise(room.bytes == nil ? 0 : bytes, to: account, at: clocks.wall())
+            current.promise(remaining.bytes == nil ? 0 : bytes, to: account, at: clocks.wall())
             return nil
         }
     }
@@ -209,23 +211,24 @@ final class Ledger: Sendable {
         isExempt: Bool, by account: QuotaAccount? = nil
     ) -> (number: Int64, Reservation)? {
         current.withLock { current in
-            let room = isExempt ? QuotaState.Room() : current.book.room(for: kind)
+            let remaining = isExempt ? QuotaState.Remaining() : current.quotas.remaining(for: kind)
             let promised = account.flatMap { current.promises[ObjectIdentifier($0)]?.bytes } ?? 0
-            let bytes = min(wanted, (room.bytes ?? .max).addingClamped(promised))
+            let bytes = min(wanted, (remaining.bytes ?? .max).addingClamped(promised))
             // No request succeeds with less than that.
-            guard promised > 0 || bytes >= min(wanted, Quota.minUsable), files == 0 || room.files ?? 1 >= files else {
+            guard promised > 0 || bytes >= min(wanted, Quota.minUsable), files == 0 || remaining.files ?? 1 >= files
+            else {
                 return nil
             }
             if let account, promised > 0 { current.promise(promised - bytes, to: account, at: clocks.wall()) }
             // As much for answers as the quota allows; bytes received since the last step do not reduce the next one.
             let answers = Spending.received(for: bytes.addingClamped(kept.bytes)) - kept.received
             // Computed after the promise was taken back, which had included it.
-            let most = isExempt ? .max : current.book.room(for: kind).received(beside: bytes)
+            let most = isExempt ? .max : current.quotas.remaining(for: kind).received(beside: bytes)
             // With almost nothing left, no answer succeeds.
             if bytes == 0, most < min(answers, Self.minAnswer) { return nil }
             let spending = Spending(bytes: bytes, received: min(max(0, answers), most), files: files)
             current.provisional -= 1
-            current.book.open(current.provisional, spending, for: kind, at: clocks.wall())
+            current.quotas.open(current.provisional, spending, for: kind, at: clocks.wall())
             return (current.provisional, Reservation(key, spending + kept))
         }
     }
@@ -234,8 +237,8 @@ final class Ledger: Sendable {
     func replaceProvisional(_ number: Int64, as step: StoredReservation?, _ kind: QuotaState.Class) {
         let now = clocks.wall()
         current.withLock { current in
-            current.book.settle(number, .none, at: now)
-            if let step { current.book.open(step.id, step.spending, for: kind, at: now) }
+            current.quotas.close(number, .none, at: now)
+            if let step { current.quotas.open(step.id, step.spending, for: kind, at: now) }
         }
     }
 
@@ -263,19 +266,19 @@ final class Ledger: Sendable {
             // any moment now.
             let since: Reservation.Since = .counted(account.countsNotes ? nil : links)
             reservations.append(Reservation(reservation.account, reservation.spending, since: since))
-            if let step = renewal.step { payments.append(Payment(settling: step, renewal.spent)) }
+            if let step = renewal.step { payments.append(Payment(closing: step, renewal.spent)) }
         }
         defer {
             let now = clocks.wall()
             current.withLock { current in
                 for (index, number) in taken {
-                    current.book.settle(number, .none, at: now)
+                    current.quotas.close(number, .none, at: now)
                     guard let step = next[index] else { continue }
                     let renewal = renewals[index]
                     if let before = renewal.step {
-                        current.book.settle(before.id, renewal.spent, at: now)
+                        current.quotas.close(before.id, renewal.spent, at: now)
                     }
-                    current.book.open(step.id, step.spending, for: renewal.account.kind, at: now)
+                    current.quotas.open(step.id, step.spending, for: renewal.account.kind, at: now)
                 }
             }
         }
@@ -290,18 +293,18 @@ final class Ledger: Sendable {
     }
 
     /// Called when a payment for a step was entered.
-    func settle(_ payment: Payment) {
+    func enter(_ payment: Payment) {
         guard let step = payment.step else { return }
         let now = clocks.wall()
-        current.withLock { $0.book.settle(step.id, payment.spending, at: now) }
+        current.withLock { $0.quotas.close(step.id, payment.spending, at: now) }
     }
 
     /// Called when a payment was entered.
     func recordPayment(_ payment: Payment, for account: QuotaAccount) {
-        if payment.step != nil { return settle(payment) }
+        if payment.step != nil { return enter(payment) }
         if account.isFree { return }
         let now = clocks.wall()
-        current.withLock { $0.book.spend(payment.spending, for: account.kind, at: now) }
+        current.withLock { $0.quotas.spend(payment.spending, for: account.kind, at: now) }
     }
 
     /// Ends work that belongs to no file.
@@ -314,7 +317,7 @@ final class Ledger: Sendable {
 }
 
 extension Settings {
-    fileprivate func book(after earlier: QuotaState?) -> QuotaState {
+    fileprivate func quotas(after earlier: QuotaState?) -> QuotaState {
         QuotaState(
             policy: policy.rules, destinations: destinations.map { ($0.name, $0.policy.rules) },
             folders: folders.map { ($0.watch.name, $0.policy.rules) }, least: Quota.minUsable,

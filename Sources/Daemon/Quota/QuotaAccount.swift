@@ -30,7 +30,7 @@ final class QuotaAccount: Sendable {
     /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
     let countsNotes: Bool
     /// The limit that bodies draw from: open while enough is reserved.
-    let gate: Throttle
+    let throttle: Throttle
     /// The bytes that it will send, as far as is known.
     private let expected: Int64
     private let exemption: Atomic<Bool>
@@ -64,7 +64,7 @@ final class QuotaAccount: Sendable {
         self.countsNotes = countsNotes
         self.ledger = ledger
         (counted, arrived) = ledger.counters.network(key)
-        gate = Throttle(clocks: ledger.clocks)
+        throttle = Throttle(clocks: ledger.clocks)
         state = Mutex(
             State(
                 step: ReservedStep(
@@ -103,7 +103,7 @@ final class QuotaAccount: Sendable {
             state.step.spend(bytes)
             if isFree { return false }
             state.needs.spend(bytes)
-            if state.isLow { gate.rate = 0 }
+            if state.isLow { throttle.rate = 0 }
             // All bytes of a small file are reserved at first. For others the next step is requested as late as the
             // disk's speed allows, so that the disk is synced rarely.
             let step = state.step.bytes
@@ -120,7 +120,7 @@ final class QuotaAccount: Sendable {
         let isOver = state.withLock { state -> Bool in
             state.step.receive(bytes)
             if isFree { return false }
-            if state.step.isFull { gate.rate = 0 }
+            if state.step.isFull { throttle.rate = 0 }
             // An answer may be longer than expected.
             if state.step.receivedLeft < max(state.step.receivedBytes / 8, Self.minAnswer) {
                 askForMore(&state, for: state.need)
@@ -133,8 +133,8 @@ final class QuotaAccount: Sendable {
     /// How much of a body may be sent in one request: all of it, or the remainder of the quota where that is less. This
     /// also uses the quota's last bytes. A body that is stopped only at the quota's end would lose its bytes in flight.
     func allowance(for body: Int64) -> Int64 {
-        guard !isFree, let room = ledger.room(for: self) else { return body }
-        let available = state.withLock { max(0, $0.step.left) }.addingClamped(room)
+        guard !isFree, let remaining = ledger.remaining(for: self) else { return body }
+        let available = state.withLock { max(0, $0.step.left) }.addingClamped(remaining)
         if Self.cost(ofBody: body) <= available { return body }
         let piece = (available - Self.request) / 17 * 16
         return piece < Self.minPiece ? body : piece
@@ -152,7 +152,7 @@ final class QuotaAccount: Sendable {
                 let isEnough = state.needs.allowsRequest(needing: wanted, left: state.step.left)
                 if isEnough, !state.step.isFull {
                     state.needs.beginRequest(costing: cost)
-                    gate.rate = nil
+                    throttle.rate = nil
                     return (true, false, nil)
                 }
                 askForMore(&state, for: isEnough ? .answers : .sending)
@@ -279,7 +279,7 @@ final class QuotaAccount: Sendable {
             if state.isLow {
                 askForMore(&state, for: more == nil ? .sending : state.need)
             } else {
-                gate.rate = nil
+                throttle.rate = nil
             }
             return false
         }
@@ -310,7 +310,7 @@ final class QuotaAccount: Sendable {
             spent.files = hasArrived || state.hasBegun ? files : 0
             return (step, spent)
         }
-        if let step { return Payment(settling: step, spent) }
+        if let step { return Payment(closing: step, spent) }
         return spent == .none ? nil : Payment(key, spent)
     }
 }

@@ -55,19 +55,19 @@ package final class Rebuild: Sendable {
             state, clocks: clocks, sorting: UploadSort(settings), isTrial: options.isTrial)
         do {
             let transport = Transport()
-            var setup = RuntimeConfiguration(
+            var runtime = RuntimeConfiguration(
                 settings: settings, staging: staging, destinations: [:], since: clocks.wall())
             let factory = DestinationFactory(
                 kinds: kinds, transport: transport, secrets: SecretReader(), clocks: clocks, log: log)
             for destination in settings.destinations {
-                setup.destinations[destination.name] = try factory.make(destination)
+                runtime.destinations[destination.name] = try factory.make(destination)
             }
             for folder in settings.folders {
                 guard let identity = remembered?[folder.watch.path] else { continue }
                 try await store.write { try $0.folders.remember(identity, at: folder.watch.path) }
             }
             let context = Context(
-                store: store, clocks: clocks, log: log, configuration: CurrentConfiguration(setup))
+                store: store, clocks: clocks, log: log, configuration: CurrentConfiguration(runtime))
             let rebuild = Rebuild(context, sources, options, transport, progress)
             let report = try await rebuild.work(unknown: settings.folders.filter { remembered?[$0.watch.path] == nil })
             await transport.stop()

@@ -363,7 +363,7 @@ actor Releaser {
             asset.id, asset.folder, at: context.clocks.monotonic(), jitter: Random.jitter()
         ).deferral
         try await note(reason, asset)
-        if !isReported, deferral.isToLog {
+        if !isReported, deferral.shouldLog {
             context.log.warning(
                 "source not released yet",
                 ["path": asset.path.display, "reason": reason, "failures": "\(deferral.failures)"])

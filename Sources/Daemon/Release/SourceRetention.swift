@@ -31,7 +31,7 @@ actor SourceRetention {
     private static let firstMoment = WallTime(milliseconds: 1_704_067_200_000)
     /// A larger jump of the clock has to persist for a while before sources are removed by it.
     private static let jump: Duration = .seconds(600)
-    private static let patience: Duration = .seconds(3600)
+    private static let stableTime: Duration = .seconds(3600)
 
     init(context: Context, stateHealth: StateHealth, signal: AsyncSignal) {
         (self.context, self.stateHealth, self.signal) = (context, stateHealth, signal)
@@ -66,7 +66,7 @@ actor SourceRetention {
         var next: Duration?
         if let time = folder.retention.time { next = try await expire(name, after: time) ?? Self.status }
         if let floor = folder.retention.untilFree {
-            try await makeRoom(folder, floor, oldest)
+            try await freeSpace(folder, floor, oldest)
             let pause =
                 ineffectiveFolders[name].map { max(.seconds(1), $0.until.since(context.clocks.monotonic())) }
                 ?? Self.status
@@ -102,20 +102,20 @@ actor SourceRetention {
         let ahead = Self.ahead(context.clocks)
         let jump = ahead - self.ahead
         if jump > Self.jump || jump < .zero - Self.jump {
-            clockTrustedFrom = running.advanced(by: Self.patience)
+            clockTrustedFrom = running.advanced(by: Self.stableTime)
             context.log.notice(
                 "the clock jumped: sources whose retention time has ended stay until it has been stable for an hour",
                 ["by": "\(jump)"])
         }
         self.ahead = ahead
-        guard now >= Self.firstMoment else { return Self.patience }
+        guard now >= Self.firstMoment else { return Self.stableTime }
         guard let clockTrustedFrom, clockTrustedFrom > running else { return nil }
         return clockTrustedFrom.since(running)
     }
 
     // MARK: By free space
 
-    private func makeRoom(_ folder: FolderSettings, _ floor: Int64, _ oldest: KeptSource) async throws {
+    private func freeSpace(_ folder: FolderSettings, _ floor: Int64, _ oldest: KeptSource) async throws {
         let name = folder.watch.name
         // An absent folder has no space to free; the watcher reports its trouble.
         guard let disk = try? await blocking({ try SourceDisk(of: folder.watch.path) }) else { return }
@@ -221,9 +221,9 @@ extension FolderSettings {
         var going: [KeptSource] = []
         if let time = retention.time { going = try await kept(nil, now.advanced(by: .zero - time), 1_000) }
         if let floor = retention.untilFree, let free, free < floor {
-            let byRoom = SourceRetention.prefixCovering(try await kept(fileSystem, nil, 1_000), for: floor - free)
+            let forSpace = SourceRetention.prefixCovering(try await kept(fileSystem, nil, 1_000), for: floor - free)
             // Both lists begin with the oldest.
-            if byRoom.count > going.count { going = byRoom }
+            if forSpace.count > going.count { going = forSpace }
         }
         return going
     }

@@ -121,7 +121,7 @@ final class ConfigurationReloader: Sendable {
             loops.watcher.change(new.settings.folders.map(\.watch), skipExisting: firstWatch.skipping(new.settings))
         }
         await loops.hooks.collect()
-        await loops.stager.reconsiderRoom()
+        await loops.stager.reconsiderSpace()
         let changed = PreparedReload.foldersWithOtherReleaseUnsure(from: old.settings, to: new.settings)
         do { try await loops.releaser.reevaluate(changed) } catch {
             context.log.warning(
@@ -132,7 +132,8 @@ final class ConfigurationReloader: Sendable {
 
     private func logResult(_ view: ReloadView) {
         for warning in view.warnings {
-            context.log.warning("configuration", ["at": warning.place, "key": warning.key, "text": warning.text])
+            context.log.warning(
+                "configuration warning", ["at": warning.place, "key": warning.key, "text": warning.text])
         }
         guard view.applied else {
             for error in view.errors {

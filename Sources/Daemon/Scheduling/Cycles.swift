@@ -15,7 +15,7 @@ struct Cycles: Sendable {
     /// The destination that something was started to last.
     private var lastServed = ""
     /// Whether claims were given back that others may take the place of, or that no later event would start.
-    private var isToRepeat = false
+    private var needsRepeat = false
 
     mutating func begin(at now: MonotonicTime, _ wall: WallTime) {
         (began, beganWall) = (now, wall)
@@ -39,11 +39,11 @@ struct Cycles: Sendable {
         return Array(destinations[(last + 1)...] + destinations[...last])
     }
 
-    mutating func repeatSoon() { isToRepeat = true }
+    mutating func repeatSoon() { needsRepeat = true }
 
     /// - Returns: Whether another cycle follows at once.
     mutating func takeRepeat() -> Bool {
-        defer { isToRepeat = false }
-        return isToRepeat
+        defer { needsRepeat = false }
+        return needsRepeat
     }
 }

@@ -1,5 +1,5 @@
-/// What changed facts in memory have made possible, as ``ChangeSet`` has it for a commit. The owner of a fact records the
-/// change, and who waits for it wakes: no other code has to know whom a fact concerns.
+/// The work that changed facts in memory have made possible, as ``ChangeSet`` has it for a commit. The owner of a fact
+/// records the change, and who waits for it wakes: no other code has to know whom a fact concerns.
 struct FactChanges: OptionSet, Hashable, Sendable {
     let rawValue: Int
 

@@ -6,10 +6,10 @@ internal import Store
 // A transfer from its start to the verdict of each of its uploads.
 
 extension Scheduler {
-    /// What follows from how attempts ended, for their destinations and for themselves.
+    /// Updates the facts about destinations and uploads after their attempts have ended.
     ///
     /// - Parameter generation: The generation of the destination's settings that the attempts used.
-    func settle(
+    func applyVerdicts(
         _ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)], _ generation: Int
     ) async -> [UploadAttempt.Verdict] {
         facts.transfers.attemptsEnded(ends.map(\.claim.upload.id))
@@ -17,7 +17,7 @@ extension Scheduler {
         for (claim, verdict) in ends {
             var verdict = verdict
             if facts.destinations.generation(of: claim.upload.destination) == generation {
-                verdict = await settle(verdict, claim.upload)
+                verdict = await applyVerdict(verdict, claim.upload)
             } else if verdict.failure != nil {
                 // The verdict is about the destination as it was before.
                 (verdict.outcome, verdict.failure) = (.yielded, nil)
@@ -75,16 +75,16 @@ extension Scheduler {
     }
 
     /// - Returns: The verdict, with the time when a held upload may be sent again.
-    private func settle(_ verdict: UploadAttempt.Verdict, _ upload: UploadRecord) async -> UploadAttempt.Verdict {
+    private func applyVerdict(_ verdict: UploadAttempt.Verdict, _ upload: UploadRecord) async -> UploadAttempt.Verdict {
         let name = upload.destination
         let isRefusal = if case .authenticate? = verdict.remedy { true } else { false }
         let othersWait = isRefusal ? await othersWait(at: name) : false
-        var end = AttemptResult(
+        var end = AttemptEvaluation(
             verdict: verdict, id: upload.id, destination: name, attempt: upload.attempt,
             retry: context.configuration.retry(folder: upload.folder, destination: name),
             credentialKeys: context.configuration.settings(ofDestination: name)?.credentialKeys ?? [],
             othersWait: othersWait, now: (context.clocks.wall(), context.clocks.monotonic()), log: context.log)
-        for consequence in facts.settle(&end) {
+        for consequence in facts.applyVerdict(&end) {
             switch consequence {
             case .renewSecret: callbacks.renewSecret(name)
             case .doubtNetwork: doubtNetwork()

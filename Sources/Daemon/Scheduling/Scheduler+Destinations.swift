@@ -138,8 +138,8 @@ extension Scheduler {
     }
 
     /// Claims the next uploads for a destination. A destination with trouble is probed with an upload that it has not
-    /// refused, whatever the order of the queue. Where none waits, one of which it is not known whether the file was
-    /// refused is preferred.
+    /// refused, whatever the order of the queue. If no such upload waits, it prefers an upload whose own file may not
+    /// be at fault.
     ///
     /// - Parameter claim: Claims uploads that are not among the given ones.
     func claimPreferred(

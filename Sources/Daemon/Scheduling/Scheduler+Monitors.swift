@@ -55,33 +55,33 @@ extension Scheduler {
             facts.network.beginRound()
             let depends = context.settings.allRules.contains(where: \.dependsOnNetwork)
             networks.listenToManagers(depends)
-            let picture = await networks.inspect(
+            let networkState = await networks.inspect(
                 at: context.configuration.sites, depends: depends,
                 gatewaysMatter: context.settings.allRules.contains { $0.networks.contains { $0.gateway != nil } },
                 mayAsk: snapshot.allowsNameQueries)
-            await apply(picture)
+            await apply(networkState)
         } while facts.network.endRound()
     }
 
-    private func apply(_ picture: NetworkState) async {
+    private func apply(_ networkState: NetworkState) async {
         facts.network.set(
-            picture.metering,
+            networkState.metering,
             isForFolders: context.settings.folders.contains { !$0.policy.rules.networks.isEmpty })
-        if let nameServers = picture.nameServers { sendingLimits.bandwidth.set(nameServers: nameServers) }
-        if let addresses = picture.addresses {
+        if let nameServers = networkState.nameServers { sendingLimits.bandwidth.set(nameServers: nameServers) }
+        if let addresses = networkState.addresses {
             let lost = facts.network.set(addresses: addresses)
             if !lost.isEmpty { callbacks.loseAddresses(lost) }
         }
         // Before the call: the snapshot reads the state that the call changes.
         let snapshot = snapshot
         let changed = facts.network.apply(
-            picture, at: context.configuration.sites.keys, now: snapshot.inputs.now, context.log
+            networkState, at: context.configuration.sites.keys, now: snapshot.inputs.now, context.log
         ) { snapshot.routeDecision(to: $0, reached: $1) }
         let decided = self.snapshot
         setLimits(decided)
         // An interface that is no longer approved loses its idle connections, and requests that belong to no transfer.
         await close(interfaces: stopForbidden(decided).union(facts.network.unapproved))
-        let next = facts.network.finished(picture)
+        let next = facts.network.finished(networkState)
         if next.soon { inspectNetworkLater(.milliseconds(100)) }
         if next.later {
             inspectNetworkLater(NetworkMonitor.nameServerPause) { $0.facts.network.nameServerPauseEnded() }
@@ -233,5 +233,5 @@ extension Scheduler {
     func use(_ probe: BusyProbe) { facts.busy.probe = probe }
 
     /// Waits longer for the first inspection of files.
-    func use(busyPatience: Duration) { facts.busy.patience = busyPatience }
+    func use(busyTimeout: Duration) { facts.busy.timeout = busyTimeout }
 }

@@ -79,7 +79,7 @@ extension Scheduler {
 
     // MARK: For views
 
-    /// What policy decides, for people. Waits until nothing is sent any more over an interface that was forbidden.
+    /// The decisions of policy, for people. Waits until nothing is sent any more over an interface that was forbidden.
     func shown() async -> PolicySnapshot {
         await facts.network.closing?.value
         return snapshot.shown

@@ -52,18 +52,18 @@ actor Scheduler {
     /// The records of how attempts end.
     ///
     /// - Parameter accounts: The accounts of a transfer, by upload.
-    func records(_ accounts: [String: QuotaAccount] = [:]) -> AttemptRecords {
-        AttemptRecords(
+    func records(_ accounts: [String: QuotaAccount] = [:]) -> AttemptRecorder {
+        AttemptRecorder(
             context: context, live: attempts.live, stops: attempts.stops, ledger: sendingLimits.ledger,
             stateHealth: stateHealth,
             accounts: accounts)
     }
 
-    /// What policy depends on, as it is known now.
+    /// The facts that policy depends on, as they are known now.
     var snapshot: PolicySnapshot {
         cycles.madeSnapshot()
         return PolicySnapshot(
-            context.configuration.value, clocks: context.clocks, quotas: sendingLimits.ledger.book, facts: facts)
+            context.configuration.value, clocks: context.clocks, quotas: sendingLimits.ledger.quotas, facts: facts)
     }
 
     /// Called with each commit, before the loop wakes: the next cycle stops the uploads that it has ended.
@@ -289,15 +289,15 @@ actor Scheduler {
     /// - Parameter snapshot: The state of policy that decides. If policy has changed since, nothing is started.
     /// - Returns: Whether the transfer was opened.
     func startTransfer(
-        _ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ paid: ReservationBatch,
+        _ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ reservations: ReservationBatch,
         by snapshot: PolicySnapshot
     ) -> Bool {
-        let name = paid.destination
+        let name = reservations.destination
         let number = facts.transfers.nextNumber()
         let addressLost: @Sendable () -> Void = { [weak self] in Task { await self?.addressLost(number) } }
         guard
             let (permit, route) = snapshot.permit(
-                for: claims, paid, sendingLimits.bandwidth, onAddressLost: addressLost),
+                for: claims, reservations, sendingLimits.bandwidth, onAddressLost: addressLost),
             permit.isCurrent(in: facts.generation)
         else { return false }
         for claim in claims { AttemptLog(log: context.log).reportStart(claim) }

@@ -51,7 +51,7 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     /// The uploads that a destination has refused. While another upload waits, none of them probes the destination.
     func refusedUploads(at name: String) -> Set<String> { destinations.refusedUploads(at: name).union(uploads.refused) }
 
-    /// Those whose own files it has refused. They show even less.
+    /// Uploads whose own files a destination has refused. They show even less about the destination.
     func refusedFiles(at name: String) -> Set<String> { destinations.refusedFiles(at: name).union(uploads.refused) }
 
     /// The times after `began` when a destination is tried or asked again.

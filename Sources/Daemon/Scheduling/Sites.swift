@@ -15,9 +15,9 @@ extension Hook {
 extension CurrentConfiguration {
     /// The location of each destination, and of each hook that is an address.
     var sites: [String: DestinationSite] {
-        let setup = value
-        var sites = setup.destinations.mapValues(\.site)
-        for hook in setup.settings.hooks { if let site = hook.site { sites[Hook.account(hook.name)] = site } }
+        let runtime = value
+        var sites = runtime.destinations.mapValues(\.site)
+        for hook in runtime.settings.hooks { if let site = hook.site { sites[Hook.account(hook.name)] = site } }
         return sites
     }
 }

@@ -19,7 +19,7 @@ struct CopyDeferrals: Sendable {
         /// Failures in a row.
         let count: Int
         /// The 1st, 2nd, 4th, 8th … time: a folder with files of another user must not fill the log.
-        var isToLog: Bool { count & (count - 1) == 0 }
+        var shouldLog: Bool { count & (count - 1) == 0 }
     }
 
     /// The interval between tries of a staging folder that does not work or has no space.

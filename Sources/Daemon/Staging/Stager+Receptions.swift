@@ -21,16 +21,18 @@ extension Stager {
         receptionCount += 1
     }
 
-    func endReception(_ room: StagingBudget.Reservation) {
+    func endReception(_ reservation: StagingBudget.Reservation) {
         receptionCount -= 1
         // Copies that wait for space may have it now. The signal also wakes the check for rest.
-        admission.release(room)
+        admission.release(reservation)
     }
 
     /// Promises space for `more` bytes after those that have arrived, in place of the earlier promise.
     ///
     /// - Throws: ``Refusal`` when there is none. It does not wait as copies do: a caller is waiting.
-    func change(_ room: inout StagingBudget.Reservation, arrived: Int64, more: Int64, of name: String) async throws {
+    func change(_ reservation: inout StagingBudget.Reservation, arrived: Int64, more: Int64, of name: String)
+        async throws
+    {
         let query = admission.beginSpaceQuery()
         guard let now = try await budget() else {
             throw Refusal(
@@ -38,11 +40,11 @@ extension Stager {
         }
         // The bytes that have arrived are already subtracted from the free space of the disk.
         let wanted = StagingBudget.Reservation(size: arrived + more, need: more)
-        let others = admission.reserved(since: query, without: room)
+        let others = admission.reserved(since: query, without: reservation)
         if let obstacle = now.obstacle(for: FilePath(name), wanted, reserved: others) {
             throw Refusal(.noRoom, now.refusal(of: name, obstacle.changeKey, others, arrived: arrived))
         }
-        admission.extend(&room, to: wanted)
+        admission.extend(&reservation, to: wanted)
     }
 }
 

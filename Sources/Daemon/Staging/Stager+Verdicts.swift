@@ -178,7 +178,7 @@ extension Stager {
             + (asset.stagingMode == .export ? "; the command of `export` must not write to its source" : "")
         _ = stagingHolds.set(
             "\(asset.id)", Hold(.backoff, since: now, until: now.advanced(by: wait.duration), text: reason))
-        if wait.isToLog {
+        if wait.shouldLog {
             context.log.warning(
                 "file changes during each copy; will copy it less often",
                 ["path": asset.path.display, "reason": reason])
@@ -208,7 +208,7 @@ extension Stager {
         let now = context.clocks.wall()
         _ = stagingHolds.set(
             "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait.duration), text: reason))
-        if !isReported, wait.isToLog {
+        if !isReported, wait.shouldLog {
             context.log.warning(
                 "cannot stage a file yet; will retry",
                 ["path": asset.path.display, "reason": reason, "failures": "\(wait.count)"])

@@ -286,7 +286,7 @@ actor Stager {
     }
 
     /// The settings changed: a folder that refused a copy is tried again, and so is a command that was missing.
-    func reconsiderRoom() {
+    func reconsiderSpace() {
         // Errors in settings that remain are reported again; those of removed folders are not.
         for folder in deferrals.settingsChanged(at: context.clocks.monotonic()) {
             _ = troubles.clear(Self.trouble(of: folder))

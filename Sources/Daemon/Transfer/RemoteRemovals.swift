@@ -17,7 +17,7 @@ actor RemoteRemovals {
     private var deferred: [Int64: MonotonicTime] = [:]
 
     private static let backoff = Backoff(first: .seconds(5), ceiling: .seconds(6 * 3600))
-    private static let patience: Duration = .seconds(7 * 86_400)
+    private static let giveUpTime: Duration = .seconds(7 * 86_400)
 
     init(
         context: Context, stateHealth: StateHealth, secrets: SecretReader, signal: AsyncSignal, scheduler: Scheduler
@@ -81,7 +81,7 @@ actor RemoteRemovals {
                 try await end(deletion, .unknown, error.failure.message)
                 return
             }
-            if context.clocks.wall() > deletion.createdAt.advanced(by: Self.patience) {
+            if context.clocks.wall() > deletion.createdAt.advanced(by: Self.giveUpTime) {
                 try await end(deletion, .gaveUp, error.failure.message)
                 return
             }

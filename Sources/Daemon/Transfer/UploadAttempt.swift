@@ -179,7 +179,7 @@ struct UploadAttempt: Sendable {
             var verdict = tooEarly(failure, after, reporter, wasAnswered: reporter.wasAnswered)
             verdict.lacksQuota = true
             return verdict
-        case .retry, .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
+        case .retry, .holdDestination, .outOfSpace, .rateLimit, .authenticate, .misconfigured:
             // The scheduler fills in the time of the next attempt: it knows the number of failures, and the
             // destination.
             verdict.outcome = .held(failure, until: context.clocks.monotonic())

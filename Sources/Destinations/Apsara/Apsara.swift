@@ -27,16 +27,16 @@ struct Apsara: Destination {
         client = AuthorizedClient(
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
             caFile: settings.bucket.caFile, clocks: tools.clocks, name: tools.name)
-        let way = settings.authority.source
+        let source = settings.authority.source
         var homes = [settings.endpoint ?? ApsaraAPI.endpoint(settings.region)]
-        if case .service(let url, _, _)? = way { homes = [url] }
-        if case .command? = way { homes = [] }
+        if case .service(let url, _, _)? = source { homes = [url] }
+        if case .command? = source { homes = [] }
         allowed = AllowedOrigins(homes: homes, domains: Self.domains, remedy: .inPlace("upload_endpoint"))
-        let storage = "https://\(settings.way.host(in: settings.region))"
-        if let way {
+        let storage = "https://\(settings.addressKind.host(in: settings.region))"
+        if let source {
             authority = ApsaraService(
                 service: CredentialHelper(
-                    way, role: "the authorisation service", code: .authorisationUnusable, client: client,
+                    source, role: "the authorisation service", code: .authorisationUnusable, client: client,
                     reader: tools.secrets, reply: settings.bucket.limits.reply))
             site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
             return
@@ -193,7 +193,7 @@ struct Apsara: Destination {
         let engine = engine(dialect)
         do { return try await engine.upload(order, reporter) } catch let error as UploadError {
             switch error.failure.code {
-            case .mediaMoved: try await reporter.settle()
+            case .mediaMoved: try await reporter.flush()
             case .otherThere:
                 // The object at this address belongs to another file and stays. This file gets a medium of its own.
                 let old = order.partsCheckpoint.stored
@@ -256,10 +256,10 @@ struct Apsara: Destination {
 
     private func endpoint(of medium: ApsaraMedium) -> String {
         if let own = settings.uploadEndpoint { return own }
-        guard settings.way != .public, let region = OSS.region(ofHost: WebAddress(medium.endpoint).host) else {
+        guard settings.addressKind != .public, let region = OSS.region(ofHost: WebAddress(medium.endpoint).host) else {
             return allowed.place(of: medium.endpoint)?.url ?? medium.endpoint
         }
-        return "https://\(settings.way.host(in: region))"
+        return "https://\(settings.addressKind.host(in: region))"
     }
 
     // MARK: Other queries

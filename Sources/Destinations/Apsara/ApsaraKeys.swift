@@ -116,7 +116,7 @@ actor ApsaraKeys: S3KeySource {
         switch verdict.code {
         case let code? where S3Verdict.endsAtOSS.contains(code): return true
         case "AccessDenied", nil:
-            guard verdict.isOfKey || isHead && verdict.hasNoBody else { return false }
+            guard verdict.concernsKey || isHead && verdict.hasNoBody else { return false }
             return clocks.monotonic().advanced(by: Self.lastMoments) >= end
         default: return false
         }

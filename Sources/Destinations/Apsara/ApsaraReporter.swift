@@ -28,7 +28,7 @@ final class ApsaraReporter: UploadReporter {
     }
 
     /// Waits for a note that was being written when the ticket came.
-    func settle() async throws {
+    func flush() async throws {
         let checkpoint = state.withLock { $0.moved.fields.isEmpty ? nil : $0.last }
         if let checkpoint { try await reporter.record(checkpoint) }
     }

@@ -17,7 +17,7 @@ struct ApsaraSettings: Sendable {
     var endpoint: String?
     /// Replaces the storage that an upload address names.
     var uploadEndpoint: String?
-    var way = OSS.AddressKind.public
+    var addressKind = OSS.AddressKind.public
     var version = ApsaraSignature.Version.acs3
     /// The signature of requests to the storage; `nil`: V4 where the region is known.
     var signing: BucketProtocolNames.Signing?
@@ -48,7 +48,7 @@ extension ApsaraSettings: DeclaredSettings {
         DestinationKey(
             "call_signature", \.version, "How calls are signed: `{default}` by default, or the older `rpc`.")
         DestinationKey(
-            "endpoint_kind", \.way,
+            "endpoint_kind", \.addressKind,
             "Which address of the storage: that of the upload address (`public`, default), `internal` from machines inside, or `accelerate`."
         )
         address(

@@ -50,7 +50,7 @@ struct FormDialect: PartsDialect {
     var hasOwnName: Bool { settings.id == .uuid4 || settings.open != nil }
 
     func endsByRequest(_ plan: PartPlan) -> Bool {
-        settings.finish.map { plan.count > 1 || !$0.isForManyOnly } ?? false
+        settings.finish.map { plan.count > 1 || !$0.skipsSinglePart } ?? false
     }
 
     var inquiry: PartsInquiry {
@@ -83,7 +83,7 @@ struct FormDialect: PartsDialect {
 
     // MARK: Requirements of the engine
 
-    func settle(
+    func chooseName(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? {
         checkpoint.form.server = WebAddress(url).origin
@@ -359,7 +359,7 @@ extension Remedy {
     /// Whether the server or the connection is at fault, independently of the request.
     var isOfServer: Bool {
         switch self {
-        case .holdDestination, .rateLimit, .noRoom, .authenticate: true
+        case .holdDestination, .rateLimit, .outOfSpace, .authenticate: true
         case .retry(let after): after != nil
         case .refused, .misconfigured, .pending, .lackQuota, .restage, .failUpload: false
         }

@@ -115,7 +115,7 @@ struct FormReading {
         }
         return FormSettings.Finish(
             message: message("finish", otherwise: "POST", encoding: .urlencoded),
-            isForManyOnly: values.text("finish.when") == "multi", url: pointer("finish.take"))
+            skipsSinglePart: values.text("finish.when") == "multi", url: pointer("finish.take"))
     }
 
     private mutating func abort() -> FormSettings.Abort? {

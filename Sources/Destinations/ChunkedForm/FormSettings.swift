@@ -47,7 +47,7 @@ struct FormSettings: Sendable {
     struct Finish: Sendable {
         var message: Message
         /// Files with a single part skip it.
-        var isForManyOnly: Bool
+        var skipsSinglePart: Bool
         var url: JSONPointer?
     }
 

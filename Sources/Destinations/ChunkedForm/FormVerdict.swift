@@ -67,7 +67,7 @@ enum FormVerdict: Hashable, Sendable {
         case 500 where isPermanent: return .refused(after: wait)
         case 408, 421, 425: return .retry(after: wait ?? .seconds(1))
         case 429: return .rateLimit(after: wait)
-        case 507: return .noRoom(after: wait)
+        case 507: return .outOfSpace(after: wait)
         case let status where IntermediaryStatus.all.contains(status): return .holdDestination(after: wait)
         case 500...: return .holdDestination(after: wait)
         // The status was a success, but the JSON was not, or there was no JSON.

@@ -122,7 +122,7 @@ struct DirectorySettings: DeclaredSettings {
     /// Octal digits.
     var mode: String?
     var cost: Metered?
-    var patience: Duration = .seconds(60)
+    var timeout: Duration = .seconds(60)
 
     static let defaults = DirectorySettings()
 
@@ -141,7 +141,7 @@ struct DirectorySettings: DeclaredSettings {
             "network", \.cost, among: [.metered, .unmetered],
             "What bytes to a folder on another machine cost (NFS, SMB, FUSE); unknown by default.")
         DestinationKey(
-            "stall_timeout", \.patience, "How long the folder may take to answer; {default} by default.")
+            "stall_timeout", \.timeout, "How long the folder may take to answer; {default} by default.")
     }
 
     /// - Throws: ``UnusableSettingError``.
@@ -179,7 +179,7 @@ extension DirectoryDestination {
                 name: tools.name, path: settings.path,
                 mount: (settings.mount ?? MountPoint.expected(for: settings.path)).map { MountPoint($0) },
                 marker: try settings.markerFile(), mode: try settings.permissions(), clocks: tools.clocks,
-                disk: SlowDisk(patience: max(settings.patience, .seconds(1)))), taken: settings.taken,
+                disk: SlowDisk(timeout: max(settings.timeout, .seconds(1)))), taken: settings.taken,
             cost: settings.cost)
     }
 }

@@ -123,7 +123,7 @@ struct DirectoryTarget: WholeDialect {
         } catch let error as SlowDisk.TimeoutError {
             throw refusal(
                 .targetSilent,
-                "\(path.display) has not answered for \(error.patience.inMilliseconds / 1000) s; is its server running?",
+                "\(path.display) has not answered for \(error.timeout.inMilliseconds / 1000) s; is its server running?",
                 .holdDestination(after: nil))
         }
     }

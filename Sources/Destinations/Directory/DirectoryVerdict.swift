@@ -21,7 +21,7 @@ struct DirectoryVerdict: Hashable, Sendable {
         let hold = Remedy.holdDestination(after: nil)
         switch (error, subject) {
         case (ENOSPC, _), (EDQUOT, _):
-            self.init(.noRoom(after: nil), .quota, error == ENOSPC ? .targetFull : .targetQuota, "free space there")
+            self.init(.outOfSpace(after: nil), .quota, error == ENOSPC ? .targetFull : .targetQuota, "free space there")
         case (EROFS, _):
             self.init(
                 .misconfigured, .config, .targetReadOnly,

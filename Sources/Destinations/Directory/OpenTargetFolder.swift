@@ -227,7 +227,7 @@ final class OpenTargetFolder: RemoteDirectory {
         return true
     }
 
-    func settle(_ name: FilePath) async throws {
+    func makeDurable(_ name: FilePath) async throws {
         try await run(name) { _ in
             try self.folder.open(name, for: .reading).sync(named: name)
             try self.folder.sync(named: self.relative)

@@ -89,7 +89,7 @@ enum FinalAnswer {
             return false
         }
         return switch error.remedy {
-        case .failUpload, .refused, .holdDestination, .noRoom: true
+        case .failUpload, .refused, .holdDestination, .outOfSpace: true
         // 421: the request reached the wrong server.
         case .retry: status != 421
         case .misconfigured: isKnownPlace
@@ -125,13 +125,13 @@ enum FinalAnswer {
 
     /// Warnings for a file that is complete nevertheless.
     ///
-    /// - Parameter way: As in ``RemoteObject/verifiedBy``, where the remote only counts.
-    static func warnings(_ checkpoint: some EngineCheckpoint, verifiedBy way: String? = nil) -> [String] {
+    /// - Parameter method: As in ``RemoteObject/verifiedBy``, where the remote only counts.
+    static func warnings(_ checkpoint: some EngineCheckpoint, verifiedBy method: String? = nil) -> [String] {
         var words: [String] = []
         if checkpoint.isAssumedComplete {
             words.append(assumption)
         }
-        if way == unanswered, checkpoint.unclearEnd == nil, !checkpoint.has(\.refusedStatus) {
+        if method == unanswered, checkpoint.unclearEnd == nil, !checkpoint.has(\.refusedStatus) {
             words.append("no answer to the last bytes arrived; asked again, the server has every byte")
         }
         if let unclear = checkpoint.unclearEnd {

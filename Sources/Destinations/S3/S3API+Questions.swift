@@ -158,7 +158,7 @@ extension S3API {
             }
             let error = refusal(response, request.what)
             if response.status == 404 || response.status == 410 {
-                if verdict(response).isOfAnother { throw error }
+                if verdict(response).isFromOtherServer { throw error }
                 return .gone(error)
             }
             if response.status == 501 || verdict(response).isUnknownHere { return .none }

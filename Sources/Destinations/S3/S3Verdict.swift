@@ -12,13 +12,13 @@ struct S3Verdict: Sendable {
     /// The refusal has no body. With HEAD that is always so, and the cause is the key, its region or its date.
     let hasNoBody: Bool
     /// The refusal has a body that is no error document: a proxy's, or that of another server.
-    let isOfAnother: Bool
+    let isFromOtherServer: Bool
     /// The region for which requests to this bucket have to be signed.
     let region: String?
     /// The key may have ended, or is invalid.
-    let isOfKey: Bool
+    let concernsKey: Bool
     /// The cause is the key, its secret, or its rights.
-    let isOfRights: Bool
+    let concernsRights: Bool
 
     /// - Parameter isTemporary: The request carried the token of a temporary key.
     init(_ response: Response, isTemporary: Bool, now: WallTime) {
@@ -30,18 +30,18 @@ struct S3Verdict: Sendable {
         let error = body?.name == "Error" ? body : body?["Error"]
         code = error?["Code"]?.text
         message = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
-        isOfAnother = code == nil && !document.isEmpty
+        isFromOtherServer = code == nil && !document.isEmpty
         hasNoBody = document.isEmpty && (response.status == 400 || response.status == 403)
         region = Self.region(response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text)
         // Ceph answers only `InvalidArgument` to a token that it cannot read. `HEAD` has no error document at all:
         // Amazon answers 400 to a token that has ended, Ceph 403 (seen at 16.2).
-        let isOfToken = isTemporary && response.status == 400 && (code == nil || message == "InvalidArgument")
+        let concernsToken = isTemporary && response.status == 400 && (code == nil || message == "InvalidArgument")
         status = response.status
         isStored = response.status == 203 && code == "CallbackFailed"
-        isOfKey = isOfToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403
-        remedy = isOfToken ? .authenticate : Self.remedy(code, response, now)
+        concernsKey = concernsToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403
+        remedy = concernsToken ? .authenticate : Self.remedy(code, response, now)
         // Amazon uses the latter also for an id with a slash in it.
-        isOfRights = isOfKey || remedy == .authenticate || code == "AuthorizationHeaderMalformed"
+        concernsRights = concernsKey || remedy == .authenticate || code == "AuthorizationHeaderMalformed"
     }
 
     /// The region may be inserted into the service's host (`s3.REGION.amazonaws.com`), and must not lead outside the
@@ -75,7 +75,7 @@ struct S3Verdict: Sendable {
         case 401, 403: .authenticate
         case 408, 409, 425: .retry(after: wait)
         case 429: .rateLimit(after: wait)
-        case 507: .noRoom(after: wait)
+        case 507: .outOfSpace(after: wait)
         // An unknown error inside a 200 is a fault of the server.
         case 200..<300, 500...: .holdDestination(after: wait)
         case 300..<400, 404, 405: .misconfigured
@@ -110,12 +110,13 @@ struct S3Verdict: Sendable {
         put(.misconfigured, "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "InvalidRegionName")
         put(.misconfigured, "InvalidStorageClass", "InvalidEncryptionAlgorithmError")
         put(
-            .noRoom(after: nil), "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull", "InsufficientStorageSpace"
+            .outOfSpace(after: nil), "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull",
+            "InsufficientStorageSpace"
         )
         return table
     }()
 
-    var isOfRegion: Bool {
+    var concernsRegion: Bool {
         [
             "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed",
             "IllegalLocationConstraintException", "InvalidRegionName", nil,

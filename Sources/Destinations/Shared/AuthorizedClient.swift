@@ -15,7 +15,7 @@ struct AuthorizedClient: Sendable {
     let clocks: any Clocks
     let name: String
     private let sentCredentials = SentCredentials()
-    private let greeting = ProtocolProbe()
+    private let protocolProbe = ProtocolProbe()
 
     init(
         transport: PermittedTransport, credentials: CredentialProvider, origin: String, caFile: FilePath?,
@@ -165,7 +165,7 @@ struct AuthorizedClient: Sendable {
         request.onSent = sent
         let response: Response
         do { response = try await transport.send(request, with: permit) } catch {
-            if let speech = await greeting.protocolMismatch(error, request, over: transport, with: permit) {
+            if let speech = await protocolProbe.protocolMismatch(error, request, over: transport, with: permit) {
                 throw BrokenAnswerError(
                     error: mistaken(speech, request, detail: error.detail), delivery: error.delivery,
                     bytesSent: error.bytesSent)
@@ -173,12 +173,12 @@ struct AuthorizedClient: Sendable {
             let reason: any Error = error.kind == .cancelled ? CancellationError() : problem(error, request)
             throw BrokenAnswerError(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
         }
-        if response.status == 400, await greeting.requiresTLS(response, request, over: transport, with: permit) {
+        if response.status == 400, await protocolProbe.requiresTLS(response, request, over: transport, with: permit) {
             throw BrokenAnswerError(
                 error: mistaken(.tls, request, http: response.status), delivery: response.delivery,
                 bytesSent: response.bytesSent)
         }
-        greeting.recordAnswer()
+        protocolProbe.recordAnswer()
         // The status of a refusal is enough. A success may have named the object that it made, which is now as good as
         // lost.
         if let words = response.unreadable, (200..<300).contains(response.status) {

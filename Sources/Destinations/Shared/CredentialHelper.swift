@@ -11,7 +11,7 @@ struct CredentialHelper: Sendable {
         case command([String])
     }
 
-    let way: Source
+    let source: Source
     /// Its role in messages: `the signer`.
     let role: String
     /// The failure code when it cannot be used.
@@ -19,20 +19,20 @@ struct CredentialHelper: Sendable {
     /// Sends the questions to a service; by default the destination's own.
     let client: AuthorizedClient
     /// How long it may take.
-    private let patience: Duration
+    private let timeout: Duration
 
     /// - Parameters:
     ///   - asking: The destination's.
     ///   - reply: `reply_timeout` of the destination, where it is set.
     init(
-        _ way: Source, role: String, code: Failure.Code, client: AuthorizedClient, reader: SecretReader,
+        _ source: Source, role: String, code: Failure.Code, client: AuthorizedClient, reader: SecretReader,
         reply: Duration?
     ) {
-        patience = reply ?? .seconds(30)
-        self.way = way
+        timeout = reply ?? .seconds(30)
+        self.source = source
         self.role = role
         self.code = code
-        switch way {
+        switch source {
         case .service(let url, let headers, let caFile):
             self.client = client.other(
                 CredentialProvider(headers, reader: reader), origin: WebAddress(url).origin, caFile: caFile)
@@ -42,14 +42,14 @@ struct CredentialHelper: Sendable {
 
     /// For messages. Arguments may be secret.
     var name: String {
-        switch way {
+        switch source {
         case .service(let url, _, _): "\(role) at \(client.host(url))"
         case .command(let words): "\(role) \(FilePath(words.first ?? "").display)"
         }
     }
 
     /// The address for requests; `nil` if no network service is used.
-    var address: WebAddress? { if case .service(let url, _, _) = way { WebAddress(url) } else { nil } }
+    var address: WebAddress? { if case .service(let url, _, _) = source { WebAddress(url) } else { nil } }
 
     /// - Parameters:
     ///   - what: A description of the question, for error messages.
@@ -60,7 +60,7 @@ struct CredentialHelper: Sendable {
         judge: (Response) -> UploadError? = { _ in nil }
     ) async throws -> [UInt8] {
         guard let bytes = try? question.bytes else { throw problem("cannot be asked", .misconfigured) }
-        return switch way {
+        return switch source {
         case .service(let url, _, _): try await answer(of: url, to: bytes, what, context, judge)
         case .command(let words): try await answer(of: words, to: bytes)
         }
@@ -73,7 +73,7 @@ struct CredentialHelper: Sendable {
         let request = Request(
             "POST", url,
             headers: [("Content-Type", "application/json"), ("Accept", "application/json"), Request.acceptsGzip],
-            body: .bytes(question), limits: Limits(replyWait: patience, whole: patience))
+            body: .bytes(question), limits: Limits(replyWait: timeout, whole: timeout))
         for isLast in [false, true] {
             let response: Response
             do { response = try await client.send(request, context).response } catch let error
@@ -107,7 +107,7 @@ struct CredentialHelper: Sendable {
         let program = Program(
             words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
             input: question)
-        do { return try await program.awaitOutput(atMost: 1 << 20, within: patience) } catch let error
+        do { return try await program.awaitOutput(atMost: 1 << 20, within: timeout) } catch let error
             as Program.Problem
         {
             throw problem(

@@ -44,8 +44,8 @@ extension Response {
         if hasTusHeader || headers.lines.contains(where: { own.contains(where: $0.name.lowercased().hasPrefix) }) {
             return true
         }
-        if let way = headers["WWW-Authenticate"]?.split(separator: " ").first?.lowercased(),
-            !["basic", "digest", "ntlm", "negotiate"].contains(way)
+        if let scheme = headers["WWW-Authenticate"]?.split(separator: " ").first?.lowercased(),
+            !["basic", "digest", "ntlm", "negotiate"].contains(scheme)
         {
             return true
         }

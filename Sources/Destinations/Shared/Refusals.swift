@@ -30,7 +30,7 @@ extension AuthorizedClient {
         } else if !words.isEmpty {
             message += ": " + FilePath(words).display
         }
-        if case .noRoom = remedy { message += "; there is no free space, or a quota is used up there" }
+        if case .outOfSpace = remedy { message += "; there is no free space, or a quota is used up there" }
         if (300..<400).contains(status) { message += "; it redirects: a login portal, or the wrong address" }
         let kind: Failure.Class
         switch remedy {
@@ -38,7 +38,7 @@ extension AuthorizedClient {
         case .misconfigured: kind = .config
         case .failUpload: kind = .permanent
         case .restage: kind = .local
-        case .noRoom, .lackQuota: kind = .quota
+        case .outOfSpace, .lackQuota: kind = .quota
         case .holdDestination, .rateLimit, .retry, .refused, .pending: kind = .transient
         }
         var error = UploadError(
@@ -88,7 +88,7 @@ extension UploadError {
             case .authenticate: right.map { "check \($0)" }
             case .misconfigured: "check the address"
             case .holdDestination: "uploads wait until it answers"
-            case .noRoom, .rateLimit, .retry, .refused, .pending, .lackQuota, .restage, .failUpload: nil
+            case .outOfSpace, .rateLimit, .retry, .refused, .pending, .lackQuota, .restage, .failUpload: nil
             }
         guard let advice else { return failure.message }
         // A server's message may be a whole sentence.

@@ -39,7 +39,8 @@ extension UploadError {
         switch remedy {
         // Where the remote cannot be reached, no other upload can be sent either.
         case .holdDestination, .retry: contact != .none
-        case .refused, .noRoom, .rateLimit, .pending, .lackQuota, .authenticate, .misconfigured, .failUpload, .restage:
+        case .refused, .outOfSpace, .rateLimit, .pending, .lackQuota, .authenticate, .misconfigured, .failUpload,
+            .restage:
             false
         }
     }

@@ -78,13 +78,13 @@ enum TusVerdict: Hashable, Sendable {
             return verb == .PATCH ? .stop(.retry(after: .seconds(1))) : .stop(.holdDestination(after: nil))
         case 423: return .stop(.retry(after: wait ?? .seconds(2)))
         case 429: return .stop(.rateLimit(after: wait))
-        case 507: return .stop(.noRoom(after: wait))
+        case 507: return .stop(.outOfSpace(after: wait))
         // The offset shows whether the bytes were accepted nevertheless.
         case let status where IntermediaryStatus.all.contains(status) && verb != .DELETE:
             return verb == .PATCH
                 ? .status(.holdDestination(after: wait), again: 0) : .stop(.holdDestination(after: wait))
         // The body or the file is not too large; there is no space for it now.
-        case 413 where isFull && (verb == .POST || verb == .PATCH): return .stop(.noRoom(after: wait))
+        case 413 where isFull && (verb == .POST || verb == .PATCH): return .stop(.outOfSpace(after: wait))
         case 501: return verb == .DELETE ? .unsupported : .stop(.misconfigured)
         case 500...: return .stop(.holdDestination(after: wait))
         default: break

@@ -65,9 +65,9 @@ struct Vimeo: ObjectListing {
         let checkpoint = OffsetCheckpoint(checkpoint)
         let thing = checkpoint.vimeo.video ?? checkpoint[as: VimeoPictureCheckpoint.self].picture
         // A ticket that was not completed is no video, and expires.
-        let isUnheard =
+        let isCreationUnanswered =
             checkpoint.isCreating && checkpoint.vimeo.has(\.askedAt) && dialect.settings.flow != .fourStep
-        if thing == nil, !checkpoint.vimeo.has(\.endingAt), !isUnheard { return true }
+        if thing == nil, !checkpoint.vimeo.has(\.endingAt), !isCreationUnanswered { return true }
         // A video that was not found is not removed for that reason.
         guard dialect.isOurs(checkpoint), !checkpoint.has(\.missingIn) else { return false }
         return try await client("the removal") {

@@ -23,7 +23,7 @@ extension VimeoDialect {
             }
         }
         if checkpoint.vimeo.completeURI != nil, !checkpoint.vimeo.isDescribed {
-            try await settle(order, &checkpoint, reporter, &outcome.warnings)
+            try await describe(order, &checkpoint, reporter, &outcome.warnings)
         } else {
             outcome.warnings += try await metadata(of: order).warnings
         }
@@ -92,7 +92,7 @@ extension VimeoDialect {
     /// How often the video's fields are sent; after that the upload is complete without them.
     private static let settingsTries: Int64 = 6
 
-    private func settle(
+    private func describe(
         _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter,
         _ warnings: inout [String]
     ) async throws {
@@ -268,7 +268,7 @@ extension VimeoDialect {
         // Finding out costs the whole file: not before tomorrow, where the service names no time.
         let wait =
             reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil } ?? Self.day
-        return UploadError(failure, remedy: .noRoom(after: wait))
+        return UploadError(failure, remedy: .outOfSpace(after: wait))
     }
 
     // MARK: Other requests

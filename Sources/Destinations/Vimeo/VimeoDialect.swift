@@ -254,7 +254,7 @@ struct VimeoDialect: OffsetDialect {
         } catch var error
             as UploadError
         {
-            if case .noRoom(nil) = error.remedy { error.remedy = .noRoom(after: try await resetWait()) }
+            if case .outOfSpace(nil) = error.remedy { error.remedy = .outOfSpace(after: try await resetWait()) }
             throw error
         }
     }

@@ -9,7 +9,7 @@ struct VimeoPicture: Sendable {
 
     private static let types: Set = ["image/jpeg", "image/png", "image/gif"]
     /// The end of the video's upload wakes the pictures that wait for it.
-    private static let patience: Duration = .seconds(300)
+    private static let retryWait: Duration = .seconds(300)
 
     static func isImage(_ order: UploadOrder) -> Bool { order.mediaType.hasPrefix("image/") }
 
@@ -77,7 +77,7 @@ struct VimeoPicture: Sendable {
         throw UploadError(
             dialect.failure(
                 .transient, .companionFirst, "a thumbnail that waits for its video\(how)", retryable: true),
-            remedy: .pending(after: Self.patience))
+            remedy: .pending(after: Self.retryWait))
     }
 
     // MARK: Steps

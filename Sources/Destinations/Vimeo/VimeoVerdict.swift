@@ -57,7 +57,7 @@ struct VimeoVerdict: Sendable {
         var table: [Int64: Remedy] = [:]
         func put(_ remedy: Remedy, _ numbers: Int64...) { for number in numbers { table[number] = remedy } }
         // The account's storage, its quota of the period, its number of videos.
-        put(.noRoom(after: nil), 4101, 4102, 4103, 4104)
+        put(.outOfSpace(after: nil), 4101, 4102, 4103, 4104)
         // This file is larger than the whole quota.
         put(.failUpload, 3428)
         // The upload approach is not offered (any more), or the version is missing.
@@ -77,5 +77,5 @@ struct VimeoVerdict: Sendable {
     /// The ticket of a four-step upload was used up, or belongs to another account.
     var isDeadTicket: Bool { [5006, 5007, 8400].contains { numbers.contains($0) } }
     /// The quota is used up.
-    var isFull: Bool { if case .noRoom = remedy { true } else { false } }
+    var isFull: Bool { if case .outOfSpace = remedy { true } else { false } }
 }

@@ -8,7 +8,7 @@ final class NetworkListener {
     private let addresses: [BusAddress]
     private let named: String
     private let backoff: Backoff
-    private let patience: Duration
+    private let timeout: Duration
     private let changed: (NetworkReport) -> Void
     private let clocks = SystemClocks()
 
@@ -44,13 +44,13 @@ final class NetworkListener {
     private var delivered: NetworkReport?
 
     init(
-        addresses: [BusAddress], named: String, backoff: Backoff, patience: Duration, listsWiFi: Bool,
+        addresses: [BusAddress], named: String, backoff: Backoff, timeout: Duration, listsWiFi: Bool,
         changed: @escaping (NetworkReport) -> Void
     ) {
         self.addresses = addresses
         self.named = named
         self.backoff = backoff
-        self.patience = patience
+        self.timeout = timeout
         self.changed = changed
         mirrors = [ServiceMirror(.networkManager(listsWiFi: listsWiFi)), ServiceMirror(.modemManager)]
     }
@@ -154,7 +154,7 @@ final class NetworkListener {
 
     private func send(_ call: BusMessage.Call, for purpose: Purpose) {
         guard let connection else { return }
-        pending[connection.send(call)] = (purpose, clocks.monotonic().advanced(by: patience))
+        pending[connection.send(call)] = (purpose, clocks.monotonic().advanced(by: timeout))
     }
 
     // MARK: Waiting

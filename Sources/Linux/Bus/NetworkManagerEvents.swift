@@ -11,7 +11,7 @@ package final class NetworkManagerEvents: Sendable {
 
     private let address: String
     private let backoff: Backoff
-    private let patience: Duration
+    private let timeout: Duration
     private let listsWiFi: Bool
     private let orders = Mutex(Orders())
     private let signal: EventFD
@@ -25,17 +25,17 @@ package final class NetworkManagerEvents: Sendable {
     ///   - address: In D-Bus's form: `unix:path=…`.
     ///   - backoff: Waits between attempts when a bus refuses, disconnects or sends invalid data, or when a service
     ///     does not answer. Without a socket, there are no attempts until there is one.
-    ///   - patience: Time limit of an answer.
+    ///   - timeout: Time limit of an answer.
     ///   - listsWiFi: Also asks for the names of all Wi-Fis within reach.
     package init(
         address: String = NetworkManagerEvents.systemBus,
         backoff: Backoff = Backoff(first: .milliseconds(250), ceiling: .seconds(600)),
-        patience: Duration = .seconds(10),
+        timeout: Duration = .seconds(10),
         listsWiFi: Bool = false
     ) throws(SystemError) {
         self.address = address
         self.backoff = backoff
-        self.patience = patience
+        self.timeout = timeout
         self.listsWiFi = listsWiFi
         signal = try EventFD()
     }
@@ -51,7 +51,7 @@ package final class NetworkManagerEvents: Sendable {
         try await withTaskCancellationHandler {
             try await onLongThread(named: "sluice-bus") { [self] in
                 NetworkListener(
-                    addresses: BusAddress.parse(address), named: address, backoff: backoff, patience: patience,
+                    addresses: BusAddress.parse(address), named: address, backoff: backoff, timeout: timeout,
                     listsWiFi: listsWiFi, changed: changed
                 ).listen(signal) { [self] in
                     orders.withLock { orders in

@@ -50,7 +50,7 @@ struct ConfiguredDirectory: ~Copyable {
 
     static func followingLinks(_ path: FilePath) throws(SystemError) -> Descriptor {
         func failure(_ code: CInt) -> SystemError { SystemError(call: "open", subject: path.display, code: code) }
-        let way = sluice_path_flag() | O_CLOEXEC
+        let openFlags = sluice_path_flag() | O_CLOEXEC
         func enter(_ folder: borrowing Descriptor, _ name: FilePath, _ flags: CInt) throws(SystemError) -> Descriptor {
             try folder.withNumber { number throws(SystemError) in
                 Descriptor(
@@ -63,7 +63,7 @@ struct ConfiguredDirectory: ~Copyable {
             let name: FilePath = path.isAbsolute ? "/" : "."
             return Descriptor(
                 adopting: try systemCall("open", on: name.display) {
-                    name.withCString { openat(AT_FDCWD, $0, way | O_DIRECTORY) }
+                    name.withCString { openat(AT_FDCWD, $0, openFlags | O_DIRECTORY) }
                 })
         }
         var at = try start(path)
@@ -84,10 +84,10 @@ struct ConfiguredDirectory: ~Copyable {
             case .enter(let name):
                 do {
                     // With O_DIRECTORY, so that an automount is mounted.
-                    at = try enter(at, name, way | O_DIRECTORY | O_NOFOLLOW)
+                    at = try enter(at, name, openFlags | O_DIRECTORY | O_NOFOLLOW)
                 } catch {
                     guard error.code == ENOTDIR || error.code == ELOOP else { throw error }
-                    let link = try enter(at, name, way | O_NOFOLLOW)
+                    let link = try enter(at, name, openFlags | O_NOFOLLOW)
                     guard let target = try self.target(of: link, path) else { throw failure(ENOTDIR) }
                     links += 1
                     if links > maxLinks { throw failure(ELOOP) }

@@ -185,11 +185,11 @@ package struct OpenFolder: ~Copyable, Sendable {
             try refuseWayOut(relative)
             return try descriptor.withNumber { number throws(SystemError) in try body(number, relative) }
         }
-        let way = sluice_path_flag() | O_DIRECTORY
+        let openFlags = sluice_path_flag() | O_DIRECTORY
         switch resolver {
         case .kernel:
             try refuseWayOut(relative.name)
-            let folder = try open(above, flags: way)
+            let folder = try open(above, flags: openFlags)
             return try folder.withNumber { number throws(SystemError) in try body(number, relative.name) }
         case .steps:
             try refuseWayOut(relative)

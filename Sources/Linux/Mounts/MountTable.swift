@@ -19,10 +19,10 @@ package struct MountTable: Sendable {
     /// - Parameter path: Absolute.
     /// - Returns: `slow` is the mount point of such a file system, if the path leads onto one.
     package func place(of path: FilePath) -> (path: FilePath, slow: FilePath?) {
-        var way = Array(path.components.reversed())
+        var pending = Array(path.components.reversed())
         var here: FilePath = "/"
         var links = 0
-        while let step = way.popLast() {
+        while let step = pending.popLast() {
             if step == "." { continue }
             if step == ".." {
                 here = here.parent.isEmpty ? "/" : here.parent
@@ -30,11 +30,11 @@ package struct MountTable: Sendable {
             }
             let next = here.appending(step)
             if let mount = covering[next], FileSystemKind.isSlow(mount.type) {
-                return (way.reversed().reduce(next) { $0.appending($1) }, next)
+                return (pending.reversed().reduce(next) { $0.appending($1) }, next)
             }
             // For any error, the rest of the path is used as it is written.
             guard let status = try? FileStatus(at: next) else {
-                return (way.reversed().reduce(next) { $0.appending($1) }, nil)
+                return (pending.reversed().reduce(next) { $0.appending($1) }, nil)
             }
             guard status.mode & 0o170000 == 0o120000, links < 40, let target = Files.linkTarget(next) else {
                 here = next
@@ -42,7 +42,7 @@ package struct MountTable: Sendable {
             }
             links += 1
             if target.isAbsolute { here = "/" }
-            way += target.components.reversed()
+            pending += target.components.reversed()
         }
         return (here, nil)
     }

@@ -47,9 +47,9 @@ package struct RemovableDisk: Sendable {
         let folder = blocks.appending(disk)
         // Documentation/ABI/stable/sysfs-block: 1 where the medium can be taken out, as with a card reader.
         if text(folder.appending("removable")) == "1" { return true }
-        let way = Files.linkTarget(folder)?.components ?? []
+        let components = Files.linkTarget(folder)?.components ?? []
         // An external disk has 0, but is attached to a USB port: `…/usb2/2-1/…`.
-        if way.contains(where: { $0.bytes.starts(with: Array("usb".utf8)) }) { return true }
+        if components.contains(where: { $0.bytes.starts(with: Array("usb".utf8)) }) { return true }
         // A card slot: `…/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0`. Soldered ones have type MMC.
         return disk.bytes.starts(with: Array("mmcblk".utf8)) && text(folder.appending("device/type")) == "SD"
     }

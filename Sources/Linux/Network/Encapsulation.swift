@@ -42,8 +42,8 @@ package enum Encapsulation {
             return header + (try hasIPv6(by: socket) ? 40 : 20)
         }
         var most: Int64 = 0
-        for way in try TunnelRoutes.carriers(of: index) ?? [] {
-            most = max(most, try overhead(of: way.link, by: socket, seen: seen))
+        for carrier in try TunnelRoutes.carriers(of: index) ?? [] {
+            most = max(most, try overhead(of: carrier.link, by: socket, seen: seen))
         }
         return header + (peer.isIPv6 ? 40 : 20) + most
     }

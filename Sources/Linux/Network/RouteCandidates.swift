@@ -27,12 +27,12 @@ package enum RouteCandidates {
         let socket = try NetlinkSocket()
         let question = RouteQuestion(address: address, port: port)
         guard let own = try choice(question, by: socket) else { return [] }
-        guard let entry = own.entry, try refusal(toLeave: own, entry, by: socket) == nil else { return [own.way] }
+        guard let entry = own.entry, try refusal(toLeave: own, entry, by: socket) == nil else { return [own.candidate] }
         var equal: [Candidate] = []
-        for link in links where link != own.way.route.link {
-            if case .equal(let way) = try other(link, question, entry, by: socket) { equal.append(way) }
+        for link in links where link != own.candidate.route.link {
+            if case .equal(let candidate) = try other(link, question, entry, by: socket) { equal.append(candidate) }
         }
-        return [own.way] + equal.sorted { ($0.metric, $0.route.link) < ($1.metric, $1.route.link) }
+        return [own.candidate] + equal.sorted { ($0.metric, $0.route.link) < ($1.metric, $1.route.link) }
     }
 
     /// The reason why an interface may not be chosen.
@@ -67,7 +67,7 @@ package enum RouteCandidates {
         var reason: Refusal? = .ownIsInside
         if let entry = own.entry { reason = try refusal(toLeave: own, entry, by: socket) }
         var refusals: [Int32: Refusal] = [:]
-        for link in links where link != own.way.route.link {
+        for link in links where link != own.candidate.route.link {
             if let reason {
                 refusals[link] = reason
             } else if let entry = own.entry, case .refused(let reason) = try other(link, question, entry, by: socket) {
@@ -87,12 +87,12 @@ package enum RouteCandidates {
     ) throws(SystemError) -> Other {
         var other = question
         other.link = link
-        guard let choice = try choice(other, by: socket), choice.way.route.link == link else {
+        guard let choice = try choice(other, by: socket), choice.candidate.route.link == link else {
             return .refused(.noRoute)
         }
-        if choice.way.route.isDead { return .refused(.dead) }
-        if choice.way.isEncapsulated { return .refused(.encapsulated) }
-        return choice.entry.map { $0.isEqual(to: entry) } ?? false ? .equal(choice.way) : .refused(.unequal)
+        if choice.candidate.route.isDead { return .refused(.dead) }
+        if choice.candidate.isEncapsulated { return .refused(.encapsulated) }
+        return choice.entry.map { $0.isEqual(to: entry) } ?? false ? .equal(choice.candidate) : .refused(.unequal)
     }
 
     /// Whether a connection to an address may be bound to an interface.
@@ -107,7 +107,7 @@ package enum RouteCandidates {
     }
 
     private struct Choice {
-        var way: Candidate
+        var candidate: Candidate
         /// `nil` for a route that stays on this machine.
         var entry: RouteMessage?
     }
@@ -134,17 +134,17 @@ package enum RouteCandidates {
             // The answer does not repeat a source from the question.
             route.source = second.source ?? again.source
         }
-        if route.link == 1 { return Choice(way: Candidate(route: route, metric: 0), entry: nil) }
+        if route.link == 1 { return Choice(candidate: Candidate(route: route, metric: 0), entry: nil) }
         guard let entry = try Routes.entry(again, by: socket) else { return nil }
-        var way = Candidate(route: route, metric: entry.metric)
+        var candidate = Candidate(route: route, metric: entry.metric)
         if !route.isDead {
             let answer = try IPsec.answer(
                 to: question.address, port: question.port, over: question.link, route, by: socket)
-            way.isEncapsulated = answer != .untouched
-            way.others = try RouteRules.otherLinks(
+            candidate.isEncapsulated = answer != .untouched
+            candidate.others = try RouteRules.otherLinks(
                 than: route.link, for: RouteRules.Flow(question: again), by: socket)
         }
-        return Choice(way: way, entry: entry)
+        return Choice(candidate: candidate, entry: entry)
     }
 
     /// RT_TABLE_MAIN and RT_TABLE_DEFAULT: every other table is used because a rule leads to it.
@@ -155,9 +155,9 @@ package enum RouteCandidates {
         toLeave own: Choice, _ entry: RouteMessage, by socket: borrowing NetlinkSocket
     ) throws(SystemError) -> Refusal? {
         guard isOrdinary(entry) else { return .ownIsByRule }
-        if !own.way.others.isEmpty { return .ruleMayLead }
-        if own.way.isEncapsulated { return .ownIsEncapsulated }
-        return try Links.facts(of: own.way.route.link, by: socket)?.link.isTunnel == true ? .ownIsTunnel : nil
+        if !own.candidate.others.isEmpty { return .ruleMayLead }
+        if own.candidate.isEncapsulated { return .ownIsEncapsulated }
+        return try Links.facts(of: own.candidate.route.link, by: socket)?.link.isTunnel == true ? .ownIsTunnel : nil
     }
 }
 

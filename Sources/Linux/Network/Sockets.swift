@@ -11,9 +11,9 @@ package enum Sockets {
     /// A full socket was seen to deliver 4.3 MB after it was closed; with at most 128 KiB unsent it is 0.13 MB. There
     /// is no fixed `SO_SNDBUF`, which would limit the speed on long paths.
     ///
-    /// - Parameter patience: How long sent bytes may stay unacknowledged (`TCP_USER_TIMEOUT`, tcp(7)).
-    package static func prepareForUpload(_ socket: CInt, patience: Duration) {
-        let milliseconds = UInt32(clamping: patience.components.seconds * 1000)
+    /// - Parameter timeout: How long sent bytes may stay unacknowledged (`TCP_USER_TIMEOUT`, tcp(7)).
+    package static func prepareForUpload(_ socket: CInt, timeout: Duration) {
+        let milliseconds = UInt32(clamping: timeout.components.seconds * 1000)
         sluice_prepare_upload_socket(socket, milliseconds)
     }
 

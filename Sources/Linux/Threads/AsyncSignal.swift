@@ -5,10 +5,10 @@ package protocol Waking: Sendable {
     func signal()
 }
 
-/// Wakes one loop. Rung by every component that has work for the loop; only the loop waits for it.
+/// Wakes one loop. Every component that has work for the loop sets the signal; only the loop waits for it.
 ///
-/// Rings that come while the loop works are kept as one, so that none is lost and none is handled twice. A loop that
-/// waits without a deadline does not wake at all.
+/// A signal that is set several times while the loop works counts once: no work is missed, and none is done twice. A
+/// loop that waits without a deadline does not wake at all.
 package final class AsyncSignal: Waking {
     private struct State {
         var isSet = false
@@ -18,10 +18,10 @@ package final class AsyncSignal: Waking {
     private let state = Mutex(State())
     private let rest: QuiescenceCounter?
 
-    /// - Parameter rest: Notified of every ring, and whenever the loop waits.
+    /// - Parameter rest: Notified of every signal, and whenever the loop waits.
     package init(_ rest: QuiescenceCounter? = nil) { self.rest = rest }
 
-    /// Whether the loop has finished the work it was rung for, and sleeps.
+    /// Whether the loop has finished the signalled work, and sleeps.
     package var isWaiting: Bool { state.withLock { $0.waiter != nil } }
 
     package func signal() {
@@ -37,7 +37,7 @@ package final class AsyncSignal: Waking {
         waiter?.resume()
     }
 
-    /// Returns when rung, when `limit` is over, or when the task is cancelled.
+    /// Returns when the signal is set, when `limit` is over, or when the task is cancelled.
     package func wait(atMost limit: Duration? = nil) async {
         let alarm = limit.map { Alarms.shared.set(after: $0) { self.signal() } }
         await withTaskCancellationHandler {
@@ -125,13 +125,13 @@ package final class AsyncBroadcast: Waking {
 /// All work starts with a signal: a loop's own deadline sets its signal as well. So if all loops wait for their
 /// signals, and no signal was set during the check, all loops were idle at the same time.
 package final class QuiescenceCounter: Sendable {
-    /// Rung when one more loop waits.
+    /// Set when one more loop waits.
     package let signal = AsyncSignal()
     private let count = Atomic(0)
 
     package init() {}
 
     func signalled() { count.add(1, ordering: .relaxed) }
-    /// The number of rings so far.
+    /// The number of signals so far.
     package var signalCount: Int { count.load(ordering: .relaxed) }
 }

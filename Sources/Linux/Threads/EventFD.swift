@@ -2,7 +2,7 @@ internal import CLinux
 internal import Core
 package import Glibc
 
-/// Wakes a thread that waits in the kernel (eventfd(2)). Any thread may ring; one thread waits.
+/// Wakes a thread that waits in the kernel (eventfd(2)). Any thread may signal; one thread waits.
 package final class EventFD: Sendable {
     private let descriptor: Descriptor
 
@@ -12,7 +12,7 @@ package final class EventFD: Sendable {
 
     package func signal() {
         var one: UInt64 = 1
-        // Fails only when the counter is full, which means that it rings already.
+        // Fails only when the counter is full, which means that it is set already.
         descriptor.withNumber { _ = write($0, &one, 8) }
     }
 

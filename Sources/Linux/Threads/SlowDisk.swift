@@ -4,12 +4,12 @@ internal import Synchronization
 ///
 /// A call into the kernel may block there without limit, and cannot be cancelled. So each piece of work has a thread of
 /// its own, outside every pool. The waiting task continues when it is cancelled, at most half a second later, or when
-/// there was no progress for `patience`; the thread is free again when its call returns. While a silent call has not
+/// there was no progress for `timeout`; the thread is free again when its call returns. While a silent call has not
 /// returned, new work is refused at once, so that retries do not accumulate threads.
 package final class SlowDisk: Sendable {
     /// There was no progress for this long.
     package struct TimeoutError: Error, Hashable, Sendable {
-        package let patience: Duration
+        package let timeout: Duration
     }
 
     /// The work's connection to its caller: it reports progress, and learns that it has to end.
@@ -32,26 +32,26 @@ package final class SlowDisk: Sendable {
     /// Far more than there are parallel uploads: a thread that does not come back is not missed.
     private static let threads = Workers<@Sendable () -> Void>("slow-disk", most: 256, linger: .seconds(5)) { $0() }
 
-    private let patience: Duration
+    private let timeout: Duration
     /// Pieces of work that fell silent and have not returned yet.
     private let out = Atomic<Int>(0)
 
     /// How long a cancelled task waits for its work to return.
     private static let grace: Duration = .milliseconds(500)
 
-    package init(patience: Duration) { self.patience = patience }
+    package init(timeout: Duration) { self.timeout = timeout }
 
     /// - Throws: ``TimeoutError``; `CancellationError`; errors of `body`.
     package func run<R: Sendable>(_ body: @escaping @Sendable (Pulse) throws -> R) async throws -> R {
         try Task.checkCancellation()
-        if out.load(ordering: .acquiring) > 0 { throw TimeoutError(patience: patience) }
+        if out.load(ordering: .acquiring) > 0 { throw TimeoutError(timeout: timeout) }
         let pulse = Pulse()
         let answer = Answer<R>()
-        let watch = Watch(patience) {
+        let watch = Watch(timeout) {
             pulse.count
         } onSilence: {
             pulse.end()
-            answer.resolve(.failure(TimeoutError(patience: self.patience))) {
+            answer.resolve(.failure(TimeoutError(timeout: self.timeout))) {
                 self.out.wrappingAdd(1, ordering: .relaxed)
             }
         }
@@ -82,12 +82,12 @@ package final class SlowDisk: Sendable {
             var isOver = false
         }
         private let state: Mutex<State>
-        private let patience: Duration
+        private let timeout: Duration
         private let count: @Sendable () -> Int
         private let onSilence: @Sendable () -> Void
 
-        init(_ patience: Duration, _ count: @escaping @Sendable () -> Int, onSilence: @escaping @Sendable () -> Void) {
-            self.patience = patience
+        init(_ timeout: Duration, _ count: @escaping @Sendable () -> Int, onSilence: @escaping @Sendable () -> Void) {
+            self.timeout = timeout
             self.count = count
             self.onSilence = onSilence
             state = Mutex(State(since: SuspendingClock().now))
@@ -110,7 +110,7 @@ package final class SlowDisk: Sendable {
                 let now = SuspendingClock().now
                 if count != state.last { state.since = now }
                 state.last = count
-                let left = patience - state.since.duration(to: now)
+                let left = timeout - state.since.duration(to: now)
                 if left <= .zero { return true }
                 state.alarm = Alarms.shared.set(after: left) { self.check() }
                 return false

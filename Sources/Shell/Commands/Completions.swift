@@ -39,14 +39,14 @@ extension Verb {
                 "there are \(known.joined(separator: ", ")), not `\(printable(words.joined(separator: " ")))`"
                     + (near.map { "; did you mean `\($0)`?" } ?? ""), .completions)
         }
-        let found = await candidates(words, call, within: patience)
+        let found = await candidates(words, call, within: timeout)
         if call.json { try call.printJSON(["words": found]) } else { for line in found { try call.console.line(line) } }
         return .ok
     }
 }
 
 /// A person waits after pressing a key: later answers are dropped.
-private let patience = Duration.milliseconds(700)
+private let timeout = Duration.milliseconds(700)
 
 /// One word a line, and for ids a tab and a description. Prints nothing on any error: a completion must not show one.
 func candidates(_ question: [String], _ call: Invocation, within limit: Duration) async -> [String] {

@@ -49,7 +49,7 @@ private func runTrial(_ hook: Hook, _ settings: Settings, _ call: Invocation) as
             ExitCode(refusal.code), refusal.message,
             remedy: "The configuration file has it: load it with `sluice reload`.")
     }
-    return try await HookTestResult.byHand(hook, settings)
+    return try await HookTestResult.standalone(hook, settings)
 }
 
 private func cost(_ trial: HookTestResult) -> String {

@@ -44,7 +44,7 @@ extension Verb {
         let file = ConfigurationFile(call.arguments, call.console)
         let loaded = try await file.load()
         for warning in loaded.warnings {
-            log.warning("configuration", ["at": warning.place, "key": warning.key, "text": warning.text])
+            log.warning("configuration warning", ["at": warning.place, "key": warning.key, "text": warning.text])
         }
         let notify = Notify()
         let daemon: Daemon
@@ -97,8 +97,8 @@ private func start(
     _ settings: Settings, _ file: ConfigurationFile, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
 ) async throws -> Daemon {
     // The same time as a run that ends by itself tolerates a state that cannot be written.
-    let patience = once.map { max($0.patience, .seconds(10)) }
-    let waiting = DelayedStart(settings: settings, notify: notify, log: log, patience: patience)
+    let maxWait = once.map { max($0.maxWait, .seconds(10)) }
+    let waiting = DelayedStart(settings: settings, notify: notify, log: log, maxWait: maxWait)
     let work = Task {
         try await waiting {
             try await Daemon.start(
@@ -128,13 +128,13 @@ private func listener(_ control: ControlSettings, _ log: Log) async throws -> Co
     let secrets = SecretReader()
     return ControlServer.Remote(
         listen: remote.listen, hosts: remote.hosts, trustedProxies: remote.trustedProxies, identity: identity,
-        say: { log.warning("control", ["reason": $0]) }
+        say: { log.warning("the control server reports a problem", ["reason": $0]) }
     ) { try await secrets.read(remote.token).reveal() }
 }
 
 /// `--once` and its options.
 private struct Once: Sendable {
-    var patience: Duration = .zero
+    var maxWait: Duration = .zero
 
     /// - Returns: `nil` without `--once`.
     init?(_ arguments: Arguments) throws(CommandError) {
@@ -149,7 +149,7 @@ private struct Once: Sendable {
             throw Arguments.usage(
                 "--wait takes a length of time like 30s or 5m, not `\(printable(written))`", .runDaemon)
         }
-        patience = .seconds(seconds)
+        maxWait = .seconds(seconds)
     }
 }
 
@@ -160,7 +160,7 @@ private func serve(
     _ daemon: Daemon, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
 ) async throws -> OnceView? {
     let work = Task { () -> OnceView? in
-        if let once { return try await daemon.runOnce(patience: once.patience) }
+        if let once { return try await daemon.runOnce(maxWait: once.maxWait) }
         try await daemon.run()
         return nil
     }
@@ -252,9 +252,9 @@ func startError(_ error: any Error, _ settings: Settings? = nil) -> any Error {
         return CommandError(
             state.error.isTransient ? .failed : .config, redacted(printable("\(state)")), remedy: state.remedy)
     case let error as SystemError:
-        let isForAPerson =
+        let needsFix =
             error.isDenied || error.isReadOnly || error.isMissing || error.code == ENAMETOOLONG || error.code == EINVAL
-        return CommandError(isForAPerson ? .config : .failed, "\(error)", remedy: startRemedy(error, settings))
+        return CommandError(needsFix ? .config : .failed, "\(error)", remedy: startRemedy(error, settings))
     case let error as StoreError where error.isTransient:
         return CommandError(
             .failed, redacted(printable("\(error)")), remedy: "The cause may be temporary: try again later.")
@@ -300,7 +300,7 @@ private func warn(of error: any Error, about socket: FilePath, _ log: Log) {
         "this run cannot open its control socket", ["reason": "\(error)", "remedy": socketRemedy(socket)])
 }
 
-/// What to change, where permissions are the reason why the socket cannot be made. The server's error has only words; the
+/// The remedy where permissions are the reason why the socket cannot be made. The server's error has only words; the
 /// folder shows the cause, or the one above it that would have to contain it.
 private func socketRemedy(_ socket: FilePath) -> String? {
     var folder = socket.parent

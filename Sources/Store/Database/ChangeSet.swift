@@ -1,5 +1,5 @@
-/// What a transaction has made waiting. The commit wakes those who wait for it: no caller has to know whom a change
-/// concerns.
+/// The work that a transaction has made waiting. The commit wakes those who wait for it: no caller has to know whom a
+/// change concerns.
 package struct ChangeSet: OptionSet, Hashable, Sendable {
     package let rawValue: Int
 

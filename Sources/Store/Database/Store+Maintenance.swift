@@ -129,7 +129,7 @@ extension Store {
     ///
     /// - Parameters:
     ///   - after: The age and the id of the last one that was examined before.
-    ///   - folders: Those whose sources are removed one day.
+    ///   - folders: The folders whose sources are removed one day.
     /// - Returns: The same for the next call, and when the next one is due; both `nil` when there are no more.
     package func forget(
         after time: Duration, from after: (ran: Int64, id: String)?, keepingSourcesOf folders: Set<String> = [],

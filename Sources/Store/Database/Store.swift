@@ -34,11 +34,11 @@ package actor Store {
     /// With less free space on its disk, the log is emptied before each change, so that it stays small. An empty log
     /// needs no space to be emptied; a log that has taken the last space of a disk could never be emptied.
     package static let scarceSpace: Int64 = 16 << 20
-    /// Free space that is required after the disk was full: room for a batch of files, and not just for one change.
+    /// Free space that is required after the disk was full: enough for a batch of files, and not just for one change.
     package static let neededSpace: Int64 = 1 << 20
     /// The size that one of its files reaches at work: the log between two checkpoints, and some ten thousand uploads.
     package static let neededFileSize: UInt64 = 64 << 20
-    /// What was counted as sent at the start, since an earlier run did not settle it; `nil` if there was nothing.
+    /// The amount that was counted as sent at the start, since an earlier run did not settle it; `nil` for none.
     package private(set) var leftCharge: CrashCharge?
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0

@@ -52,14 +52,14 @@ package struct LedgerTable<Access> {
         ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
     }
 
-    /// What was spent in the period of a quota.
+    /// The amount that was spent in the period of a quota.
     package func spent(for recount: QuotaState.Recount) throws -> Spending {
         try spent(
             since: recount.since, destination: recount.destination, folder: recount.folder,
             networks: Self.networks(of: recount))
     }
 
-    /// What is reserved now of a quota.
+    /// The amount of a quota that is reserved now.
     package func reserved(for recount: QuotaState.Recount) throws -> Spending {
         try reserved(destination: recount.destination, folder: recount.folder, networks: Self.networks(of: recount))
     }
@@ -109,7 +109,7 @@ package struct LedgerTable<Access> {
         }
     }
 
-    /// The first day of which hours are kept. Older hours become one row for their day.
+    /// The first day whose hours are kept. Older hours become one row for their day.
     var firstDayByHour: Int64 {
         let today = Period.day.interval(around: tx.clocks.wall(), in: tx.session.zone).lowerBound.milliseconds
         return today - daysByHour * 86_400_000
@@ -143,8 +143,8 @@ package struct LedgerTable<Access> {
 
 extension LedgerTable where Access == Writing {
     /// Gives back the unsent bytes of a step, or counts the bytes beyond it.
-    package func settle(_ step: StoredReservation, _ actual: Spending) throws {
-        try pay([Payment(settling: step, actual)])
+    package func close(_ step: StoredReservation, _ actual: Spending) throws {
+        try pay([Payment(closing: step, actual)])
     }
 
     /// Takes over a row of a damaged database: the values of all columns.

@@ -55,7 +55,7 @@ package struct Payment: Sendable, Hashable {
     }
 
     /// Replaces the reservation by the bytes that were sent: fewer, or more.
-    package init(settling step: StoredReservation, _ actual: Spending) {
+    package init(closing step: StoredReservation, _ actual: Spending) {
         self.step = step
         account = step.account
         spending = actual

@@ -14,7 +14,7 @@ extension Schema {
         """
 }
 
-/// What a start counted as sent of the reservations that an earlier run did not settle.
+/// The amount that a start counted as sent for the reservations that an earlier run did not settle.
 package struct CrashCharge: Sendable, Hashable {
     package let spending: Spending
     /// Whether the links' counters limited all of it. Otherwise some reservations were counted in full.

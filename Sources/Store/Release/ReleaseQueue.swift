@@ -36,7 +36,7 @@ package struct ReleaseQueue<Access> {
         ) { $0.integer(0) }
     }
 
-    /// Those of `assets` that are still on the release's list.
+    /// The given assets that are still on the release's list.
     package func releasable(_ assets: [Int64]) throws -> [(asset: AssetRecord, verdict: ReleaseVerdict)] {
         try assets.compactMap { id in
             try tx.connection.first(

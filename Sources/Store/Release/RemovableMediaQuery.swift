@@ -32,7 +32,7 @@ private let unreleased = """
     """
 
 extension ChangeSet {
-    /// What may change ``RemovableMediaQuery/work(in:on:)``.
+    /// The changes that may affect ``RemovableMediaQuery/work(in:on:)``.
     package static let ofMediaWork: ChangeSet = [
         .arrivals, .copies, .queued, .lists, .due, .released, .releaseNotes,
     ]

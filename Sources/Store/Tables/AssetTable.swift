@@ -25,7 +25,7 @@ package struct AssetTable<Access> {
         return later.contains { !$0.identity.isSameVersion(as: asset.identity) }
     }
 
-    /// Those of these names in the staging folder that belong to an asset which needs them.
+    /// The given names in the staging folder that belong to an asset which needs them.
     package func owned(_ names: [Int64]) throws -> Set<Int64> {
         var owned: Set<Int64> = []
         // Numbers are close together when the copies were made together: a range of the table costs less than a search
@@ -51,7 +51,7 @@ package struct AssetTable<Access> {
         return owned
     }
 
-    /// Those of these assets that exist.
+    /// The given assets that exist.
     package func existing(_ assets: [Int64]) throws -> Set<Int64> {
         var recorded: Set<Int64> = []
         for asset in assets {

@@ -27,7 +27,7 @@ package struct EventTable<Access> {
 }
 
 extension EventTable where Access == Writing {
-    /// The types of which events stay for a day, for SQL.
+    /// The types whose events stay for a day, for SQL.
     private static var keptLonger: String {
         let types: [EventType] = [.completed, .failed, .cancelled, .removed, .flushed]
         return types.map { "'\($0.rawValue)'" }.joined(separator: ", ")

@@ -22,9 +22,9 @@ package struct SettingTable<Access> {
         let parts = (try value("request size \(destination)") ?? "").split(separator: " ", maxSplits: 3).map(
             String.init)
         guard parts.count == 4, parts[3] == site, let most = Int64(parts[0]), let failed = Int64(parts[1]),
-            let patience = Int(parts[2])
+            let requiredRun = Int(parts[2])
         else { return nil }
-        return RequestSize(most: most, failed: failed, patience: patience)
+        return RequestSize(most: most, failed: failed, requiredRun: requiredRun)
     }
 
     /// The value that ``store(originsWithoutExpect:)`` stored last.
@@ -86,7 +86,7 @@ extension SettingTable where Access == Writing {
     package func store(requestSize size: RequestSize?, to destination: String, at site: String) throws {
         let name = "request size \(destination)"
         guard let size else { return try remove(name) }
-        try set(name, "\(size.most) \(size.failed) \(size.patience) \(site)")
+        try set(name, "\(size.most) \(size.failed) \(size.requiredRun) \(site)")
     }
 
     /// Stores the servers that refuse `Expect`, by the origin of their address, with the time of the refusal.

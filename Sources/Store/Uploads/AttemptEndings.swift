@@ -1,7 +1,7 @@
 package import Core
 
-/// The outcome of an attempt, and the bytes that it sent.
-package struct AttemptRecord: Sendable {
+/// An attempt that has ended: its outcome, its cost, and the bytes that it sent.
+package struct EndedAttempt: Sendable {
     package var id: String
     package var outcome: AttemptOutcome
     /// Payments that are entered in the same transaction.
@@ -10,7 +10,7 @@ package struct AttemptRecord: Sendable {
     package var sent: Int64
     /// Whether the wait that follows counts as time of failing. A full destination fails no upload.
     package var isWaitOfFailure = true
-    /// What an upload to a destination keeps of its checkpoint when a damaged copy makes it start again.
+    /// The part of its checkpoint that an upload to a destination keeps when a damaged copy makes it start again.
     package var lasting: @Sendable (_ destination: String, Checkpoint) -> Checkpoint
 
     package init(
@@ -25,7 +25,7 @@ package struct AttemptRecord: Sendable {
     }
 }
 
-/// Ends of attempts.
+/// Records the ends of attempts in all tables that they concern.
 package struct AttemptEndings<Access> {
     let tx: Transaction<Access>
 
@@ -60,7 +60,7 @@ extension AttemptEndings where Access == Writing {
     ///
     /// - Returns: The result of ``finish(_:_:payments:)`` for each.
     @discardableResult
-    package func finish(_ endings: [AttemptRecord]) throws -> [UploadState?] {
+    package func finish(_ endings: [EndedAttempt]) throws -> [UploadState?] {
         try endings.map { try end($0) }
     }
 
@@ -72,10 +72,10 @@ extension AttemptEndings where Access == Writing {
     package func finish(
         _ id: String, _ outcome: AttemptOutcome, payments: [Payment] = []
     ) throws -> UploadState? {
-        try end(AttemptRecord(id, outcome, payments: payments))
+        try end(EndedAttempt(id, outcome, payments: payments))
     }
 
-    private func end(_ ending: AttemptRecord) throws -> UploadState? {
+    private func end(_ ending: EndedAttempt) throws -> UploadState? {
         let id = ending.id
         defer { tx.session.facts.failingTimes.endAttempt(id) }
         let isNoted = tx.session.facts.uploadsWithNotedProgress.remove(id) != nil
@@ -99,12 +99,12 @@ extension AttemptEndings where Access == Writing {
                 try tx.failures.recordWait(failure, upload)
             }
             // A companion that ended during the attempt could not end a wait that had not begun yet.
-            let hasNews =
+            let hasEndedCompanion =
                 try known.map { try Self.endedCompanions($0) != Self.endedCompanions(tx.uploads.companions(of: id)) }
                 ?? false
             try tx.connection.run(
                 "UPDATE upload SET backoff_until = ?2 WHERE id = ?1",
-                [.text(id), .integer(hasNews ? 0 : until.nanoseconds)])
+                [.text(id), .integer(hasEndedCompanion ? 0 : until.nanoseconds)])
             try tx.transitions.move(upload, by: .yielded)
         case .retry(let failure, let until):
             try tx.failures.record(failure, upload)

@@ -25,19 +25,19 @@ struct QueueOffers {
     let deduplicatedFolders: Set<String>
     /// Free bytes at the destination; `nil` when unknown.
     fileprivate var freeBytes: Int64?
-    /// Folders of which only begun uploads may go.
+    /// Folders whose uploads may continue and may not begin.
     fileprivate let begunOnly: Set<String>
     /// Uploads that are passed over; few.
     fileprivate let passed: Set<String>
     /// Boot-time ns.
     let now: Int64
     /// By folder.
-    fileprivate var offers: [String: FolderTurns.Offer<String>] = [:]
+    fileprivate var byFolder: [String: FolderTurns.Offer<String>] = [:]
 
-    var isEmpty: Bool { offers.isEmpty }
+    var isEmpty: Bool { byFolder.isEmpty }
 
     /// A begun upload may have its space there already, and is not checked.
-    func hasRoom(for candidate: Candidate) -> Bool {
+    func hasSpace(for candidate: Candidate) -> Bool {
         freeBytes.map { candidate.checkpoint != nil || candidate.missing <= $0 } ?? true
     }
 
@@ -63,7 +63,7 @@ package struct ClaimQueue<Access> {
 
     /// - Parameters:
     ///   - isOpen: Whether uploads of a folder may be claimed.
-    ///   - begunOnly: Folders of which only begun uploads may be claimed.
+    ///   - begunOnly: Folders whose uploads are claimed only if they have begun.
     ///   - passed: Uploads that are passed over; few.
     ///   - left: Free bytes at the destination; `nil` when unknown.
     ///   - alike: Folders that skip duplicates.
@@ -72,47 +72,48 @@ package struct ClaimQueue<Access> {
         besides passed: Set<String> = [], within left: Int64?, alike: [String]
     ) throws -> QueueOffers {
         let now = tx.clocks.monotonic().nanoseconds
-        var line = QueueOffers(
+        var offers = QueueOffers(
             destination: destination, deduplicatedFolders: Set(alike), freeBytes: left, begunOnly: begunOnly,
             passed: passed, now: now)
         let folders = try tx.connection.all(
             "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
         ) { $0.text(0) }
-        for folder in folders where isOpen(folder) { line.offers[folder] = try offer(of: folder, in: line) }
-        return line
+        for folder in folders where isOpen(folder) { offers.byFolder[folder] = try offer(of: folder, in: offers) }
+        return offers
     }
 
     /// The upload whose turn it is. A folder that fills a bundle continues as long as its next file fits into it.
-    func next(in line: QueueOffers, _ turns: FolderTurns, _ room: BatchLimits) throws -> Candidate? {
-        if let same = turns.nextOfSameFolder(line.offers.values), let candidate = try candidate(same.id),
-            room.joinsBundle(
+    func next(in offers: QueueOffers, _ turns: FolderTurns, _ limits: BatchLimits) throws -> Candidate? {
+        if let same = turns.nextOfSameFolder(offers.byFolder.values), let candidate = try candidate(same.id),
+            limits.joinsBundle(
                 size: candidate.asset.stagedSize, isBegun: candidate.goesAlone, of: candidate.upload.folder)
         {
             return candidate
         }
-        return try turns.next(line.offers.values).flatMap { try candidate($0.id) }
+        return try turns.next(offers.byFolder.values).flatMap { try candidate($0.id) }
     }
 
-    /// Removes the first of `folder` from the line. Other uploads that skip duplicates may have to wait for it now.
-    func advance(_ line: inout QueueOffers, _ folder: String) throws {
-        for other in line.offers.keys where other == folder || line.deduplicatedFolders.contains(other) {
-            line.offers[other] = try offer(of: other, in: line)
+    /// Replaces the first upload of `folder` by its next one. Other uploads that skip duplicates may have to wait for
+    /// it now.
+    func advance(_ offers: inout QueueOffers, _ folder: String) throws {
+        for other in offers.byFolder.keys where other == folder || offers.deduplicatedFolders.contains(other) {
+            offers.byFolder[other] = try offer(of: other, in: offers)
         }
     }
 
-    private func offer(of folder: String, in line: QueueOffers) throws -> FolderTurns.Offer<String>? {
+    private func offer(of folder: String, in offers: QueueOffers) throws -> FolderTurns.Offer<String>? {
         // Few are begun, however many wait.
-        let isBegunOnly = line.begunOnly.contains(folder)
+        let isBegunOnly = offers.begunOnly.contains(folder)
         let isNext = """
             FROM \(isBegunOnly ? "checkpoint CROSS JOIN upload ON id = checkpoint.upload" : "upload INDEXED BY upload_next")
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
-            AND backoff_until <= ?3 \(line.deduplicatedFolders.contains(folder) ? isAlone : "")
-            \(line.passed.isEmpty ? "" : "AND id NOT IN (SELECT key FROM json_each(?4))")
+            AND backoff_until <= ?3 \(offers.deduplicatedFolders.contains(folder) ? isAlone : "")
+            \(offers.passed.isEmpty ? "" : "AND id NOT IN (SELECT key FROM json_each(?4))")
             ORDER BY rank, sort, id
             """
-        var values: [Connection.Value] = [.text(line.destination), .text(folder), .integer(line.now)]
-        if !line.passed.isEmpty {
-            values.append(.text(TextMap.text(Dictionary(uniqueKeysWithValues: line.passed.map { ($0, "") }))))
+        var values: [Connection.Value] = [.text(offers.destination), .text(folder), .integer(offers.now)]
+        if !offers.passed.isEmpty {
+            values.append(.text(TextMap.text(Dictionary(uniqueKeysWithValues: offers.passed.map { ($0, "") }))))
         }
         func first(_ sql: String, _ more: [Connection.Value] = []) throws -> FolderTurns.Offer<String>? {
             try tx.connection.first(sql, values + more) {
@@ -120,7 +121,8 @@ package struct ClaimQueue<Access> {
             }
         }
         let next = try first("SELECT rank, id \(isNext) LIMIT 1")
-        guard let next, let left = line.freeBytes, let candidate = try candidate(next.id), !line.hasRoom(for: candidate)
+        guard let next, let left = offers.freeBytes, let candidate = try candidate(next.id),
+            !offers.hasSpace(for: candidate)
         else { return next }
         return try first(
             """
@@ -134,9 +136,9 @@ package struct ClaimQueue<Access> {
     package func first(
         waitingFor destination: String, lacking left: Int64, from isOpen: @Sendable (String) -> Bool
     ) throws -> (upload: UploadRecord, asset: AssetRecord)? {
-        let line = try offers(
+        let offers = try self.offers(
             to: destination, from: isOpen, within: nil, alike: [])
-        for offer in line.offers.values.sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
+        for offer in offers.byFolder.values.sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
             guard let next = try candidate(offer.id), next.checkpoint == nil, next.missing > left else { continue }
             return (next.upload, next.asset)
         }
@@ -165,28 +167,28 @@ extension ClaimQueue where Access == Writing {
         reserving: (Claim) -> Reservation?
     ) throws -> (claims: [Claim], repeats: [AssetRecord]) {
         let before = try tx.turns.of(.transfers(destination))
-        var (room, turns) = (limits, before)
-        var line = try offers(
+        var (batch, turns) = (limits, before)
+        var offers = try self.offers(
             to: destination, from: isOpen, begunOnly: begunOnly, besides: passed, within: left, alike: alike)
         var claims: [Claim] = []
         var repeats: [AssetRecord] = []
-        while let next = try next(in: line, turns, room) {
+        while let next = try next(in: offers, turns, batch) {
             let (upload, asset) = (next.upload, next.asset)
             // The uploads claimed before it have left less space.
-            guard line.hasRoom(for: next) else {
-                try advance(&line, upload.folder)
+            guard offers.hasSpace(for: next) else {
+                try advance(&offers, upload.folder)
                 continue
             }
             if alike.contains(upload.folder), try completeIfDuplicate(upload, asset) {
                 repeats.append(asset)
-                try advance(&line, upload.folder)
+                try advance(&offers, upload.folder)
                 continue
             }
-            guard room.accept(size: asset.stagedSize, isBegun: next.goesAlone, of: upload.folder) else { break }
+            guard batch.accept(size: asset.stagedSize, isBegun: next.goesAlone, of: upload.folder) else { break }
             claims.append(try lease(next, reserving))
             turns.recordTurn(upload.folder)
-            line.recordClaim(next)
-            try advance(&line, upload.folder)
+            offers.recordClaim(next)
+            try advance(&offers, upload.folder)
         }
         try tx.turns.store(turns, of: .transfers(destination), since: before)
         return (claims, repeats)

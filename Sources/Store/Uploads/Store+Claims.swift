@@ -28,12 +28,12 @@ extension Store {
     ///
     /// - Parameters:
     ///   - isOpen: Whether uploads of a folder may be claimed.
-    ///   - begunOnly: Folders of which only begun uploads may be claimed.
+    ///   - begunOnly: Folders whose uploads are claimed only if they have begun.
     ///   - passed: Uploads that are passed over; few.
     ///   - left: Free bytes at the destination: uploads that lack more there are passed over; `nil` when unknown.
     ///   - reserving: The bytes that each of them may send first, in the same transaction; `nil` for nothing.
     package func claim(
-        filling room: BatchLimits, _ destination: String, from isOpen: @Sendable (String) -> Bool,
+        filling limits: BatchLimits, _ destination: String, from isOpen: @Sendable (String) -> Bool,
         begunOnly: Set<String> = [], besides passed: Set<String> = [], within left: Int64? = nil,
         skippingDuplicatesOf alike: [String] = [], reserving: @Sendable (Claim) -> Reservation? = { _ in nil },
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
@@ -47,7 +47,7 @@ extension Store {
         guard isAny else { return [] }
         let (claims, repeats) = try await write { tx in
             try tx.queue.claim(
-                filling: room, destination, from: isOpen, begunOnly: begunOnly, besides: passed, within: left,
+                filling: limits, destination, from: isOpen, begunOnly: begunOnly, besides: passed, within: left,
                 skippingDuplicatesOf: alike, reserving: reserving)
         }
         repeats.forEach(onRepeat)

@@ -13,15 +13,15 @@ package enum Compressed: CInt, Sendable, CaseIterable {
         defer { deflateEnd(&stream) }
         var input = Array(bytes)
         var result = [UInt8](repeating: 0, count: Int(deflateBound(&stream, UInt(input.count))) + 64)
-        let room = UInt32(result.count)
+        let capacity = UInt32(result.count)
         let left = input.withUnsafeMutableBufferPointer { input in
             result.withUnsafeMutableBufferPointer { output -> UInt32 in
                 (stream.next_in, stream.avail_in) = (input.baseAddress, UInt32(input.count))
-                (stream.next_out, stream.avail_out) = (output.baseAddress, room)
+                (stream.next_out, stream.avail_out) = (output.baseAddress, capacity)
                 _ = deflate(&stream, Z_FINISH)
                 return stream.avail_out
             }
         }
-        return Array(result.prefix(Int(room - left)))
+        return Array(result.prefix(Int(capacity - left)))
     }
 }

@@ -17,8 +17,8 @@ struct DeliveryQueue {
 
     /// Whether a file or a report has not been confirmed.
     var isBusy: Bool { !settled.isEmpty || !reports.isEmpty || isDelivering }
-    /// The number of settled files that may still be added. Where there is none, the end of the next delivery makes
-    /// room.
+    /// The number of settled files that may still be added. Where there is none, more may be added when the next
+    /// delivery has ended.
     var freeSlots: Int { max(0, limit - settled.count) }
     /// The number of files of a folder that have settled so far.
     func settledCount(of folder: String) -> Int { settledCounts[folder] ?? 0 }

@@ -6,7 +6,7 @@ struct StatusBoard {
     /// Files that scans met.
     struct ScanCount: Equatable {
         var files = 0
-        /// Those of them that were not known.
+        /// Files that were not known.
         var new = 0
 
         static func - (a: ScanCount, b: ScanCount) -> ScanCount {

@@ -66,7 +66,7 @@ extension WatchLoop {
             let stream = try top.stream(relative)
             let status = try stream.status()
             if directory.isTop {
-                if let missing = try root.gate.missing(in: top) {
+                if let missing = try root.mountCheck.missing(in: top) {
                     setAbsent(root, missing)
                     return endVisit(directory)
                 }
@@ -195,7 +195,7 @@ extension WatchLoop {
         forgetContent(of: root)
         let condition: RootState.Condition =
             error.isMissing || error.isOfAnotherFolder
-            ? .absent(root.gate.absence(after: error)) : .failed(error.reason)
+            ? .absent(root.mountCheck.absence(after: error)) : .failed(error.reason)
         if root.state.lost(condition, again: now.advanced(by: pace.absent)) {
             let every = "checking again every \(words(pace.absent))"
             if case .absent(let reason) = condition {

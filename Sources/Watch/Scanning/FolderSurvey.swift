@@ -67,7 +67,7 @@ package struct FolderSurvey: Sendable {
         do {
             let top = try root.folder.open()
             let stream = try top.stream(relative)
-            if relative.isEmpty, let missing = try root.gate.missing(in: top) {
+            if relative.isEmpty, let missing = try root.mountCheck.missing(in: top) {
                 piece.troubles.append("folder \(path.display) is absent: \(missing)")
                 piece.isFolderAway = true
                 return piece

@@ -8,7 +8,7 @@ struct PollSchedule {
     /// Polled directories of one root.
     struct Count: Equatable {
         var polled = 0
-        /// Those of them that should have a watch and have none.
+        /// Polled directories that should have a watch and have none.
         var unwatched = 0
     }
 

@@ -31,7 +31,7 @@ final class Root {
     /// The rules that may take files here, in the order of the rules.
     private(set) var matchers: [RuleMatcher] = []
     /// Checks whether the intended folder exists.
-    let gate: MountCheck
+    let mountCheck: MountCheck
     let requirements: [FolderRequirement]
     /// Whether it is polled without events.
     let isPolled: Bool
@@ -48,7 +48,7 @@ final class Root {
         isRecursive = own.contains(where: \.recursive)
         isPolled = own.contains { $0.watching == .poll }
         requirements = own.map(\.requirement)
-        gate = MountCheck(folder, requirements)
+        mountCheck = MountCheck(folder, requirements)
         self.rules = rules
         self.real = real ?? folder.path
         state = RootState(nextCheck: nextCheck)

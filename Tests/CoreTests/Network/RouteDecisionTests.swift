@@ -151,14 +151,14 @@ struct RouteDecisionTests {
         ]
         let rules = PolicyRules(metered: .pause, quotas: quotas)
         func kinds(_ reachability: Reachability, exempt: Set<Exemption> = []) -> [String] {
-            var book = QuotaState(policy: rules)
-            for recount in book.advance(to: since, in: .utc) { book.recount(recount, spent: .none, at: since) }
+            var quotas = QuotaState(policy: rules)
+            for recount in quotas.advance(to: since, in: .utc) { quotas.recount(recount, spent: .none, at: since) }
             let remote = Admission.DestinationState(
                 name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reachability: reachability,
                 reachabilitySince: since)
             let inputs = Admission.PolicyInputs(
                 now: since, monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil,
-                network: Metering(links: [loop, wire, wifi, modem]), quotas: book)
+                network: Metering(links: [loop, wire, wifi, modem]), quotas: quotas)
             let origin = Admission.FolderState(name: "door", exempt: exempt)
             return Admission(total: 1, rules: rules).hardBlockers(on: remote, from: origin, in: inputs).map(
                 \.kind.rawValue)

@@ -30,10 +30,10 @@ struct PlanAgreementTests {
             var door = PolicyRules()
             if chance(2) { door.quotas = [Quota(period: .day, files: Int64.random(in: 5...20, using: &dice))] }
             if chance(3) { door.bandwidth = [.init(limit: 400_000)] }
-            var book = QuotaState(
+            var quotas = QuotaState(
                 policy: policy, destinations: [("nas", nas), ("cloud", PolicyRules())],
                 folders: [("door", door), ("yard", PolicyRules())], least: Quota.minUsable)
-            for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
+            for recount in quotas.advance(to: now, in: zone) { quotas.recount(recount, spent: .none, at: now) }
             func remote(_ name: String, _ rules: PolicyRules, _ pause: Admission.Pause?) -> Admission.DestinationState {
                 Admission.DestinationState(
                     name: name, slots: Int.random(in: 1...3, using: &dice), running: 0, pause: pause,
@@ -51,7 +51,7 @@ struct PlanAgreementTests {
                 admission: Admission(total: Int.random(in: 1...4, using: &dice), rules: policy),
                 inputs: Admission.PolicyInputs(
                     now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil,
-                    quotas: book),
+                    quotas: quotas),
                 remotes: [remote("nas", nas, nil), remote("cloud", PolicyRules(), pause)],
                 origins: [Admission.FolderState(name: "door", rules: door), Admission.FolderState(name: "yard")],
                 folderSlots: chance(3) ? ["yard": 1] : [:],
@@ -235,7 +235,7 @@ struct LiveScheduler {
     }
 
     private mutating func stop(_ transfer: Transfer) {
-        inputs.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: inputs.now)
+        inputs.quotas.close(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: inputs.now)
         transfers.removeAll { $0.key == transfer.key }
         let queue = transfer.key.queue
         waiting[queue].append((transfer.key.place, transfer.left, true))
@@ -283,9 +283,9 @@ struct LiveScheduler {
     }
 
     private mutating func reserve(_ queue: Int, _ wanted: Int64, files: Int64) -> (Int64, Int64)? {
-        let room = inputs.quotas.room(for: kind(queue))
-        let bytes = min(wanted, Self.most, room.bytes ?? .max)
-        guard bytes >= min(wanted, Quota.minUsable), files == 0 || room.files ?? 1 >= files else { return nil }
+        let remaining = inputs.quotas.remaining(for: kind(queue))
+        let bytes = min(wanted, Self.most, remaining.bytes ?? .max)
+        guard bytes >= min(wanted, Quota.minUsable), files == 0 || remaining.files ?? 1 >= files else { return nil }
         lastStep += 1
         inputs.quotas.open(lastStep, Spending(bytes: bytes, files: files), for: kind(queue), at: inputs.now)
         return (lastStep, bytes)
@@ -326,7 +326,7 @@ struct LiveScheduler {
                 stop(transfer)
                 continue
             }
-            inputs.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: inputs.now)
+            inputs.quotas.close(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: inputs.now)
             ends[transfer.key] = end
             transfers.removeAll { $0.key == transfer.key }
         }
@@ -341,8 +341,8 @@ struct LiveScheduler {
             let wanted = min(transfer.left, Self.most) - transfer.reserved
             if wanted > 0, let (step, bytes) = reserve(transfer.key.queue, wanted, files: 0) {
                 // The rest of the old step moves into the new one, together with its file.
-                inputs.quotas.settle(transfer.step, Spending(bytes: transfer.sent), at: inputs.now)
-                inputs.quotas.settle(step, .none, at: inputs.now)
+                inputs.quotas.close(transfer.step, Spending(bytes: transfer.sent), at: inputs.now)
+                inputs.quotas.close(step, .none, at: inputs.now)
                 lastStep += 1
                 inputs.quotas.open(
                     lastStep, Spending(bytes: transfer.reserved + bytes, files: transfer.files),

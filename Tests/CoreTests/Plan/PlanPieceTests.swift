@@ -13,11 +13,11 @@ struct PlanPieceTests {
         windows: [Window] = [], trouble: Hold? = nil
     ) -> Plan.Input {
         let rules = PolicyRules(windows: windows, quotas: quotas)
-        var book = QuotaState(
+        var quotas = QuotaState(
             policy: rules, destinations: [("s3", PolicyRules())], folders: [("door", PolicyRules())],
             least: Quota.minUsable)
-        for recount in book.advance(to: now, in: .utc) {
-            book.recount(recount, spent: Spending(bytes: spent), at: now)
+        for recount in quotas.advance(to: now, in: .utc) {
+            quotas.recount(recount, spent: Spending(bytes: spent), at: now)
         }
         var queue = Plan.Queue(
             folder: "door", destination: "s3",
@@ -30,7 +30,7 @@ struct PlanPieceTests {
             admission: Admission(total: 3, rules: rules),
             inputs: Admission.PolicyInputs(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), clockTrouble: trouble, running: 0, everything: nil,
-                quotas: book),
+                quotas: quotas),
             remotes: [
                 Admission.DestinationState(
                     name: "s3", slots: 1, running: 0, pause: nil, health: DestinationHealth(), reachability: .unseen("")

@@ -15,10 +15,10 @@ struct PlanTests {
         rate: Int64? = 1_000_000, until: WallTime? = nil,
         at now: WallTime = now, zone: Zone = .utc
     ) -> Plan.Input {
-        var book = QuotaState(
+        var quotas = QuotaState(
             policy: policy, destinations: [("nas", nas), ("cloud", PolicyRules())],
             folders: [("door", door), ("yard", PolicyRules())])
-        for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
+        for recount in quotas.advance(to: now, in: zone) { quotas.recount(recount, spent: .none, at: now) }
         func remote(_ name: String, _ rules: PolicyRules) -> Admission.DestinationState {
             Admission.DestinationState(
                 name: name, slots: slots, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
@@ -28,7 +28,7 @@ struct PlanTests {
             admission: Admission(total: total, rules: policy),
             inputs: Admission.PolicyInputs(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil,
-                quotas: book),
+                quotas: quotas),
             remotes: [remote("nas", nas), remote("cloud", PolicyRules())],
             origins: [Admission.FolderState(name: "door", rules: door), Admission.FolderState(name: "yard")],
             queues: queues,
@@ -84,9 +84,11 @@ struct PlanTests {
                     Self.queue(Array(repeating: 10_000_000, count: large)),
                     Self.queue(Array(repeating: 3_000, count: small), folder: "yard"),
                 ], rate: 2_000_000)
-            var book = QuotaState(policy: rules, least: Quota.minUsable)
-            for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }
-            question.inputs.quotas = book
+            var quotas = QuotaState(policy: rules, least: Quota.minUsable)
+            for recount in quotas.advance(to: Self.now, in: .utc) {
+                quotas.recount(recount, spent: .none, at: Self.now)
+            }
+            question.inputs.quotas = quotas
             question.overhead = 4
             let plan = Plan(question)
             #expect(plan.outcomes.allSatisfy { $0.ends != nil })

@@ -23,9 +23,9 @@ struct BatchLimitsTests {
                 number: number, size: Int64.random(in: 0...130, using: &dice),
                 isBegun: Int.random(in: 0..<6, using: &dice) == 0)
         }
-        var room = BatchLimits(slots: slots, bundling: bundling)
-        let taken = Array(files.prefix { room.accept(size: $0.size, isBegun: $0.isBegun, of: "f") })
-        let lists = room.groupedByTransfer(taken) { room.isBundled(size: $0.size, isBegun: $0.isBegun, of: "f") }
+        var limits = BatchLimits(slots: slots, bundling: bundling)
+        let taken = Array(files.prefix { limits.accept(size: $0.size, isBegun: $0.isBegun, of: "f") })
+        let lists = limits.groupedByTransfer(taken) { limits.isBundled(size: $0.size, isBegun: $0.isBegun, of: "f") }
         #expect(taken.count >= min(slots, files.count), "a free slot stays free")
         #expect(lists.count <= slots)
         #expect(!lists.contains { $0.isEmpty })
@@ -40,13 +40,13 @@ struct BatchLimitsTests {
     @Test("a file of a folder with its own limit is taken alone, and only as the first")
     func counted() {
         func taken(_ folders: [String]) -> [Bool] {
-            var room = BatchLimits(slots: 4, bundling: Self.bundling, counted: ["slow"])
+            var limits = BatchLimits(slots: 4, bundling: Self.bundling, counted: ["slow"])
             var taken: [Bool] = []
-            for folder in folders { taken.append(room.accept(size: 1, isBegun: false, of: folder)) }
+            for folder in folders { taken.append(limits.accept(size: 1, isBegun: false, of: folder)) }
             return taken
         }
-        let room = BatchLimits(slots: 4, bundling: Self.bundling, counted: ["slow"])
-        #expect(!room.isBundled(size: 1, isBegun: false, of: "slow"))
+        let limits = BatchLimits(slots: 4, bundling: Self.bundling, counted: ["slow"])
+        #expect(!limits.isBundled(size: 1, isBegun: false, of: "slow"))
         #expect(taken(["slow", "slow", "f"]) == [true, false, false])
         #expect(taken(["f", "slow"]) == [true, false])
     }
@@ -54,9 +54,9 @@ struct BatchLimitsTests {
     @Test("a few small files run in parallel, many in equal bundles")
     func even() {
         func lists(_ count: Int) -> [Int] {
-            var room = BatchLimits(slots: 4, bundling: Self.bundling)
-            let taken = (0..<count).prefix { _ in room.accept(size: 10, isBegun: false, of: "f") }
-            return room.groupedByTransfer(Array(taken)) { _ in true }.map(\.count)
+            var limits = BatchLimits(slots: 4, bundling: Self.bundling)
+            let taken = (0..<count).prefix { _ in limits.accept(size: 10, isBegun: false, of: "f") }
+            return limits.groupedByTransfer(Array(taken)) { _ in true }.map(\.count)
         }
         #expect(lists(0) == [])
         #expect(lists(3) == [1, 1, 1])

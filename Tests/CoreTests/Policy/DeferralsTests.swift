@@ -16,7 +16,7 @@ struct DeferralsTests {
             let (wait, deferral) = deferrals.failed(7, (), at: now, jitter: 1)
             #expect(wait == Self.backoff.wait(afterFailures: count, jitter: 1))
             #expect(deferral.until == now.advanced(by: wait) && deferral.failures == count)
-            if deferral.isToLog { logged.append(count) }
+            if deferral.shouldLog { logged.append(count) }
             #expect(deferrals.isWaiting(7, at: now))
             now = deferral.until
             #expect(!deferrals.isWaiting(7, at: now))

@@ -6,16 +6,16 @@ struct RemoteCapacityTests {
     static let now = WallTime(milliseconds: 1_000_000)
     static let clock = MonotonicTime(nanoseconds: 1_000_000_000_000)
 
-    private func room(_ space: RemoteSpace?, underWay: [Int64] = []) -> RemoteCapacity {
-        var room = RemoteCapacity()
-        room.update(space, underWay: underWay, now: Self.now, monotonic: Self.clock, lasting: .seconds(300))
-        return room
+    private func capacity(_ space: RemoteSpace?, underWay: [Int64] = []) -> RemoteCapacity {
+        var capacity = RemoteCapacity()
+        capacity.update(space, underWay: underWay, now: Self.now, monotonic: Self.clock, lasting: .seconds(300))
+        return capacity
     }
 
-    private func waiting(_ missing: Int64, in room: RemoteCapacity) -> RemoteCapacity {
-        var room = room
-        room.setWaiting(RemoteCapacity.Waiting(id: "1", name: "long.mp4", missing: missing, since: Self.now))
-        return room
+    private func waiting(_ missing: Int64, in capacity: RemoteCapacity) -> RemoteCapacity {
+        var capacity = capacity
+        capacity.setWaiting(RemoteCapacity.Waiting(id: "1", name: "long.mp4", missing: missing, since: Self.now))
+        return capacity
     }
 
     @Test("free space follows from the reported values, and unreported ones are unknown")
@@ -41,85 +41,85 @@ struct RemoteCapacityTests {
 
     @Test("running and starting uploads have their space first")
     func promised() {
-        var room = room(RemoteSpace(free: 1000), underWay: [300, 200, -5])
-        #expect(room.left == 500)
-        room.reserve(missing: [400])
-        #expect(room.left == 100)
-        room.reserve(missing: [400])
-        #expect(room.left == 0)
-        #expect(self.room(nil, underWay: [300]).left == nil)
-        #expect(self.room(RemoteSpace(used: 3)).left == nil)
-        #expect(self.room(RemoteSpace(free: .max), underWay: [.max, .max]).left == 0)
+        var capacity = capacity(RemoteSpace(free: 1000), underWay: [300, 200, -5])
+        #expect(capacity.left == 500)
+        capacity.reserve(missing: [400])
+        #expect(capacity.left == 100)
+        capacity.reserve(missing: [400])
+        #expect(capacity.left == 0)
+        #expect(self.capacity(nil, underWay: [300]).left == nil)
+        #expect(self.capacity(RemoteSpace(used: 3)).left == nil)
+        #expect(self.capacity(RemoteSpace(free: .max), underWay: [.max, .max]).left == 0)
     }
 
     @Test("if files are counted, one more fits or none does")
     func files() {
-        var room = room(RemoteSpace(.files, free: 2), underWay: [100])
-        #expect(room.left == nil)
-        room.reserve(missing: [1])
-        #expect(room.left == -1)
-        room = waiting(0, in: room)
+        var capacity = capacity(RemoteSpace(.files, free: 2), underWay: [100])
+        #expect(capacity.left == nil)
+        capacity.reserve(missing: [1])
+        #expect(capacity.left == -1)
+        capacity = waiting(0, in: capacity)
         #expect(
-            room.hold(at: "nas", missing: 0, name: "a.mp4")?.text
+            capacity.hold(at: "nas", missing: 0, name: "a.mp4")?.text
                 == "2 files free at nas, and as many are being uploaded, and a.mp4 needs one more")
     }
 
     @Test("space is queried before the first upload, when the answer is old, and when space may have been freed")
     func due() {
         #expect(RemoteCapacity().isDue(at: Self.clock))
-        var room = room(RemoteSpace(free: 5))
-        #expect(!room.isDue(at: Self.clock.advanced(by: .seconds(299))))
-        #expect(room.isDue(at: Self.clock.advanced(by: .seconds(300))))
-        room.markStale()
-        #expect(room.isDue(at: Self.clock))
+        var capacity = capacity(RemoteSpace(free: 5))
+        #expect(!capacity.isDue(at: Self.clock.advanced(by: .seconds(299))))
+        #expect(capacity.isDue(at: Self.clock.advanced(by: .seconds(300))))
+        capacity.markStale()
+        #expect(capacity.isDue(at: Self.clock))
     }
 
     @Test("no timer runs while no upload waits for space")
     func wakes() {
-        let room = room(RemoteSpace(free: 5))
-        #expect(room.nextCheck == nil)
-        #expect(waiting(6, in: room).nextCheck == Self.clock.advanced(by: .seconds(300)))
+        let capacity = capacity(RemoteSpace(free: 5))
+        #expect(capacity.nextCheck == nil)
+        #expect(waiting(6, in: capacity).nextCheck == Self.clock.advanced(by: .seconds(300)))
     }
 
     @Test("a completed upload frees no space; an abandoned one may, and so may a double count")
     func ends() {
-        var room = waiting(900, in: room(RemoteSpace(free: 500)))
-        room.ended(hasArrived: true)
-        #expect(!room.isDue(at: Self.clock))
-        room.ended(hasArrived: false)
-        #expect(room.isDue(at: Self.clock))
-        room = waiting(900, in: self.room(RemoteSpace(free: 1000), underWay: [500]))
-        room.ended(hasArrived: true)
-        #expect(room.isDue(at: Self.clock))
-        room = self.room(RemoteSpace(free: 1000), underWay: [500])
-        room.ended(hasArrived: false)
-        #expect(!room.isDue(at: Self.clock), "no upload waits")
+        var capacity = waiting(900, in: capacity(RemoteSpace(free: 500)))
+        capacity.ended(hasArrived: true)
+        #expect(!capacity.isDue(at: Self.clock))
+        capacity.ended(hasArrived: false)
+        #expect(capacity.isDue(at: Self.clock))
+        capacity = waiting(900, in: self.capacity(RemoteSpace(free: 1000), underWay: [500]))
+        capacity.ended(hasArrived: true)
+        #expect(capacity.isDue(at: Self.clock))
+        capacity = self.capacity(RemoteSpace(free: 1000), underWay: [500])
+        capacity.ended(hasArrived: false)
+        #expect(!capacity.isDue(at: Self.clock), "no upload waits")
     }
 
     @Test("an upload that does not fit is held with reason, start and next query; one that fits is not held")
     func hold() {
-        var room = waiting(900, in: room(RemoteSpace(free: 500)))
+        var capacity = waiting(900, in: capacity(RemoteSpace(free: 500)))
         let later = Self.now.advanced(by: .seconds(60))
-        room.setWaiting(RemoteCapacity.Waiting(id: "2", name: "other.mp4", missing: 800, since: later))
+        capacity.setWaiting(RemoteCapacity.Waiting(id: "2", name: "other.mp4", missing: 800, since: later))
         #expect(
-            room.hold(at: "nas", missing: 800, name: "other.mp4")
+            capacity.hold(at: "nas", missing: 800, name: "other.mp4")
                 == Hold(
                     .quota, since: Self.now, until: Self.now.advanced(by: .seconds(300)),
                     text: "500 B free at nas, and other.mp4 needs 800 B; uploads that fit continue"))
-        #expect(room.hold(at: "nas", missing: 500, name: "small.mp4") == nil)
-        room = waiting(900, in: self.room(RemoteSpace(free: 1000), underWay: [500]))
+        #expect(capacity.hold(at: "nas", missing: 500, name: "small.mp4") == nil)
+        capacity = waiting(900, in: self.capacity(RemoteSpace(free: 1000), underWay: [500]))
         #expect(
-            room.hold(at: "nas", missing: 900, name: "a")?.text
+            capacity.hold(at: "nas", missing: 900, name: "a")?.text
                 == "1.0 kB free at nas, 500 B of that for running uploads, and a needs 900 B; uploads that fit continue"
         )
-        room.setWaiting(nil)
-        #expect(room.hold(at: "nas", missing: 900, name: "a") == nil)
+        capacity.setWaiting(nil)
+        #expect(capacity.hold(at: "nas", missing: 900, name: "a") == nil)
     }
 
     @Test("the reset time of a remote quota is shown")
     func resets() {
         let tomorrow = Self.now.advanced(by: .seconds(86_400))
-        let room = waiting(900, in: room(RemoteSpace(free: 0, resetsAt: tomorrow)))
-        #expect(room.hold(at: "nas", missing: 900, name: "a")?.until == tomorrow)
+        let capacity = waiting(900, in: capacity(RemoteSpace(free: 0, resetsAt: tomorrow)))
+        #expect(capacity.hold(at: "nas", missing: 900, name: "a")?.until == tomorrow)
     }
 }

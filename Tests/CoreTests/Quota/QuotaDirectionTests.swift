@@ -7,40 +7,40 @@ struct QuotaDirectionTests {
     private static let now = utc("2026-11-20T10:00:00")
     private static let nas = QuotaState.Class("nas", from: "door", isMetered: true)
 
-    private static func book(_ quotas: [Quota], least: Int64 = Quota.minUsable) -> QuotaState {
-        var book = QuotaState(policy: PolicyRules(quotas: quotas), least: least)
-        for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: .none, at: now) }
-        return book
+    private static func quotas(_ quotas: [Quota], least: Int64 = Quota.minUsable) -> QuotaState {
+        var quotas = QuotaState(policy: PolicyRules(quotas: quotas), least: least)
+        for recount in quotas.advance(to: now, in: .utc) { quotas.recount(recount, spent: .none, at: now) }
+        return quotas
     }
 
     @Test("only bytes of the direction count, and both are the sum")
     func directions() {
-        var book = Self.book(
+        var quotas = Self.quotas(
             Quota.Direction.allCases.map { Quota(period: .day, bytes: 1_000_000_000, direction: $0) })
-        book.spend(Spending(bytes: 700, received: 40, files: 1), for: Self.nas, at: Self.now)
-        book.open(1, Spending(bytes: 70, received: 4), for: Self.nas, at: Self.now)
-        #expect(book.lines.map(\.used) == [700, 40, 740])
+        quotas.spend(Spending(bytes: 700, received: 40, files: 1), for: Self.nas, at: Self.now)
+        quotas.open(1, Spending(bytes: 70, received: 4), for: Self.nas, at: Self.now)
+        #expect(quotas.lines.map(\.used) == [700, 40, 740])
         let reserved: [Int64] = [770, 44, 814]
-        #expect(book.lines.map(\.unspent) == reserved.map { 1_000_000_000 - $0 })
-        book.settle(1, Spending(bytes: 7, received: 1), at: Self.now)
-        #expect(book.lines.map(\.used) == [707, 41, 748])
-        #expect(book.lines.allSatisfy { $0.reserved == .none })
+        #expect(quotas.lines.map(\.unspent) == reserved.map { 1_000_000_000 - $0 })
+        quotas.close(1, Spending(bytes: 7, received: 1), at: Self.now)
+        #expect(quotas.lines.map(\.used) == [707, 41, 748])
+        #expect(quotas.lines.allSatisfy { $0.reserved == .none })
     }
 
     @Test("the sendable amount always leaves space for all possible responses")
-    func room() throws {
+    func remaining() throws {
         for limit: Int64 in [0, 1, 20_000, 294_912, 1_000_000, 5_000_000_000, .max] {
             for direction in Quota.Direction.allCases {
-                let book = Self.book([Quota(period: .day, bytes: limit, direction: direction)], least: 0)
-                let room = book.room(for: Self.nas)
-                let bytes = try #require(room.bytes)
+                let quotas = Self.quotas([Quota(period: .day, bytes: limit, direction: direction)], least: 0)
+                let remaining = quotas.remaining(for: Self.nas)
+                let bytes = try #require(remaining.bytes)
                 #expect(bytes >= 0)
-                let received = min(Spending.received(for: bytes), room.received(beside: bytes))
+                let received = min(Spending.received(for: bytes), remaining.received(beside: bytes))
                 #expect(direction.bytes(of: Spending(bytes: bytes, received: received)) <= limit)
                 if bytes > 0 { #expect(received == Spending.received(for: bytes)) }
             }
         }
-        #expect(Self.book([]).room(for: Self.nas).received(beside: 5) == .max)
+        #expect(Self.quotas([]).remaining(for: Self.nas).received(beside: 5) == .max)
     }
 
     @Test("an exhausted quota of received bytes is the same hold, with its direction in words")
@@ -49,40 +49,41 @@ struct QuotaDirectionTests {
             (Quota.Direction.received, "10 MB received a month over metered networks (`quotas`), 10.0 MB received"),
             (.both, "10 MB sent and received a month over metered networks (`quotas`), 10.0 MB sent and received"),
         ] {
-            var book = Self.book([
+            var quotas = Self.quotas([
                 Quota(
                     period: .month(startsOn: 1), bytes: 10_000_000, network: .metered, direction: direction)
             ])
-            book.spend(Spending(bytes: 9_000_000), for: Self.nas, at: Self.now)
-            #expect(book.holds(for: Self.nas).isEmpty)
+            quotas.spend(Spending(bytes: 9_000_000), for: Self.nas, at: Self.now)
+            #expect(quotas.holds(for: Self.nas).isEmpty)
             let rest: Int64 = direction == .both ? 1_000_000 : 10_000_000
-            book.spend(Spending(received: rest), for: Self.nas, at: Self.now)
-            let hold = try #require(book.holds(for: Self.nas).first)
+            quotas.spend(Spending(received: rest), for: Self.nas, at: Self.now)
+            let hold = try #require(quotas.holds(for: Self.nas).first)
             #expect(hold.text == "the quota of policy is used up: \(words)")
             #expect(hold.kind == .quota && hold.until == utc("2026-12-01T00:00:00"))
-            #expect(book.holds(for: Self.nas, isStarting: false).count == 1)
-            #expect(book.holds(for: .init("nas", from: "door", isMetered: false)).isEmpty)
+            #expect(quotas.holds(for: Self.nas, isStarting: false).count == 1)
+            #expect(quotas.holds(for: .init("nas", from: "door", isMetered: false)).isEmpty)
         }
     }
 
     @Test(
         "a rest too small for a request with its response counts as used up, and cannot be reserved")
     func rest() {
-        var book = Self.book([Quota(period: .day, bytes: 1_000_000, direction: .both)])
-        book.spend(Spending(bytes: 890_000), for: Self.nas, at: Self.now)
-        #expect(book.room(for: Self.nas).bytes == 0)
-        #expect(book.holds(for: Self.nas).first?.text.contains("the 110 kB that are left are too little") == true)
+        var quotas = Self.quotas([Quota(period: .day, bytes: 1_000_000, direction: .both)])
+        quotas.spend(Spending(bytes: 890_000), for: Self.nas, at: Self.now)
+        #expect(quotas.remaining(for: Self.nas).bytes == 0)
+        #expect(quotas.holds(for: Self.nas).first?.text.contains("the 110 kB that are left are too little") == true)
     }
 
     @Test("an upload too large for a whole period never runs, and a smaller one does")
     func never() {
         for direction in Quota.Direction.allCases {
             for limit: Int64 in [300_000, 1_000_000, 1_000_015, 30_000_000] {
-                let book = Self.book([Quota(period: .day, bytes: limit, direction: direction)])
-                let room = direction.sendable(of: limit)
-                for bytes in max(1, room - 20)...room + 20 {
+                let quotas = Self.quotas([Quota(period: .day, bytes: limit, direction: direction)])
+                let remaining = direction.sendable(of: limit)
+                for bytes in max(1, remaining - 20)...remaining + 20 {
                     #expect(
-                        (book.lineTooSmall(bytes, for: Self.nas) == nil) == (bytes <= room), "\(direction) \(bytes)")
+                        (quotas.lineTooSmall(bytes, for: Self.nas) == nil) == (bytes <= remaining),
+                        "\(direction) \(bytes)")
                 }
             }
         }
@@ -90,13 +91,13 @@ struct QuotaDirectionTests {
 
     @Test("each quota too small for a part is reported, the smallest first")
     func neverOfSeveral() {
-        let book = Self.book([
+        let quotas = Self.quotas([
             Quota(period: .day, bytes: 3_000_000),
             Quota(period: .month(startsOn: 1), bytes: 400_000, direction: .received),
             Quota(period: .week(startsOn: .mon), bytes: 100_000_000),
         ])
-        let lines = book.linesTooSmall(8_000_000, for: Self.nas)
+        let lines = quotas.linesTooSmall(8_000_000, for: Self.nas)
         #expect(lines.map(\.quota.direction) == [.sent, .received])
-        #expect(book.lineTooSmall(8_000_000, for: Self.nas) == lines.first)
+        #expect(quotas.lineTooSmall(8_000_000, for: Self.nas) == lines.first)
     }
 }

@@ -17,7 +17,7 @@ struct QuotaRuleTests {
         var dice: Dice
         let zone: TestZone
         var now: WallTime
-        var book: QuotaState
+        var quotas: QuotaState
         var sent: [Sent] = []
         var open: [Int64: Sent] = [:]
         private var lastStep: Int64 = 0
@@ -33,7 +33,7 @@ struct QuotaRuleTests {
             func rules() -> PolicyRules {
                 PolicyRules(quotas: (0..<Int.random(in: 0...2, using: &dice)).map { _ in Self.quota(&dice) })
             }
-            book = QuotaState(
+            quotas = QuotaState(
                 policy: rules(), destinations: [("nas", rules()), ("cloud", rules())],
                 folders: [("door", rules()), ("yard", rules())])
             self.dice = dice
@@ -71,23 +71,23 @@ struct QuotaRuleTests {
         }
 
         mutating func status() {
-            for recount in book.advance(to: now, in: zone.zone) {
+            for recount in quotas.advance(to: now, in: zone.zone) {
                 let all = sent.filter {
                     $0.at >= recount.since
                         && (recount.destination == nil || recount.destination == $0.kind.destination)
                         && (recount.folder == nil || recount.folder == $0.kind.folder)
                         && (!recount.isMetered || $0.kind.isMetered)
                 }
-                book.recount(recount, spent: all.map(\.spending).reduce(.none, +), at: now)
+                quotas.recount(recount, spent: all.map(\.spending).reduce(.none, +), at: now)
             }
         }
 
         /// The quota state at that time, if nothing more is sent.
-        func book(at moment: WallTime) -> QuotaState {
+        func quotas(at moment: WallTime) -> QuotaState {
             var later = self
             later.now = moment
             later.status()
-            return later.book
+            return later.quotas
         }
 
         mutating func step(mayGoBack: Bool) {
@@ -106,7 +106,7 @@ struct QuotaRuleTests {
             case 4, 5, 6:
                 let kind = kind()
                 lastStep += 1
-                book.open(lastStep, spending, for: kind, at: now)
+                quotas.open(lastStep, spending, for: kind, at: now)
                 open[lastStep] = Sent(at: now, spending: spending, kind: kind)
             case 7, 8:
                 guard let step = open.keys.sorted().randomElement(using: &dice), let was = open[step] else { return }
@@ -114,11 +114,11 @@ struct QuotaRuleTests {
                 let actual = Spending(
                     bytes: Int64.random(in: 0...was.spending.bytes + 5, using: &dice), files: was.spending.files)
                 sent.append(Sent(at: now, spending: actual, kind: was.kind))
-                book.settle(step, actual, at: now)
+                quotas.close(step, actual, at: now)
             default:
                 let kind = kind()
                 sent.append(Sent(at: now, spending: spending, kind: kind))
-                book.spend(spending, for: kind, at: now)
+                quotas.spend(spending, for: kind, at: now)
             }
         }
     }
@@ -129,7 +129,7 @@ struct QuotaRuleTests {
             var play = Play(seed: UInt64(seed))
             for count in 0..<60 {
                 play.step(mayGoBack: false)
-                for line in play.book.lines {
+                for line in play.quotas.lines {
                     let stretch = line.quota.period.interval(around: play.now, in: play.zone.zone)
                     #expect(line.stretch == stretch, "seed \(seed), step \(count)")
                     #expect(line.spent == play.sum(line, since: stretch.lowerBound), "seed \(seed), step \(count)")
@@ -146,11 +146,11 @@ struct QuotaRuleTests {
         for seed in 1...300 {
             var play = Play(seed: UInt64(seed))
             // The usage at the beginning of the counted period, or of the one before to which the clock was set back.
-            var began = play.book.lines.map { _ in 0 }
+            var began = play.quotas.lines.map { _ in 0 }
             for count in 0..<80 {
-                let before = play.book.lines.map(\.stretch)
+                let before = play.quotas.lines.map(\.stretch)
                 play.step(mayGoBack: true)
-                for (number, line) in play.book.lines.enumerated() {
+                for (number, line) in play.quotas.lines.enumerated() {
                     guard let stretch = line.stretch, let last = before[number], let spent = line.spent else {
                         Issue.record("seed \(seed), step \(count): the usage is unknown")
                         return
@@ -174,7 +174,7 @@ struct QuotaRuleTests {
             var play = Play(seed: UInt64(seed))
             for _ in 0..<25 { play.step(mayGoBack: true) }
             for kind in Play.kinds {
-                let lines = play.book.lines.filter { $0.counts(kind) }
+                let lines = play.quotas.lines.filter { $0.counts(kind) }
                 var bytes: [Int64] = []
                 var files: [Int64] = []
                 var under = 0
@@ -184,16 +184,16 @@ struct QuotaRuleTests {
                     if let limit = line.quota.files { files.append(max(0, limit - spent.files - line.reserved.files)) }
                     if let limit = line.quota.bytes, spent.bytes >= limit { under += 1 }
                 }
-                let room = play.book.room(for: kind)
-                #expect(room.bytes == bytes.min(), "seed \(seed)")
-                #expect(room.files == files.min(), "seed \(seed)")
-                #expect(room.binding?.bytesLeft == room.bytes, "seed \(seed)")
-                let holds = play.book.holds(for: kind)
+                let remaining = play.quotas.remaining(for: kind)
+                #expect(remaining.bytes == bytes.min(), "seed \(seed)")
+                #expect(remaining.files == files.min(), "seed \(seed)")
+                #expect(remaining.binding?.bytesLeft == remaining.bytes, "seed \(seed)")
+                let holds = play.quotas.holds(for: kind)
                 // Traffic for no file is held by no quota of files, and neither is a begun upload.
                 let usedUp = (bytes: bytes.count { $0 == 0 }, files: kind.folder == nil ? 0 : files.count { $0 == 0 })
                 #expect(holds.count == usedUp.bytes + usedUp.files, "seed \(seed)")
                 #expect(holds.count(where: \.holdsOnlyNewUploads) == usedUp.files, "seed \(seed)")
-                #expect(play.book.holds(for: kind, isStarting: false).count == under, "seed \(seed)")
+                #expect(play.quotas.holds(for: kind, isStarting: false).count == under, "seed \(seed)")
                 #expect(holds.allSatisfy { $0.kind == .quota && $0.since <= play.now }, "seed \(seed)")
             }
         }
@@ -205,30 +205,30 @@ struct QuotaRuleTests {
             var play = Play(seed: UInt64(seed))
             for _ in 0..<30 { play.step(mayGoBack: false) }
             // Running uploads continue to count, regardless of the calendar.
-            for step in play.open.keys { play.book.settle(step, .none, at: play.now) }
-            let next = play.book.nextChange
+            for step in play.open.keys { play.quotas.close(step, .none, at: play.now) }
+            let next = play.quotas.nextChange
             for kind in Play.kinds {
-                let holds = play.book.holds(for: kind)
+                let holds = play.quotas.holds(for: kind)
                 for hold in holds {
                     guard let until = hold.until else {
                         #expect(hold.text.contains("allows nothing"), "seed \(seed)")
                         continue
                     }
                     #expect(next.map { $0 <= until } ?? false, "seed \(seed)")
-                    let before = play.book(at: WallTime(milliseconds: until.milliseconds - 1))
+                    let before = play.quotas(at: WallTime(milliseconds: until.milliseconds - 1))
                     #expect(
                         before.holds(for: kind).contains { $0.text == hold.text && $0.until == until }, "seed \(seed)")
-                    let then = play.book(at: until)
+                    let then = play.quotas(at: until)
                     #expect(
                         !then.holds(for: kind).contains { $0.text == hold.text && $0.until == until }, "seed \(seed)")
                 }
                 guard let next else { continue }
-                let before = play.book(at: WallTime(milliseconds: next.milliseconds - 1))
+                let before = play.quotas(at: WallTime(milliseconds: next.milliseconds - 1))
                 #expect(before.holds(for: kind).map(\.text) == holds.map(\.text), "seed \(seed)")
             }
             guard let next else { continue }
-            let then = play.book(at: next)
-            #expect(Play.kinds.contains { then.holds(for: $0) != play.book.holds(for: $0) }, "seed \(seed)")
+            let then = play.quotas(at: next)
+            #expect(Play.kinds.contains { then.holds(for: $0) != play.quotas.holds(for: $0) }, "seed \(seed)")
         }
     }
 }

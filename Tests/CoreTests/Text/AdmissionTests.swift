@@ -80,7 +80,7 @@ struct AdmissionTests {
         }
         #expect(wait(.holdDestination(after: .seconds(7))) == .seconds(7))
         #expect(wait(.holdDestination(after: nil), failures: 30) == .seconds(300))
-        #expect(wait(.noRoom(after: .seconds(86_400))) == .seconds(86_400))
+        #expect(wait(.outOfSpace(after: .seconds(86_400))) == .seconds(86_400))
         #expect(wait(.rateLimit(after: .seconds(90))) == .seconds(90))
         #expect(wait(.authenticate) == .seconds(900))
         #expect(wait(.failUpload) == nil)
@@ -93,7 +93,7 @@ struct AdmissionTests {
         arguments: [(1, 3600, 300), (2, 3600, 600), (4, 3600, 2400), (30, 7200, 3600), (30, 1800, 1800), (1, 60, 60)])
     func patience(_ failures: Int, _ longest: Int, _ wait: Int) {
         let hold = DestinationHealth.hold(
-            for: .noRoom(after: nil), failures: failures, backoff: Backoff(ceiling: .seconds(longest)), jitter: 1)
+            for: .outOfSpace(after: nil), failures: failures, backoff: Backoff(ceiling: .seconds(longest)), jitter: 1)
         #expect(hold?.kind == .quota)
         #expect(hold?.wait == .seconds(wait))
     }

@@ -16,7 +16,7 @@ struct PreparedReloadTests {
         var settings = scene.parts.settings
         change(&settings)
         return PreparedReload(
-            LoadedSettings(settings: settings, warnings: [], files: ["/s.yaml"]), replacing: scene.parts.setup,
+            LoadedSettings(settings: settings, warnings: [], files: ["/s.yaml"]), replacing: scene.parts.runtime,
             at: scene.clocks.wall(), make: makes)
     }
 
@@ -38,7 +38,7 @@ struct PreparedReloadTests {
         let prepared = Self.prepare(scene, makes: { _ in other }) { $0.destinations[0].values["token"] = .text("x") }
         let new = try #require(prepared.configuration)
         #expect(new.destinations["nas"] as? ScriptedRemote === other)
-        #expect(PreparedReload.changedDestinations(from: scene.parts.setup, to: new) == ["nas"])
+        #expect(PreparedReload.changedDestinations(from: scene.parts.runtime, to: new) == ["nas"])
     }
 
     @Test("added and removed destinations count as changed")
@@ -46,7 +46,7 @@ struct PreparedReloadTests {
         let scene = try await ComponentScene()
         let prepared = Self.prepare(scene, makes: { _ in ScriptedRemote() }) { $0.destinations[0].name = "attic" }
         let new = try #require(prepared.configuration)
-        #expect(PreparedReload.changedDestinations(from: scene.parts.setup, to: new) == ["nas", "attic"])
+        #expect(PreparedReload.changedDestinations(from: scene.parts.runtime, to: new) == ["nas", "attic"])
     }
 
     @Test("a changed setting that needs a restart is an error, and no object is created")

@@ -55,7 +55,7 @@ struct ReloaderTests {
         #expect(view.applied)
         for wait in waits { await wait.value }
         #expect(scene.context.settings.policy.rules.quotas.count == 1)
-        #expect(scene.parts.limits.ledger.book.lines.count == 1)
+        #expect(scene.parts.limits.ledger.quotas.lines.count == 1)
         #expect(scene.context.destinations["nas"] as? ScriptedRemote === scene.remote)
         #expect(files.calls == ["began", "ended"])
         #expect(reloader.isLastReloadApplied)
@@ -89,7 +89,7 @@ struct ReloaderTests {
         let view = try await reloader.reload()
         #expect(!view.applied)
         #expect(scene.context.settings == before)
-        #expect(scene.parts.limits.ledger.book.lines.isEmpty)
+        #expect(scene.parts.limits.ledger.quotas.lines.isEmpty)
     }
 
     @Test("without a configuration file, and before the start is over, a reload is refused")

@@ -118,9 +118,9 @@ struct HandlerTests {
         #expect(status.counts.ongoing == 1 && status.filesTotal == 1 && status.bytesTotal == 7)
         #expect(!status.starting)
         #expect(status.warnings.isEmpty)
-        var setup = scene.parts.setup
-        (setup.settings.destinations, setup.destinations) = ([], [:])
-        scene.parts.context.configuration.replace(setup)
+        var runtime = scene.parts.runtime
+        (runtime.settings.destinations, runtime.destinations) = ([], [:])
+        scene.parts.context.configuration.replace(runtime)
         #expect(try await handlers.status.status().warnings.count == 1)
     }
 

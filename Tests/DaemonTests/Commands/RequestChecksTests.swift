@@ -7,7 +7,7 @@ import Testing
 @Suite("Options of requests for new uploads")
 struct RequestChecksTests {
     private static func checks() async throws -> RequestChecks {
-        RequestChecks(configuration: try await ComponentScene().parts.setup)
+        RequestChecks(configuration: try await ComponentScene().parts.runtime)
     }
 
     @Test("an unknown destination is refused")

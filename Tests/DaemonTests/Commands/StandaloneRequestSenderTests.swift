@@ -11,8 +11,8 @@ import Transport
 struct StandaloneRequestSenderTests {
     /// - Returns: The kind of the hold on a request to `nas`; `nil` if it was sent.
     private func hold(_ scene: ComponentScene, _ network: WebHook.Network) async -> Hold.Kind? {
-        let gate = StandaloneRequestSender(scene.parts.settings, StandaloneNetworkReport())
-        switch await gate.perform("nas", network, { _ in true }) {
+        let requests = StandaloneRequestSender(scene.parts.settings, StandaloneNetworkReport())
+        switch await requests.perform("nas", network, { _ in true }) {
         case .success: return nil
         case .failure(let held): return held.hold.kind
         }

@@ -76,7 +76,7 @@ struct CopyDeferralsTests {
     func logged() {
         var deferrals = CopyDeferrals()
         let waits = (1...9).map { _ in deferrals.failed(source(1), at: now, jitter: 1) }
-        #expect(waits.filter(\.isToLog).map(\.count) == [1, 2, 4, 8])
+        #expect(waits.filter(\.shouldLog).map(\.count) == [1, 2, 4, 8])
     }
 
     @Test("a staging folder that refuses copies blocks all for a while, until it accepts one")

@@ -95,7 +95,8 @@ struct ReleaserTests {
             policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
             control: ControlSettings(socket: folder.path.appending("control.sock")))
         return ComponentParts(
-            setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
+            runtime: RuntimeConfiguration(
+                settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
             log: .silent)
     }

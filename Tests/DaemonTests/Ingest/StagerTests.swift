@@ -28,7 +28,8 @@ private struct Scene {
             policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
             control: ControlSettings(socket: root.appending("control.sock")))
         parts = ComponentParts(
-            setup: RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
+            runtime: RuntimeConfiguration(
+                settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
             log: Log(level: .info, format: .plain) { [said] line in
                 said.content.withLock { $0.append(String(decoding: line, as: UTF8.self)) }

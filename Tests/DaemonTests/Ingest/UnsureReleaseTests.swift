@@ -57,7 +57,7 @@ struct UnsureReleaseTests {
                 policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
                 control: ControlSettings(socket: folder.path.appending("control.sock")))
             parts = ComponentParts(
-                setup: RuntimeConfiguration(
+                runtime: RuntimeConfiguration(
                     settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
                 store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
                 log: .silent)
@@ -165,9 +165,9 @@ struct UnsureReleaseTests {
     func keptGoesWhenSet() async throws {
         let scene = try await Scene(.unknown(.notReported))
         try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
-        var setup = scene.parts.setup
-        setup.settings.folders[0].releaseUnsure = .delete
-        scene.parts.context.configuration.replace(setup)
+        var runtime = scene.parts.runtime
+        runtime.settings.folders[0].releaseUnsure = .delete
+        scene.parts.context.configuration.replace(runtime)
         try await scene.release(until: "it is released") { try await scene.source().state == .released }
         #expect(try !scene.stands)
     }
@@ -217,7 +217,7 @@ struct UnsureReleaseTests {
         await scene.parts.store.close()
         scene.clocks.advance(by: .seconds(601))
         let next = ComponentParts(
-            setup: scene.parts.setup,
+            runtime: scene.parts.runtime,
             store: try await Store.open(scene.parts.settings.state, clocks: scene.clocks, sorting: .oldestFirst),
             clocks: scene.clocks, log: .silent)
         try await scene.release(until: "it is released", in: next) {
@@ -261,9 +261,9 @@ struct UnsureReleaseTests {
         defer { running.cancel() }
         try await eventually("the release waits") { try await scene.source().note != nil }
         _ = scene.parts.unsureReleases.set("cam", Hold(.disk, since: scene.clocks.wall(), text: "x"))
-        var setup = scene.parts.setup
-        setup.settings.folders[0].releaseUnsure = .delete
-        scene.parts.context.configuration.replace(setup)
+        var runtime = scene.parts.runtime
+        runtime.settings.folders[0].releaseUnsure = .delete
+        scene.parts.context.configuration.replace(runtime)
         try await releaser.reevaluate(["cam"])
         scene.parts.signals.release.signal()
         try await eventually("the source has been released") { try await scene.source().state == .released }

@@ -139,7 +139,7 @@ struct WhyWaitsTests {
             (.rateLimit(after: nil), "rate_limit", "; the next attempt follows `retry: {first: 10m, max: 40m}`"),
             (.rateLimit(after: .seconds(60)), "rate_limit", "; the destination set the time of the next attempt"),
             (
-                .noRoom(after: nil), "quota",
+                .outOfSpace(after: nil), "quota",
                 "; the next attempt waits for 5m at first, 40m at most (`retry: {first: 10m, max: 40m}`)"
             ),
             (.authenticate, "auth", "; `headers.Authorization`, `token` of destinations.nas are read again every 15m"),

@@ -116,14 +116,14 @@ struct LedgerTests {
             for account in accounts { group.addTask { try await account.prepare(for: 100_000) } }
             try await group.waitForAll()
         }
-        let book = scene.parts.limits.ledger.book
+        let quotas = scene.parts.limits.ledger.quotas
         let reserved = try await scene.store.read { try $0.ledger.reserved() }
         #expect(reserved.bytes >= 8 * QuotaAccount.minRequest)
         // The book in memory counts what is on disk.
-        #expect(book.lines.first?.reserved.bytes == reserved.bytes)
+        #expect(quotas.lines.first?.reserved.bytes == reserved.bytes)
         for account in accounts { try await scene.parts.limits.ledger.close(account) }
         #expect(try await scene.store.read { try $0.ledger.reserved() }.bytes == 0)
-        #expect(scene.parts.limits.ledger.book.lines.first?.reserved.bytes == 0)
+        #expect(scene.parts.limits.ledger.quotas.lines.first?.reserved.bytes == 0)
     }
 
     @Test("a reload keeps what is counted and reserved")
@@ -134,17 +134,17 @@ struct LedgerTests {
         try await account.prepare(for: 100_000)
         account.spend(110_000)
         account.ended()
-        let before = ledger.book.lines.first
+        let before = ledger.quotas.lines.first
         var settings = scene.context.settings
         settings.policy.rules = PolicyRules(quotas: [
             Quota(period: .day, bytes: 1_000_000), Quota(period: .hour, bytes: 5_000_000),
         ])
         ledger.apply(settings)
         try await ledger.refresh()
-        #expect(ledger.book.lines.count == 2)
-        #expect(ledger.book.lines.first?.spent == before?.spent)
-        #expect((ledger.book.lines.last?.reserved.bytes ?? 0) > 0)
+        #expect(ledger.quotas.lines.count == 2)
+        #expect(ledger.quotas.lines.first?.spent == before?.spent)
+        #expect((ledger.quotas.lines.last?.reserved.bytes ?? 0) > 0)
         try await ledger.close(account)
-        #expect(ledger.book.lines.allSatisfy { $0.spent?.bytes == 110_000 && $0.reserved.bytes == 0 })
+        #expect(ledger.quotas.lines.allSatisfy { $0.spent?.bytes == 110_000 && $0.reserved.bytes == 0 })
     }
 }

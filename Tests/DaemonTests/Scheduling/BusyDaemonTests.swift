@@ -187,7 +187,7 @@ struct BusyDaemonTests {
         try folder.write("recording", [])
         let (here, nowhere) = (folder.path.appending("recording"), folder.path.appending("nothing"))
         let scene = try await DaemonScene { _ in }
-        await scene.daemon.scheduler.use(busyPatience: .seconds(60))
+        await scene.daemon.scheduler.use(busyTimeout: .seconds(60))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)

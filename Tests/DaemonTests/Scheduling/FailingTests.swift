@@ -127,7 +127,7 @@ struct FailingTests {
         let clocks = ManualClocks()
         let scene = try await scene(
             Backoff(first: .seconds(300), ceiling: .seconds(600), giveUpAfter: .seconds(3600)), clocks: clocks)
-        scene.remote.standard = .fail(.noRoom(after: nil))
+        scene.remote.standard = .fail(.outOfSpace(after: nil))
         let id = try await scene.add("a.mp4")
         let began = clocks.wall()
         try await goOn(scene, clocks, by: .seconds(100)) {
@@ -233,7 +233,7 @@ struct FailingTests {
     @Test("the learned request size survives a restart, and does not apply to another server")
     func requestSizes() async throws {
         let (folder, remote) = (TemporaryFolder(), ScriptedRemote())
-        let size = RequestSize(most: 1 << 20, failed: 2 << 20, patience: 64)
+        let size = RequestSize(most: 1 << 20, failed: 2 << 20, requiredRun: 64)
         remote.learn(size)
         try await run(folder, remote) { scene in
             let store = scene.daemon.context.store

@@ -140,7 +140,7 @@ struct RoomTests {
     @Test("a destination that refuses for lack of space is held, uses no attempt, and is probed by one upload")
     func refused() async throws {
         let scene = try await DaemonScene(retry: .milliseconds(10))
-        scene.remote.standard = .fail(.noRoom(after: nil))
+        scene.remote.standard = .fail(.outOfSpace(after: nil))
         var ids: [String] = []
         for number in 0..<4 { ids.append(try await scene.add("\(number).mp4")) }
         try await eventually("the uploads have been tried several times") { scene.remote.began.count > 6 }
@@ -163,7 +163,7 @@ struct RoomTests {
     @Test("after a refusal, the reported free space takes precedence")
     func refusedThenAsked() async throws {
         let scene = try await scene(RemoteSpace(free: 1000), retry: .milliseconds(10))
-        scene.remote.standard = .fail(.noRoom(after: nil))
+        scene.remote.standard = .fail(.outOfSpace(after: nil))
         let id = try await scene.add("a.mp4", size: 100)
         try await eventually("the upload has been refused") { scene.remote.began.count > 0 }
         scene.remote.tell(RemoteSpace(free: 10))
@@ -183,7 +183,7 @@ struct RoomTests {
     @Test("a time that the server names is kept and shown")
     func named() async throws {
         let scene = try await DaemonScene(retry: .milliseconds(10))
-        scene.remote.standard = .fail(.noRoom(after: .seconds(7200)))
+        scene.remote.standard = .fail(.outOfSpace(after: .seconds(7200)))
         let id = try await scene.add("a.mp4")
         try await eventually("the upload is held for lack of space") {
             try await self.hold(scene, id)?.kind.known == .quota
@@ -197,7 +197,7 @@ struct RoomTests {
     @Test("an upload that is refused again while others succeed waits alone")
     func alone() async throws {
         let scene = try await DaemonScene(retry: .milliseconds(10))
-        scene.remote.set(.fail(.noRoom(after: nil)), for: "large.mp4")
+        scene.remote.set(.fail(.outOfSpace(after: nil)), for: "large.mp4")
         let large = try await scene.add("large.mp4")
         try await eventually("the large upload has been refused") { scene.remote.began.contains("large.mp4") }
         let small = try await scene.add("small.mp4")

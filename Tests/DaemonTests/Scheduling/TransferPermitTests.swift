@@ -38,7 +38,7 @@ struct TransferPermitTests {
     }
 
     /// The state of policy without a daemon, with a destination `s3`.
-    private func byHand(
+    private func standalone(
         _ rules: PolicyRules, _ reachability: Reachability, _ metering: Metering
     ) throws -> PolicySnapshot {
         var settings = try ComponentScene.settings(in: FilePath("/s"))
@@ -46,16 +46,16 @@ struct TransferPermitTests {
             DestinationSettings(
                 name: "s3", type: "scripted", values: [:], policy: PolicyOverrides(rules: rules), place: "s:1")
         ]
-        return PolicySnapshot(byHand: settings, ["s3": reachability], metering, clocks: ManualClocks())
+        return PolicySnapshot(standalone: settings, ["s3": reachability], metering, clocks: ManualClocks())
     }
 
     @Test("a request uses the permitted interface, except within this machine")
     func interface() async throws {
         let transport = RecordingTransport()
-        let policy = try byHand(
+        let policy = try standalone(
             PolicyRules(metered: .pause), .over([NetworkPath(link: 7)]),
             Metering(links: [NetworkLink(index: 7, name: "wwan7")]))
-        let permit = try policy.permit(byHand: .any, at: "s3", TrafficCounter()).get()
+        let permit = try policy.permit(standalone: .any, at: "s3", TrafficCounter()).get()
         for host in ["s3.example", "169.254.169.254", "127.0.0.1.example", "127.0.0.1:8100", "[::1]", "localhost"] {
             _ = try await PermittedTransport(transport).send(Request("GET", "http://\(host)/x"), with: permit)
         }
@@ -64,8 +64,8 @@ struct TransferPermitTests {
 
     @Test("a query by hand gets no permit for a network that policy closes")
     func closed() throws {
-        let policy = try byHand(PolicyRules(), .offline("the cable is unplugged"), Metering(links: []))
-        let decision = policy.permit(byHand: .any, at: "s3", TrafficCounter())
+        let policy = try standalone(PolicyRules(), .offline("the cable is unplugged"), Metering(links: []))
+        let decision = policy.permit(standalone: .any, at: "s3", TrafficCounter())
         guard case .failure(let held) = decision else {
             Issue.record("a permit was given without a route")
             return
@@ -99,7 +99,7 @@ struct TransferPermitTests {
 
         var snapshot: PolicySnapshot {
             PolicySnapshot(
-                scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, facts: facts)
+                scene.parts.runtime, clocks: scene.clocks, quotas: scene.parts.limits.ledger.quotas, facts: facts)
         }
 
         mutating func pause(_ scope: PauseRecord.Scope, _ name: String) {

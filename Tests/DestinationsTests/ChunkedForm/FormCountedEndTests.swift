@@ -253,7 +253,7 @@ struct FormCountedEndTests {
                 try destination(server, "dropzone", finish: finish, ["final_error": .text(policy)]),
                 try StagedUpload(size),
                 recorder)
-            let remedy: Remedy = status == 507 ? .noRoom(after: nil) : .holdDestination(after: nil)
+            let remedy: Remedy = status == 507 ? .outOfSpace(after: nil) : .holdDestination(after: nil)
             #expect(errors.map(\.remedy) == [remedy, remedy], "\(errors)")
             #expect(object != nil && recorder.last?["refused_status"] == nil)
             // 417 refuses a request without its body, and 507 the request to finish.

@@ -36,7 +36,7 @@ struct FormVerdictTests {
         Row(preset: "breakpoint", status: 425, verdict: .stop(.retry(after: .seconds(1)))),
         Row(preset: "breakpoint", status: 429, verdict: .stop(.rateLimit(after: nil))),
         Row(preset: "breakpoint", status: 503, verdict: .stop(.holdDestination(after: nil))),
-        Row(preset: "breakpoint", status: 507, verdict: .stop(.noRoom(after: nil))),
+        Row(preset: "breakpoint", status: 507, verdict: .stop(.outOfSpace(after: nil))),
         Row(preset: "resumable", status: 201, body: "", verdict: .success),
         Row(preset: "resumable", status: 202, body: "", verdict: .stop(.refused(after: nil))),
         Row(preset: "resumable", status: 404, verdict: .stop(.misconfigured)),

@@ -284,7 +284,7 @@ struct DirectoryTests {
         let disk = try await LoopDisk(kind)
         let target = DirectoryTarget(
             name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
-            disk: SlowDisk(patience: .seconds(60)))
+            disk: SlowDisk(timeout: .seconds(60)))
         let staged = try StagedUpload(300_000, name: "clip.mp4")
         // Only in the kernel's cache, as after a copy by another program, or a rename before a kill.
         let file = try Descriptor.open(disk.path.appending("clip.mp4"), for: .creating)

@@ -19,8 +19,8 @@ struct DirectoryVerdictTests {
                 ECONNABORTED, ESHUTDOWN, ENOLINK,
             ], .targetAway, hold
         ),
-        ([EIO, EREMOTEIO, EUCLEAN], .targetBroken, hold), ([ENOSPC], .targetFull, .noRoom(after: nil)),
-        ([EDQUOT], .targetQuota, .noRoom(after: nil)), ([EROFS], .targetReadOnly, .misconfigured),
+        ([EIO, EREMOTEIO, EUCLEAN], .targetBroken, hold), ([ENOSPC], .targetFull, .outOfSpace(after: nil)),
+        ([EDQUOT], .targetQuota, .outOfSpace(after: nil)), ([EROFS], .targetReadOnly, .misconfigured),
         ([EACCES, EPERM], .targetDenied, .misconfigured),
         ([ENOLCK, EOPNOTSUPP, ENOSYS, EXDEV], .targetUnable, .misconfigured),
         ([EFBIG], .fileTooLarge, .failUpload),

@@ -32,7 +32,7 @@ struct RoomTests {
             }
             let journey = try UploadScenario(server.url + "/files")
             let error = try await journey.failedAttempt()
-            #expect(error.remedy == .noRoom(after: wait.map { .seconds($0) }), "\(verb)")
+            #expect(error.remedy == .outOfSpace(after: wait.map { .seconds($0) }), "\(verb)")
             // The upload waits for space like any other, without a start at the server.
             #expect((journey.ledger.last?.fields.isEmpty == true) == (verb == "POST"))
             #expect(error.failure.kind == .quota)

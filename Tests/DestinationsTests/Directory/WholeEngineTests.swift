@@ -45,7 +45,7 @@ private final class DamagingPlace: WholeDialect, RemoteDirectory {
         _ pieces: [BundledFile], isWanted: @escaping @Sendable (String) -> Bool,
         _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String> { [] }
-    func settle(_ name: FilePath) async throws {}
+    func makeDurable(_ name: FilePath) async throws {}
     func remove(_ part: FilePath) async throws {}
     func address(of name: FilePath) -> String { name.display }
     var warnings: [String] { [] }

@@ -170,7 +170,7 @@ struct TogetherInFolderTests {
             let folder = TemporaryFolder()
             let target = DirectoryTarget(
                 name: "archive", path: folder.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
-                disk: SlowDisk(patience: .seconds(60)))
+                disk: SlowDisk(timeout: .seconds(60)))
             let stagedUploads = try (0..<32).map {
                 try StagedUpload(100, id: "\($0)", name: FilePath("\($0)"), seed: UInt64($0))
             }
@@ -199,7 +199,7 @@ struct TogetherInFolderTests {
         let disk = try await LoopDisk(kind)
         let target = DirectoryTarget(
             name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
-            disk: SlowDisk(patience: .seconds(60)))
+            disk: SlowDisk(timeout: .seconds(60)))
         let stagedUploads = try (0..<20).map { number in
             try StagedUpload(
                 number * 5000, id: "\(number)", name: FilePath("day \(number % 3)/\(number)"), seed: UInt64(number))

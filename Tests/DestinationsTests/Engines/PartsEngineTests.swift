@@ -303,7 +303,7 @@ final class PartsRemote: PartsDialect {
         return plan
     }
 
-    func settle(
+    func chooseName(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? {
         let isLost = state.withLock { state in

@@ -161,7 +161,7 @@ final class DirectoryEnd: RemoteFixture {
     {
         var target = DirectoryTarget(
             name: "archive", path: temporary.path.appending("in"), mount: mount, marker: marker, mode: mode,
-            clocks: SystemClocks(), disk: SlowDisk(patience: .seconds(60)))
+            clocks: SystemClocks(), disk: SlowDisk(timeout: .seconds(60)))
         target.syncInterval = Int64(TestedRemote.chunk)
         self.target = target
         destination = DirectoryDestination(target, taken: taken)

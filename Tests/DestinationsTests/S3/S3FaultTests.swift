@@ -206,7 +206,7 @@ struct S3FaultTests {
         arguments: [
             (503, "SlowDown", Remedy.rateLimit(after: nil)), (500, "InternalError", .holdDestination(after: nil)),
             (403, "AccessDenied", .authenticate), (403, "SignatureDoesNotMatch", .authenticate),
-            (403, "QuotaExceeded", .noRoom(after: nil)), (507, "XMinioStorageFull", .noRoom(after: nil)),
+            (403, "QuotaExceeded", .outOfSpace(after: nil)), (507, "XMinioStorageFull", .outOfSpace(after: nil)),
             (400, "EntityTooLarge", .failUpload), (400, "KeyTooLongError", .failUpload),
             (404, "NoSuchBucket", .misconfigured),
             (409, "OperationAborted", .retry(after: nil)), (400, "ThrottlingException", .rateLimit(after: nil)),

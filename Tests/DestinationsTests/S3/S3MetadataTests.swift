@@ -24,7 +24,7 @@ struct S3MetadataTests {
 
         init(
             _ more: [String: SettingValue] = ["instance_metadata.kind": .text("instance")],
-            patience: Duration = .seconds(10), variables: [String: String] = [:]
+            timeout: Duration = .seconds(10), variables: [String: String] = [:]
         ) throws {
             emulator = try S3Emulator()
             metadata = try MetadataServer()
@@ -45,7 +45,7 @@ struct S3MetadataTests {
             guard case .metadata(var access)? = S3Access(settings.access) else {
                 throw StagedUpload.Unexpected(what: "no instance metadata")
             }
-            access.patience = patience
+            access.timeout = timeout
             destination = S3(settings, .metadata(access), tools)
             emulator.change { $0.token = "token-1" }
         }
@@ -217,7 +217,7 @@ struct S3MetadataTests {
     func trouble(_ trouble: Trouble) async throws {
         var lacksChangeEvents = false
         if case .silent = trouble.fault { lacksChangeEvents = true }
-        let scene = try Scene(patience: lacksChangeEvents ? .milliseconds(500) : .seconds(10))
+        let scene = try Scene(timeout: lacksChangeEvents ? .milliseconds(500) : .seconds(10))
         defer { scene.emulator.stop() }
         scene.metadata.script(trouble.kind, trouble.fault)
         let error = try await scene.failure()

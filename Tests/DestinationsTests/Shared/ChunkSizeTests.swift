@@ -40,9 +40,9 @@ struct ChunkSizeTests {
     func keptNothing() {
         let chunks = ChunkSize(32 << 20)
         chunks.recordNothingKept(32 << 20)
-        for patience in [64, 128, 256, 512, 1024, 2048, 4096, 4096] {
-            #expect(chunks.learned == RequestSize(most: 16 << 20, failed: 32 << 20, patience: patience))
-            for _ in 1..<patience { chunks.accepted(16 << 20) }
+        for requiredRun in [64, 128, 256, 512, 1024, 2048, 4096, 4096] {
+            #expect(chunks.learned == RequestSize(most: 16 << 20, failed: 32 << 20, requiredRun: requiredRun))
+            for _ in 1..<requiredRun { chunks.accepted(16 << 20) }
             #expect(chunks.cap == 16 << 20)
             chunks.accepted(16 << 20)
             #expect(chunks.cap == 32 << 20 && chunks.learned == nil)
@@ -54,9 +54,9 @@ struct ChunkSizeTests {
     func shortFile() {
         let chunks = ChunkSize(64 << 20)
         chunks.recordNothingKept(30 << 20)
-        #expect(chunks.learned == RequestSize(most: 16 << 20, failed: 30 << 20, patience: 64))
+        #expect(chunks.learned == RequestSize(most: 16 << 20, failed: 30 << 20, requiredRun: 64))
         chunks.recordNothingKept(10 << 20)
-        #expect(chunks.learned == RequestSize(most: 4 << 20, failed: 10 << 20, patience: 64))
+        #expect(chunks.learned == RequestSize(most: 4 << 20, failed: 10 << 20, requiredRun: 64))
     }
 
     /// The size after cut requests that the remote kept nothing of, each as (sent, whole).
@@ -84,18 +84,19 @@ struct ChunkSizeTests {
     func recalls() {
         let chunks = ChunkSize(8 << 20)
         #expect(chunks.learned == nil)
-        chunks.recall(RequestSize(most: 16 << 20, failed: 32 << 20, patience: 128))
-        #expect(chunks.learned == RequestSize(most: 8 << 20, failed: 32 << 20, patience: 128))
-        chunks.recall(RequestSize(most: 1 << 20, failed: 2 << 20, patience: 64))
+        chunks.recall(RequestSize(most: 16 << 20, failed: 32 << 20, requiredRun: 128))
+        #expect(chunks.learned == RequestSize(most: 8 << 20, failed: 32 << 20, requiredRun: 128))
+        chunks.recall(RequestSize(most: 1 << 20, failed: 2 << 20, requiredRun: 64))
         for _ in 0..<63 { chunks.accepted(1 << 20) }
         #expect(chunks.cap == 1 << 20)
         // A value that no run can have learned changes nothing.
-        for odd in [RequestSize(most: 0, failed: 5, patience: 1), RequestSize(most: 5, failed: -1, patience: -9)] {
+        for odd in [RequestSize(most: 0, failed: 5, requiredRun: 1), RequestSize(most: 5, failed: -1, requiredRun: -9)]
+        {
             chunks.recall(odd)
             #expect(chunks.cap == 1 << 20)
         }
-        chunks.recall(RequestSize(most: 1, failed: 1, patience: .max))
-        #expect(chunks.learned == RequestSize(most: ChunkSize.minSize, failed: 1, patience: 4096))
+        chunks.recall(RequestSize(most: 1, failed: 1, requiredRun: .max))
+        #expect(chunks.learned == RequestSize(most: ChunkSize.minSize, failed: 1, requiredRun: 4096))
     }
 
     @Test("a refused size is not tried again for a long time, and never above the setting")

@@ -124,7 +124,7 @@ struct ReplyFuzzTests {
         let code = error.failure.code.rawValue
         try round.expect(!code.isEmpty && code.allSatisfy(\.isASCII), code)
         switch error.remedy {
-        case .noRoom(let wait):
+        case .outOfSpace(let wait):
             try round.expect(
                 wait ?? .seconds(1) >= .seconds(1) && wait ?? .seconds(1) <= .seconds(7 * 86_400),
                 "waits \(wait as Any)")

@@ -90,7 +90,7 @@ struct TusPathTests {
         #expect(bodies.all.prefix(7) == [900_000, 900_000, 900_000, 262_144, 262_144, 262_144, 65_536])
         // Twice the size after eight requests without trouble, but not the size that failed.
         #expect(bodies.all.dropFirst(6).allSatisfy { $0 <= 131_072 })
-        #expect(journey.destination.requestSize == RequestSize(most: 131_072, failed: 262_144, patience: 64))
+        #expect(journey.destination.requestSize == RequestSize(most: 131_072, failed: 262_144, requiredRun: 64))
     }
 
     @Test(

@@ -60,7 +60,7 @@ struct TusVerdictTests {
         Row(460, refuse, later, .damaged, .unsupported),
         Row(500, hold), Row(502, hold), Row(503, hold), Row(504, hold), Row(520, hold), Row(599, hold),
         Row(501, wrong, wrong, wrong, .unsupported),
-        Row(507, .stop(.noRoom(after: nil))),
+        Row(507, .stop(.outOfSpace(after: nil))),
     ]
 
     private func verdict(_ verb: TusVerdict.Verb, _ status: Int, _ code: String? = nil, _ wait: Duration? = nil)
@@ -91,14 +91,14 @@ struct TusVerdictTests {
         #expect(verdict(.POST, 503, nil, .seconds(9)) == .stop(.holdDestination(after: .seconds(9))))
         #expect(verdict(.PATCH, 429, nil, .seconds(9)) == .stop(.rateLimit(after: .seconds(9))))
         #expect(verdict(.HEAD, 423, nil, .seconds(9)) == .stop(.retry(after: .seconds(9))))
-        #expect(verdict(.PATCH, 507, nil, .seconds(900)) == .stop(.noRoom(after: .seconds(900))))
+        #expect(verdict(.PATCH, 507, nil, .seconds(900)) == .stop(.outOfSpace(after: .seconds(900))))
     }
 
     @Test("413 is no fault of the file if the server says that it is full")
     func full() {
         for verb in TusVerdict.Verb.allCases {
             let told = TusVerdict(verb, status: 413, code: nil, wait: .seconds(9), isFull: true)
-            let expected = verb == .POST || verb == .PATCH ? .stop(.noRoom(after: .seconds(9))) : verdict(verb, 413)
+            let expected = verb == .POST || verb == .PATCH ? .stop(.outOfSpace(after: .seconds(9))) : verdict(verb, 413)
             #expect(told == expected)
         }
         let large = TusVerdict(.POST, status: 413, code: "ERR_MAX_SIZE_EXCEEDED", wait: nil, isFull: true)

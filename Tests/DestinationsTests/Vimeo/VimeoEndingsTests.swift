@@ -69,7 +69,7 @@ struct VimeoEndingsTests {
         let staged = try StagedUpload(1500)
         let recorder = RecordingReporter()
         let error = try await staged.failure(to: end, recorder)
-        guard case .noRoom(let wait?) = error.remedy else { throw error }
+        guard case .outOfSpace(let wait?) = error.remedy else { throw error }
         #expect(wait > .seconds(5 * 86_400) && wait <= .seconds(7 * 86_400))
         #expect(error.failure.kind == .quota)
         try await end.sweep(recorder)
@@ -86,7 +86,7 @@ struct VimeoEndingsTests {
             $0.behaviour.states = ["total_cap_exceeded"]
             $0.account.quota = nil
         }
-        #expect(try await StagedUpload(1500).failure(to: end).remedy == .noRoom(after: .seconds(86_400)))
+        #expect(try await StagedUpload(1500).failure(to: end).remedy == .outOfSpace(after: .seconds(86_400)))
     }
 
     @Test(
@@ -186,7 +186,7 @@ struct VimeoEndingsTests {
             $0.account.reset = "1970-01-03T00:00:00Z"
         }
         let error = try await StagedUpload(1500).failure(to: end)
-        guard case .noRoom(let wait?) = error.remedy else { throw error }
+        guard case .outOfSpace(let wait?) = error.remedy else { throw error }
         #expect(wait > .seconds(86_400) && wait <= .seconds(2 * 86_400))
         #expect(error.failure.code == .vimeo(4102))
         #expect(
@@ -296,7 +296,7 @@ struct VimeoEndingsTests {
         arguments: [
             (400, 2205, Remedy.failUpload), (400, 2233, .failUpload), (403, 2411, .failUpload),
             (403, 3400, .authenticate),
-            (403, 4101, .noRoom(after: nil)), (500, 4003, .holdDestination(after: nil)),
+            (403, 4101, .outOfSpace(after: nil)), (500, 4003, .holdDestination(after: nil)),
             (503, 7100, .holdDestination(after: nil)),
             (400, 3116, .misconfigured), (404, 5000, .misconfigured), (403, 1, .authenticate),
             (500, 1, .holdDestination(after: nil)),

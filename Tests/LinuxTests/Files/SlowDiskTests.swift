@@ -36,7 +36,7 @@ struct SlowDiskTests {
 
     @Test("the result or error of the work is returned")
     func returns() async throws {
-        let disk = SlowDisk(patience: .seconds(60))
+        let disk = SlowDisk(timeout: .seconds(60))
         #expect(try await disk.run { _ in 7 } == 7)
         await #expect(throws: SystemError(call: "x", subject: "y", code: EIO)) {
             try await disk.run { _ in throw SystemError(call: "x", subject: "y", code: EIO) }
@@ -45,7 +45,7 @@ struct SlowDiskTests {
 
     @Test("hanging work is abandoned, more is refused meanwhile, and accepted when it returns")
     func hangs() async throws {
-        let disk = SlowDisk(patience: .milliseconds(20))
+        let disk = SlowDisk(timeout: .milliseconds(20))
         let gate = Gate()
         let hasBegun = ConditionLock(false)
         // On a busy machine the time may end before the work has begun, and then no work hangs.
@@ -65,7 +65,7 @@ struct SlowDiskTests {
     @Test("work with progress is not abandoned, however long it takes")
     func goesOn() async throws {
         // Longer than a busy machine keeps a thread waiting for the processor.
-        let disk = SlowDisk(patience: .seconds(1))
+        let disk = SlowDisk(timeout: .seconds(1))
         let beats = try await disk.run { pulse in
             for _ in 0..<250 {
                 try pulse.reportProgress()
@@ -78,7 +78,7 @@ struct SlowDiskTests {
 
     @Test("cancelled work ends between two calls, and a hanging call is not awaited")
     func cancelled() async throws {
-        let disk = SlowDisk(patience: .seconds(60))
+        let disk = SlowDisk(timeout: .seconds(60))
         let gate = Gate()
         let hanging = Task { try await disk.run { _ in gate.wait() } }
         let busy = Task { try await disk.run { pulse in while true { try pulse.reportProgress() } } }

@@ -19,10 +19,10 @@ final class Listening: Sendable {
 
     init(
         _ address: String, backoff: Backoff = Backoff(first: .milliseconds(20), ceiling: .milliseconds(200)),
-        patience: Duration = .seconds(60), listsWiFi: Bool = false
+        timeout: Duration = .seconds(60), listsWiFi: Bool = false
     ) throws {
         let (events, heard) = (
-            try NetworkManagerEvents(address: address, backoff: backoff, patience: patience, listsWiFi: listsWiFi),
+            try NetworkManagerEvents(address: address, backoff: backoff, timeout: timeout, listsWiFi: listsWiFi),
             heard
         )
         self.events = events

@@ -140,7 +140,7 @@ struct NetworkManagerEventsTests {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("bus")
         let other = try OtherEnd(at: socket)
-        let listening = try Listening("unix:path=\(socket.display)", patience: .milliseconds(50))
+        let listening = try Listening("unix:path=\(socket.display)", timeout: .milliseconds(50))
         for _ in 0..<3 { try await other.accept() }
         try await listening.until("the trouble is reported") { $0.trouble == "D-Bus: it does not answer" }
         try await listening.stop()

@@ -252,7 +252,7 @@ struct NetworkManagerTests {
         try await listening.stop()
 
         try await service.runLine("say(None)")
-        let impatient = try Listening(bus.address, patience: .milliseconds(50))
+        let impatient = try Listening(bus.address, timeout: .milliseconds(50))
         let silent = try await impatient.until("the silence is reported") { $0.networkManager.trouble != nil }
         #expect(silent.networkManager.trouble == "it does not answer")
         #expect(silent.trouble == nil)

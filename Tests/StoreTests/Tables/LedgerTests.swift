@@ -47,19 +47,19 @@ struct LedgerTests {
         #expect(try await books.spent() == 0)
         #expect(try await books.store.read { try $0.ledger.reserved() } == Spending(bytes: 1600, files: 1))
         #expect(try await books.store.read { try $0.ledger.reserved(destination: "cloud") } == .none)
-        try await books.store.write { try $0.ledger.settle(one, Spending(bytes: 300, files: 1)) }
+        try await books.store.write { try $0.ledger.close(one, Spending(bytes: 300, files: 1)) }
         #expect(try await books.spent() == 300)
         #expect(try await books.store.read { try $0.ledger.reserved() } == Spending(bytes: 800))
         // A step and the next one of the same transfer are one transaction.
         let three = try await books.store.write {
             try $0.ledger.pay(
-                [Payment(settling: two, Spending(bytes: 900))], reserving: [Reservation(Self.nas, Spending(bytes: 5))])
+                [Payment(closing: two, Spending(bytes: 900))], reserving: [Reservation(Self.nas, Spending(bytes: 5))])
         }
         #expect(try await books.spent() == 1200)
         #expect(try await books.store.read { try $0.ledger.reserved() } == Spending(bytes: 5))
-        try await books.store.write { try $0.ledger.settle(two, Spending(bytes: 900)) }
+        try await books.store.write { try $0.ledger.close(two, Spending(bytes: 900)) }
         try await books.store.write {
-            try $0.ledger.pay([Payment(settling: three[0], .none), Payment(Self.cloud, Spending(bytes: 7))])
+            try $0.ledger.pay([Payment(closing: three[0], .none), Payment(Self.cloud, Spending(bytes: 7))])
         }
         #expect(try await books.spent() == 1207)
         #expect(try await books.store.read { try $0.ledger.reserved() } == .none)
@@ -74,7 +74,7 @@ struct LedgerTests {
         let settled = try await books.store.write {
             try $0.ledger.reserve(Reservation(Self.cloud, Spending(bytes: 100)))
         }
-        try await books.store.write { try $0.ledger.settle(settled, Spending(bytes: 60)) }
+        try await books.store.write { try $0.ledger.close(settled, Spending(bytes: 60)) }
         #expect(await books.store.leftCharge == nil)
         try await books.killAndOpen()
         #expect(
@@ -85,7 +85,7 @@ struct LedgerTests {
             try await books.store.read { try $0.ledger.spent(since: WallTime(milliseconds: 0), destination: "nas") }
                 == Spending(bytes: 8 << 20, files: 1))
         #expect(try await books.store.read { try $0.ledger.reserved() } == .none)
-        try await books.store.write { try $0.ledger.settle(step, .none) }
+        try await books.store.write { try $0.ledger.close(step, .none) }
         try await books.killAndOpen()
         #expect(try await books.spent() == 8 << 20 + 60)
         // A number is never reused: otherwise another transfer could settle the step.
@@ -100,7 +100,7 @@ struct LedgerTests {
         let one = try await books.store.write { try $0.ledger.reserve(Reservation(Self.nas, Spending(bytes: 500))) }
         _ = try await books.store.write { try $0.ledger.reserve(Reservation(Self.cloud, Spending(bytes: 20))) }
         books.clocks.advance(by: .seconds(120))
-        try await books.store.write { try $0.ledger.settle(one, Spending(bytes: 400)) }
+        try await books.store.write { try $0.ledger.close(one, Spending(bytes: 400)) }
         #expect(try await books.spent() == 400)
         try await books.killAndOpen()
         #expect(try await books.spent() == 420)
@@ -127,7 +127,7 @@ struct LedgerTests {
             try $0.attempts.finish([
                 .init(
                     upload, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")),
-                    payments: [Payment(settling: step, Spending(bytes: 900, files: 1))])
+                    payments: [Payment(closing: step, Spending(bytes: 900, files: 1))])
             ])
         }
         #expect(try await scene.store.read { try $0.ledger.reserved() } == .none)

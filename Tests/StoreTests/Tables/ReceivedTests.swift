@@ -29,7 +29,7 @@ struct ReceivedTests {
         }
         let more = try await store.write {
             try $0.ledger.pay(
-                [Payment(settling: step, Spending(bytes: 700, received: 40, files: 1))],
+                [Payment(closing: step, Spending(bytes: 700, received: 40, files: 1))],
                 reserving: [Reservation(Self.nas, Spending(bytes: 500, received: 60))])
         }
         #expect(more.first?.spending == Spending(bytes: 500, received: 60))

@@ -27,7 +27,7 @@ struct WasteTests {
         /// Ends an attempt that had sent this many bytes.
         func end(sent: Int64) async throws {
             let outcome = AttemptOutcome.held(WasteTests.failure, until: MonotonicTime(nanoseconds: 0))
-            try await store.write { try $0.attempts.finish([AttemptRecord(id, outcome, sent: sent)]) }
+            try await store.write { try $0.attempts.finish([EndedAttempt(id, outcome, sent: sent)]) }
         }
 
         func waste() async throws -> Waste { try await store.read { try $0.waste.of(id) } }
@@ -111,7 +111,7 @@ struct WasteTests {
             guard number == 3 else { continue }
             try await store.write { [id] tx in
                 try tx.attempts.finish([
-                    AttemptRecord(id, .held(Self.failure, until: MonotonicTime(nanoseconds: 0)), sent: 950)
+                    EndedAttempt(id, .held(Self.failure, until: MonotonicTime(nanoseconds: 0)), sent: 950)
                 ])
             }
             let held = try await store.read { [id] tx in try tx.waste.of(id) }
@@ -191,7 +191,7 @@ struct WasteTests {
         try await one.begin()
         try await one.store.write {
             try $0.attempts.finish([
-                AttemptRecord(
+                EndedAttempt(
                     one.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")), sent: 2_000_000)
             ])
         }

@@ -35,7 +35,7 @@ struct DamagedCopyTests {
         }
 
         func end(_ id: String, _ outcome: AttemptOutcome, sent: Int64) async throws {
-            let ending = AttemptRecord(id, outcome, sent: sent, lasting: { $1.keeping(["orphans"]) })
+            let ending = EndedAttempt(id, outcome, sent: sent, lasting: { $1.keeping(["orphans"]) })
             try await store.write { try $0.attempts.finish([ending]) }
         }
 

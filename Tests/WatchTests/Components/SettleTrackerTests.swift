@@ -22,7 +22,7 @@ struct SettleTrackerTests {
         let log = log
         return SettleTracker(
             pace: pace, clocks: clocks,
-            log: WatchLog(retry: pace.absent) { remark in log.lines.withLock { $0.append(remark.text) } },
+            log: WatchLog(retry: pace.absent) { entry in log.lines.withLock { $0.append(entry.text) } },
             fileSystems: FileSystems(), startCheck: { number, _ in onCheck(number) })
     }
 

@@ -2,8 +2,9 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// The end of an attempt, and what its consequences depend on besides the scheduler's facts.
-struct AttemptResult {
+/// The verdict of an attempt that has ended, and the values besides the scheduler's facts that its consequences depend
+/// on.
+struct AttemptEvaluation {
     var verdict: UploadAttempt.Verdict
     /// The upload.
     let id: String
@@ -20,7 +21,7 @@ struct AttemptResult {
 
     /// A full destination still answers where an upload stands, but accepts nothing.
     fileprivate var isUp: Bool {
-        let isFull = if case .noRoom? = verdict.remedy { true } else { false }
+        let isFull = if case .outOfSpace? = verdict.remedy { true } else { false }
         return verdict.wasAnswered && !isFull
     }
 
@@ -29,7 +30,7 @@ struct AttemptResult {
     }
 }
 
-/// What the scheduler has to do because of how an attempt ended.
+/// An action of the scheduler that an attempt's end requires.
 enum AttemptConsequence: Hashable {
     /// The next request to the destination reads its secret again.
     case renewSecret
@@ -41,7 +42,7 @@ enum AttemptConsequence: Hashable {
 
 extension SchedulerFacts {
     /// Updates the facts about the destination and the upload, and fills in when a held upload may be sent again.
-    mutating func settle(_ end: inout AttemptResult) -> Set<AttemptConsequence> {
+    mutating func applyVerdict(_ end: inout AttemptEvaluation) -> Set<AttemptConsequence> {
         var consequences: Set<AttemptConsequence> = []
         if end.verdict.remedy?.mayConcernSecret == true { consequences.insert(.renewSecret) }
         if concernsOnlyThisUpload(&end) { return consequences }
@@ -91,7 +92,7 @@ extension SchedulerFacts {
 
     /// Whether a server refuses the file alone with an answer that may concern every request: it accepted others after
     /// an earlier one. Then the upload waits alone, and the answer uses an attempt.
-    private mutating func isFileRefused(_ end: inout AttemptResult, isHeld: Bool) -> Bool {
+    private mutating func isFileRefused(_ end: inout AttemptEvaluation, isHeld: Bool) -> Bool {
         guard case .misconfigured? = end.verdict.remedy, let failure = end.verdict.failure, failure.http != nil,
             uploads.isFileRefused(
                 end.id, generation: destinations.generation(of: end.destination),
@@ -103,7 +104,7 @@ extension SchedulerFacts {
     }
 
     /// Whether a refusal of a key leaves its destination alone; in that case only the upload waits.
-    private mutating func concernsOnlyThisUpload(_ end: inout AttemptResult) -> Bool {
+    private mutating func concernsOnlyThisUpload(_ end: inout AttemptEvaluation) -> Bool {
         // Whatever its status: some services answer a wrong key with 400 or 404. Without an answer, the secret cannot be
         // read or used, for no upload.
         guard case .authenticate? = end.verdict.remedy, let failure = end.verdict.failure, failure.http != nil else {
@@ -130,7 +131,7 @@ extension Remedy {
     var mayConcernSecret: Bool {
         switch self {
         case .authenticate, .misconfigured, .refused, .failUpload: true
-        case .holdDestination, .noRoom, .rateLimit, .retry, .pending, .lackQuota, .restage: false
+        case .holdDestination, .outOfSpace, .rateLimit, .retry, .pending, .lackQuota, .restage: false
         }
     }
 }

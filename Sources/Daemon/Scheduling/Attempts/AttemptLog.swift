@@ -170,9 +170,9 @@ struct AttemptLog {
                 ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
         case .held(let failure, _, _, _):
             if case .retry? = verdict.remedy { return reportRetry(failure, upload) }
-            log.debug("held", ["id": upload.id, "reason": failure.message])
+            log.debug("upload waits", ["id": upload.id, "reason": failure.message])
         case .yielded:
-            log.debug("stopped", ["id": upload.id])
+            log.debug("attempt stopped without a result", ["id": upload.id])
         }
     }
 

@@ -20,7 +20,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
         var keyRefusals: KeyRefusals?
         /// Uploads that wait because the key was refused.
         var waitingForKey: Set<String> = []
-        /// Those that were tried at once when the key was accepted again.
+        /// Uploads that were tried at once when the key was accepted again.
         var triedAgain: Set<String> = []
         /// Commands of a person to try it.
         var commandCount = 0
@@ -120,7 +120,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
         _ name: String, _ fault: Fault, by rule: String? = nil, now: WallTime, monotonic: MonotonicTime
     ) -> (kind: Hold.Kind, wait: Duration, isNew: Bool)? {
         var health = health(of: name)
-        let isFull = if case .noRoom = fault.remedy { true } else { false }
+        let isFull = if case .outOfSpace = fault.remedy { true } else { false }
         guard
             var hold = DestinationHealth.hold(
                 for: fault.remedy, failures: fault.isUp ? 1 : health.failures(isFull: isFull, at: monotonic),
@@ -169,7 +169,7 @@ struct DestinationTracker: Sendable, RecordsChanges {
     /// The uploads that it has refused with its key. While something is wrong with it, another upload probes it.
     func refusedUploads(at name: String) -> Set<String> { keyRefusals(of: name)?.uploads ?? [] }
 
-    /// Those that it has refused with its key for their own files' sake.
+    /// Uploads that the destination has refused with its key because of their own files.
     func refusedFiles(at name: String) -> Set<String> { keyRefusals(of: name)?.own ?? [] }
 
     /// Facts for people where a single upload was refused with the key: the file may be at fault. `nil` where several

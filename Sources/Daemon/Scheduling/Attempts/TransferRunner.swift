@@ -14,7 +14,7 @@ struct TransferRunner: Sendable {
     let permit: TransferPermit
     /// The generation of the destination's settings that the transfer uses.
     let generation: Int
-    let records: AttemptRecords
+    let records: AttemptRecorder
     /// The number of a person's commands to try the destination when the transfer began.
     let commandCount: Int
 
@@ -66,7 +66,7 @@ struct TransferRunner: Sendable {
             await conclude(done)
             return result.left
         } catch {
-            var endings: [AttemptRecord] = []
+            var endings: [EndedAttempt] = []
             for claim in claims { endings.append(await records.ending(claim.upload, .yielded)) }
             await records.recordLater(endings, error)
             return []
@@ -76,12 +76,12 @@ struct TransferRunner: Sendable {
     /// Records how attempts ended, and reports it.
     private func conclude(_ ends: [(claim: Claim, verdict: UploadAttempt.Verdict)]) async {
         if ends.isEmpty { return }
-        var verdicts = await scheduler.settle(ends, generation)
-        var endings: [AttemptRecord] = []
+        var verdicts = await scheduler.applyVerdicts(ends, generation)
+        var endings: [EndedAttempt] = []
         for (index, end) in ends.enumerated() {
             await limitFailing(&verdicts[index], end.claim.upload)
             var ending = await records.ending(end.claim.upload, verdicts[index].outcome)
-            if case .noRoom? = verdicts[index].remedy { ending.isWaitOfFailure = false }
+            if case .outOfSpace? = verdicts[index].remedy { ending.isWaitOfFailure = false }
             endings.append(ending)
         }
         do {
@@ -116,7 +116,8 @@ struct TransferRunner: Sendable {
             }
         } catch {
             return context.log.debug(
-                "cannot read for how long it fails and what it wasted", ["id": upload.id, "reason": "\(error)"])
+                "cannot read how long the upload has failed and how many bytes it has wasted",
+                ["id": upload.id, "reason": "\(error)"])
         }
         let retry = context.configuration.retry(folder: upload.folder, destination: upload.destination)
         if WasteRules.end(&verdict, failing: failing, retry) { return }

@@ -75,7 +75,7 @@ struct UploadTracker: Sendable {
     mutating func ownWait(
         _ id: String, _ remedy: Remedy?, accepted: Int, isHeld: Bool, retry: Backoff, jitter: Double
     ) -> Duration? {
-        if case .noRoom(let after)? = remedy {
+        if case .outOfSpace(let after)? = remedy {
             let before = entries[id]?.acceptedBefore
             entries[id, default: Entry()].acceptedBefore = accepted
             entries[id]?.failures += 1

@@ -9,7 +9,7 @@ struct BusyMonitor: Sendable, RecordsChanges {
     private(set) var states = BusyStates()
     var probe = BusyProbe()
     /// How long new settings wait for the first inspection of the files that `busy` names.
-    var patience: Duration = .milliseconds(500)
+    var timeout: Duration = .milliseconds(500)
     /// Reports when files of `busy`, or of the time zone, appear and disappear; `nil` while there is none.
     private var events: FileEvents?
     private var watched: Set<FilePath> = []
@@ -87,14 +87,14 @@ struct BusyMonitor: Sendable, RecordsChanges {
         _ sources: [BusySource: Duration], at now: MonotonicTime,
         answered: @escaping @Sendable (BusyAnswer.Answer?, BusySource, MonotonicTime) async -> Void
     ) {
-        for (source, patience) in sources {
-            queries[source] = Task { [probe] in await answered(await probe.check(source, patience), source, now) }
+        for (source, timeout) in sources {
+            queries[source] = Task { [probe] in await answered(await probe.check(source, timeout), source, now) }
         }
     }
 
-    /// Returns when the questions about files are answered, or when `patience` is over.
+    /// Returns when the questions about files are answered, or when `timeout` is over.
     func filesAnswered() async {
-        await AsyncSignal.wait(for: queries.filter { $0.key.isFile }.map(\.value), atMost: patience)
+        await AsyncSignal.wait(for: queries.filter { $0.key.isFile }.map(\.value), atMost: timeout)
     }
 
     var tasks: [Task<Void, Never>] { Array(queries.values) }
@@ -107,8 +107,8 @@ struct BusyMonitor: Sendable, RecordsChanges {
         _ answer: BusyAnswer.Answer?, by source: BusySource, askedAt: MonotonicTime, at now: WallTime, _ log: Log
     ) -> (isNew: Bool, again: [BusySource: Duration]) {
         queries[source] = nil
-        let (change, patience) = states.record(answer, of: source, asked: askedAt, at: now)
-        let again = patience.map { [source: $0] } ?? [:]
+        let (change, timeout) = states.record(answer, of: source, asked: askedAt, at: now)
+        let again = timeout.map { [source: $0] } ?? [:]
         let isNew = change != .none
         // A file whose state is the same changes nothing, and needs no next inspection.
         if isNew || states.hasPolled { changes.insert(.scheduling) }

@@ -13,10 +13,10 @@ package struct BusyProbe: Sendable {
 
     package init() {
         let disks = Disks()
-        check = { source, patience in
+        check = { source, timeout in
             switch source {
-            case .file(let path): await Self.status(at: path, disks.disk(of: path, patience))
-            case .command(let words): await Self.run(words, within: patience)
+            case .file(let path): await Self.status(at: path, disks.disk(of: path, timeout))
+            case .command(let words): await Self.run(words, within: timeout)
             }
         }
     }
@@ -24,8 +24,8 @@ package struct BusyProbe: Sendable {
     /// The present answer of a source, in words for `check`.
     package static func report(_ rule: BusyRule) async -> (isFree: Bool, text: String) {
         let (source, name) = (rule.source, rule.source.name)
-        let patience = source.isFile ? BusyStates.fileCheck.patience : rule.timeout
-        switch await BusyProbe().check(source, patience) {
+        let timeout = source.isFile ? BusyStates.fileCheck.timeout : rule.timeout
+        switch await BusyProbe().check(source, timeout) {
         case .free?:
             let says = source.isFile ? "does not exist" : "reports not busy"
             return (true, "`\(name)` \(says): it blocks no upload now")
@@ -42,9 +42,9 @@ package struct BusyProbe: Sendable {
     private final class Disks: Sendable {
         private let disks = Mutex<[FilePath: SlowDisk]>([:])
 
-        func disk(of path: FilePath, _ patience: Duration) -> SlowDisk {
+        func disk(of path: FilePath, _ timeout: Duration) -> SlowDisk {
             disks.withLock { disks in
-                let disk = disks[path] ?? SlowDisk(patience: patience)
+                let disk = disks[path] ?? SlowDisk(timeout: timeout)
                 disks[path] = disk
                 return disk
             }

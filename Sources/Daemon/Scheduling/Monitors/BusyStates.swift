@@ -27,7 +27,7 @@ struct BusyStates: Sendable {
     }
 
     /// The interval between inspections of a file whose changes are not reported, and how long one may take.
-    static let fileCheck = (every: Duration.seconds(30), patience: Duration.seconds(3))
+    static let fileCheck = (every: Duration.seconds(30), timeout: Duration.seconds(3))
 
     private var entries: [BusySource: Entry] = [:]
 

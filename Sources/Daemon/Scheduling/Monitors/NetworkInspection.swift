@@ -35,7 +35,7 @@ struct NetworkInspection {
     var leadsAnywhere: Bool { outward.contains { $0.leadsOut || $0.addresses.contains { !$0.address.isLinkLocal } } }
 
     /// The ways to everywhere: first the kernel's choice.
-    mutating func waysOut() throws -> [NetworkPath] {
+    mutating func defaultPaths() throws -> [NetworkPath] {
         // Addresses that belong to no host (RFC 5737, RFC 3849), so their routes are those to everywhere.
         try paths(to: ["192.0.2.1", "2001:db8::1"].compactMap { IPAddress($0) }, port: nil)
     }
@@ -70,15 +70,15 @@ struct NetworkInspection {
             outward.isEmpty ? "no network interface is up" : "no route of this machine leads to \(names)")
     }
 
-    /// First the ways that the kernel chooses, then the equal ones.
+    /// First the paths that the kernel chooses, then the equal ones.
     private mutating func paths(to addresses: [IPAddress], port: UInt16?) throws -> [NetworkPath] {
         let links = outward.filter(\.leadsOut).map(\.index)
         var (chosen, equal): ([NetworkPath], [NetworkPath]) = ([], [])
         for address in addresses {
-            let ways = try RouteCandidates.candidates(to: address, port: port, over: links)
-            if let first = ways.first, let path = try path(of: first, to: address) { chosen.append(path) }
-            for way in ways.dropFirst() {
-                guard var path = try path(of: way, to: address) else { continue }
+            let candidates = try RouteCandidates.candidates(to: address, port: port, over: links)
+            if let first = candidates.first, let path = try path(of: first, to: address) { chosen.append(path) }
+            for candidate in candidates.dropFirst() {
+                guard var path = try path(of: candidate, to: address) else { continue }
                 path.isOwn = false
                 equal.append(path)
             }
@@ -109,8 +109,8 @@ struct NetworkInspection {
         }
     }
 
-    private mutating func path(of way: RouteCandidates.Candidate, to address: IPAddress) throws -> NetworkPath? {
-        let route = way.route
+    private mutating func path(of candidate: RouteCandidates.Candidate, to address: IPAddress) throws -> NetworkPath? {
+        let route = candidate.route
         if route.isDead { return nil }
         if gatewaysMatter, let router = route.router { routers[router] = .some(route.gatewayHardware) }
         if gatewaysMatter, route.gateway != nil, route.gatewayHardware == nil,
@@ -123,8 +123,8 @@ struct NetworkInspection {
             return nil
         }
         var path = route.path
-        (path.metric, path.source, path.destination) = (way.metric, route.source, address)
-        (path.isEncapsulated, path.others) = (way.isEncapsulated, way.others)
+        (path.metric, path.source, path.destination) = (candidate.metric, route.source, address)
+        (path.isEncapsulated, path.others) = (candidate.isEncapsulated, candidate.others)
         return path
     }
 

@@ -168,27 +168,27 @@ final class NetworkInspector: Sendable {
                     metering: Metering(links: try Links.all(), report: report ?? NetworkReport()),
                     gatewaysMatter: gatewaysMatter)
                 let metering = inspection.metering
-                var picture = NetworkState(
+                var networkState = NetworkState(
                     metering: depends ? metering : nil,
                     addresses: Set(metering.links.values.flatMap(\.addresses).map(\.address)))
                 // Without a rule that depends on them the system resolves names.
-                picture.nameServers = [:]
+                networkState.nameServers = [:]
                 for (name, site) in sites {
                     if depends, report == nil, case .server = site {
-                        picture.reaches[name] = .unseen("NetworkManager and ModemManager have not answered yet")
+                        networkState.reaches[name] = .unseen("NetworkManager and ModemManager have not answered yet")
                         continue
                     }
                     let mayGo = { paths in mayAsk(name, metering, paths) }
                     var servers = NameServers()
                     if depends, case .server = site { servers = try inspection.nameServers(mayGo) }
-                    if depends { picture.nameServers?[name] = servers }
-                    picture.reaches[name] = try reachability(
+                    if depends { networkState.nameServers?[name] = servers }
+                    networkState.reaches[name] = try reachability(
                         site, &inspection, servers, depends: depends, mayAsk: mayGo)
                 }
-                picture.isUnfinished = inspection.isUnfinished
+                networkState.isUnfinished = inspection.isUnfinished
                 try state.withLock { $0.events }?.follow(
                     inspection.routers, hasOverlay: metering.links.values.contains { $0.kind == "vxlan" })
-                return picture
+                return networkState
             }
         } catch {
             return NetworkState(
@@ -209,16 +209,16 @@ final class NetworkInspector: Sendable {
                 return inspection.leadsAnywhere || host == "localhost"
                     ? .any : .offline("no network interface is up")
             }
-            let ways = try inspection.waysOut()
+            let paths = try inspection.defaultPaths()
             if host != "localhost" {
-                if ways.isEmpty { return .offline("no network interface has a route to other networks") }
-                if !mayAsk(ways) { return .over(ways) }
+                if paths.isEmpty { return .offline("no network interface has a route to other networks") }
+                if !mayAsk(paths) { return .over(paths) }
             }
             switch answer(host, servers) {
             case .known(let addresses): return try inspection.reachability(addresses, port)
             case .pending: return .offline("DNS lookup of \(printable(host)) is in progress")
             // An attempt to connect reports the reason.
-            case .unknown: return .over(ways)
+            case .unknown: return .over(paths)
             case .forbidden(let text): return .offline(text)
             }
         }

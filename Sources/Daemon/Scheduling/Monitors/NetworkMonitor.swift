@@ -85,14 +85,14 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     /// - Parameter decide: The decision of policy about a place that is reached like this.
     /// - Returns: The places that are reached otherwise than before.
     mutating func apply(
-        _ picture: NetworkState, at names: some Collection<String>, now: WallTime, _ log: Log,
+        _ networkState: NetworkState, at names: some Collection<String>, now: WallTime, _ log: Log,
         decide: (_ name: String, Reachability) -> Admission.RouteDecision
     ) -> Set<String> {
         var changed: Set<String> = []
         var isKnown = false
         for name in names {
             let reachability =
-                picture.reaches[name] ?? routes[name]?.reachability ?? .unseen(Admission.notExamined)
+                networkState.reaches[name] ?? routes[name]?.reachability ?? .unseen(Admission.notExamined)
             let reached = Reached(reachability: reachability, route: decide(name, reachability), since: now)
             let (isChange, isNew, before) = record(reached, for: name)
             if isNew { report(name, reached, after: before, log) }
@@ -122,19 +122,19 @@ struct NetworkMonitor: Sendable, RecordsChanges {
         return (before != nil, true, before)
     }
 
-    /// What to do after an inspection: when to inspect again.
+    /// When to inspect again after an inspection.
     ///
     /// - Returns: `soon`: a question is pending whose answer arrives in a moment. `later`: another DNS server may be
     ///   written into resolv.conf(5), without notice and perhaps in place.
-    mutating func finished(_ picture: NetworkState) -> (soon: Bool, later: Bool) {
+    mutating func finished(_ networkState: NetworkState) -> (soon: Bool, later: Bool) {
         var (soon, later) = (false, false)
-        if picture.isUnfinished, unfinishedInspections < 50 {
+        if networkState.isUnfinished, unfinishedInspections < 50 {
             unfinishedInspections += 1
             soon = true
-        } else if !picture.isUnfinished {
+        } else if !networkState.isUnfinished {
             unfinishedInspections = 0
         }
-        if picture.waitsForNameServer, !waitsForNameServer {
+        if networkState.waitsForNameServer, !waitsForNameServer {
             waitsForNameServer = true
             later = true
         }

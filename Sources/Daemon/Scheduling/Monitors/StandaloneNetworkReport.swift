@@ -43,11 +43,11 @@ package struct StandaloneNetworkReport: Sendable {
     /// - Parameter sites: The location of each destination, as far as the destination could be made.
     package static func make(_ settings: Settings, _ sites: [String: DestinationSite]) async -> StandaloneNetworkReport
     {
-        var survey = StandaloneNetworkReport()
+        var networkReport = StandaloneNetworkReport()
         var report = NetworkReport()
         let namesWiFi = settings.allRules.contains { $0.networks.contains { $0.ssid != nil } }
         do { report = try await managers(hearingWiFi: namesWiFi) } catch {
-            survey.troubles.append("cannot query NetworkManager: \(error)")
+            networkReport.troubles.append("cannot query NetworkManager: \(error)")
         }
         var addresses: [String: [IPAddress]] = [:]
         let isHeld = settings.allRules.contains(where: \.dependsOnNetwork)
@@ -58,9 +58,9 @@ package struct StandaloneNetworkReport: Sendable {
                 addresses[host] = try? await SystemResolver.addresses(of: host)
                 continue
             }
-            if let servers = try? await nameServers(for: name, survey.policy(settings), report) {
+            if let servers = try? await nameServers(for: name, networkReport.policy(settings), report) {
                 if servers.interfaces.isEmpty, !servers.hasLocal, !servers.forbidden.isEmpty {
-                    survey.unreachableNameServers[name] = servers.forbidden
+                    networkReport.unreachableNameServers[name] = servers.forbidden
                 }
                 addresses[host] = try? await DNSLookup.resolve(host, servers).addresses
             }
@@ -68,7 +68,7 @@ package struct StandaloneNetworkReport: Sendable {
         let known = addresses
         do {
             let namesGateways = settings.allRules.contains { $0.networks.contains { $0.gateway != nil } }
-            let (metering, reaches, ways, refused) = try await blocking { [report] in
+            let (metering, reaches, defaultPaths, refused) = try await blocking { [report] in
                 var inspection = try NetworkInspection(
                     metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
                 var reaches: [String: Reachability] = [:]
@@ -79,7 +79,7 @@ package struct StandaloneNetworkReport: Sendable {
                     case .server(let host, let port):
                         reaches[name] =
                             try known[host].map { try inspection.reachability($0, port) }
-                            ?? .over(try inspection.waysOut())
+                            ?? .over(try inspection.defaultPaths())
                     }
                 }
                 let refused = try reaches.compactMap { name, reachability in
@@ -89,23 +89,24 @@ package struct StandaloneNetworkReport: Sendable {
                         nil
                     }
                 }
-                return (inspection.metering, reaches, namesGateways ? try inspection.waysOut() : [], refused)
+                return (inspection.metering, reaches, namesGateways ? try inspection.defaultPaths() : [], refused)
             }
-            (survey.metering, survey.reaches) = (metering, reaches)
-            survey.judge(metering, sites, settings)
+            (networkReport.metering, networkReport.reaches) = (metering, reaches)
+            networkReport.judge(metering, sites, settings)
             if isHeld {
                 let own = Set(metering.links.values.flatMap(\.addresses).map(\.address))
-                survey.nameServers = NameServers.configured()
-                survey.localNameServers = survey.nameServers.filter { $0.isLoopback || own.contains($0) }
+                networkReport.nameServers = NameServers.configured()
+                networkReport.localNameServers = networkReport.nameServers.filter { $0.isLoopback || own.contains($0) }
             }
             let others = Dictionary(refused, uniquingKeysWith: { $1 })
-            for number in survey.choices.indices {
-                survey.choices[number].choice.refused += others[survey.choices[number].destination] ?? []
+            for number in networkReport.choices.indices {
+                networkReport.choices[number].choice.refused += others[networkReport.choices[number].destination] ?? []
             }
-            survey.misnamed = survey.names(ways, report.networkManager.visibleSSIDs).suspectedTypos(
-                in: settings.networkRules)
-        } catch { survey.troubles.append("cannot read the state of the networks: \(error)") }
-        return survey
+            networkReport.misnamed = networkReport.names(defaultPaths, report.networkManager.visibleSSIDs)
+                .suspectedTypos(
+                    in: settings.networkRules)
+        } catch { networkReport.troubles.append("cannot read the state of the networks: \(error)") }
+        return networkReport
     }
 
     /// The permitted DNS servers for a destination.
@@ -123,9 +124,9 @@ package struct StandaloneNetworkReport: Sendable {
     /// The names that rules may use.
     ///
     /// - Parameters:
-    ///   - ways: Ways out of this machine, besides those to destinations.
+    ///   - defaultPaths: Paths out of this machine, besides those to destinations.
     ///   - heard: The names of Wi-Fi networks within reach.
-    private func names(_ ways: [NetworkPath], _ heard: Set<[UInt8]>) -> NetworkNames {
+    private func names(_ defaultPaths: [NetworkPath], _ heard: Set<[UInt8]>) -> NetworkNames {
         let links = metering?.links.values.sorted { $0.index < $1.index } ?? []
         let paths = reaches.values.flatMap { reachability -> [NetworkPath] in
             if case .over(let paths) = reachability { paths } else { [] }
@@ -133,7 +134,7 @@ package struct StandaloneNetworkReport: Sendable {
         return NetworkNames(
             interfaces: links.map(\.name),
             ssids: links.compactMap(\.writableSSID) + heard.compactMap(NetworkLink.writable).sorted(),
-            gateways: (ways + paths).compactMap(\.gateway))
+            gateways: (defaultPaths + paths).compactMap(\.gateway))
     }
 
     /// Records the interface that each destination is known to use.
@@ -176,7 +177,7 @@ package struct StandaloneNetworkReport: Sendable {
         for name in settings.destinations.map(\.name) + [account].compactMap({ $0 }) where reaches[name] == nil {
             reaches[name] = unseen
         }
-        return PolicySnapshot(byHand: settings, reaches, metering, facts, clocks: SystemClocks())
+        return PolicySnapshot(standalone: settings, reaches, metering, facts, clocks: SystemClocks())
     }
 
     private mutating func judge(_ metering: Metering, _ sites: [String: DestinationSite], _ settings: Settings) {

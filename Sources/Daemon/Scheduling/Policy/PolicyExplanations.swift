@@ -141,9 +141,9 @@ extension PolicySnapshot {
         let name = upload.destination
         guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: upload.missing, to: name),
             let kind = quotaClass(of: folder(upload.folder, of: upload.id), to: name),
-            let room = inputs.quotas.room(for: kind).bytes
+            let remaining = inputs.quotas.remaining(for: kind).bytes
         else { return false }
-        return room < piece.cost
+        return remaining < piece.cost
     }
 
     private func piece(of id: String, isBegun: Bool, size: Int64, to destination: String) -> IndivisibleRequest? {
@@ -183,14 +183,14 @@ extension DestinationTracker.Fault {
             let most = DestinationHealth.longestProbeWait
             let longest = retry.ceiling > most ? ", \(writtenTime(most)) apart at most" : ""
             return "the next attempt follows `\(retry.written)`\(longest)"
-        case .noRoom(nil):
-            let patience = DestinationHealth.backoffWhenFull(retry)
+        case .outOfSpace(nil):
+            let backoff = DestinationHealth.backoffWhenFull(retry)
             return
-                "the next attempt waits for \(writtenTime(patience.first)) at first, \(writtenTime(patience.ceiling)) at most "
+                "the next attempt waits for \(writtenTime(backoff.first)) at first, \(writtenTime(backoff.ceiling)) at most "
                 + "(`\(retry.written)`)"
         case .rateLimit(nil), .misconfigured: return "the next attempt follows `\(retry.written)`"
         case .holdDestination where failure.explainsWait == true: return nil
-        case .holdDestination, .noRoom, .rateLimit: return "the destination set the time of the next attempt"
+        case .holdDestination, .outOfSpace, .rateLimit: return "the destination set the time of the next attempt"
         case .authenticate:
             let again = "every \(writtenTime(DestinationHealth.credentialRetryWait))"
             if keys.isEmpty { return "it is tried again \(again)" }

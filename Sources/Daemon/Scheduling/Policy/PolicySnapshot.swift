@@ -210,7 +210,7 @@ struct PolicySnapshot: Sendable {
     }
 
     /// Whether the quotas of an account are used up, with what it has reserved itself.
-    func isUsedUp(_ account: QuotaAccount) -> Bool { inputs.quotas.room(for: account.kind).bytes == 0 }
+    func isUsedUp(_ account: QuotaAccount) -> Bool { inputs.quotas.remaining(for: account.kind).bytes == 0 }
 
     /// Whether a running transfer may continue on its route, and no other route avoids its cost.
     func mayContinue(_ transfer: RunningTransfers.Transfer) -> Bool {
@@ -309,7 +309,7 @@ extension PolicySnapshot {
 
     /// How many more uploads may go to a destination, by its slots and its health alone.
     func slots(at destination: String) -> Admission.Verdict {
-        admission.room(at: self.destination(destination), in: inputs)
+        admission.slots(at: self.destination(destination), in: inputs)
     }
 
     func routeDecision(

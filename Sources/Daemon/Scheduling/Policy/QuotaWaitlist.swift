@@ -49,7 +49,7 @@ struct QuotaWaitlist: Sendable {
     ) -> [String: QuotaWait] {
         let ready = all.filter { id, one in
             (one.kind.folder.map(isFolderExempt) ?? false) || isExempt(id)
-                || quotas.room(for: one.kind).bytes.map { $0 >= one.bytes } ?? true
+                || quotas.remaining(for: one.kind).bytes.map { $0 >= one.bytes } ?? true
         }
         let first = ready.sorted { $0.key < $1.key }.prefix(max(1, most))
         for (id, _) in first {

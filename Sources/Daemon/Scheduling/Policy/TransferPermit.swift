@@ -97,7 +97,7 @@ struct TransferPermit: RequestPermit {
             throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)
         }
         defer { account.ended() }
-        request.throttles.append(account.gate)
+        request.throttles.append(account.throttle)
         let tell = request.onWire
         request.onWire = { bytes in
             account.spend(bytes)
@@ -190,7 +190,7 @@ extension PolicySnapshot {
     ///   - account: The destination or hook.
     ///   - counter: Counts its bytes.
     func permit(
-        byHand network: WebHook.Network, at account: String, _ counter: TrafficCounter
+        standalone network: WebHook.Network, at account: String, _ counter: TrafficCounter
     ) -> Result<TransferPermit, RequestHeldError> {
         route(for: .command(network), at: account).map { route in
             TransferPermit(byPerson: counter, interface: route.interface)

@@ -24,12 +24,12 @@ final class ChunkSize: Sendable {
         var failed = Int64.max
         var clean = 0
         /// After this many requests in a row without trouble, `failed` is tried again.
-        var patience = ChunkSize.forgivingRun
+        var requiredRun = ChunkSize.forgivingRun
         /// The size `failed` is being tried again.
         var isRetrying = false
 
         mutating func fail(_ size: Int64, next: Int64) {
-            if isRetrying { patience = min(patience * 2, ChunkSize.longestRun) }
+            if isRetrying { requiredRun = min(requiredRun * 2, ChunkSize.longestRun) }
             (cap, failed, clean, isRetrying) = (min(cap, next), min(size, failed), 0, false)
         }
     }
@@ -60,7 +60,9 @@ final class ChunkSize: Sendable {
 
     /// The learned size; `nil` where no request has failed.
     var learned: RequestSize? {
-        state.withLock { $0.failed == .max ? nil : RequestSize(most: $0.cap, failed: $0.failed, patience: $0.patience) }
+        state.withLock {
+            $0.failed == .max ? nil : RequestSize(most: $0.cap, failed: $0.failed, requiredRun: $0.requiredRun)
+        }
     }
 
     /// Restores the size that an earlier process has learned for the same remote.
@@ -69,7 +71,7 @@ final class ChunkSize: Sendable {
             guard size.failed > 0, size.most > 0 else { return }
             state = State(
                 cap: min(configured, max(size.most, Self.minSize)), failed: size.failed,
-                patience: min(max(size.patience, Self.forgivingRun), Self.longestRun))
+                requiredRun: min(max(size.requiredRun, Self.forgivingRun), Self.longestRun))
         }
     }
 
@@ -101,7 +103,7 @@ final class ChunkSize: Sendable {
             let next = state.cap > configured / 2 ? configured : state.cap * 2
             if next < state.failed {
                 if state.clean >= Self.cleanRun { (state.cap, state.clean, state.isRetrying) = (next, 0, false) }
-            } else if state.clean >= state.patience {
+            } else if state.clean >= state.requiredRun {
                 state.cap = next
                 (state.failed, state.clean, state.isRetrying) = (.max, 0, true)
             }

@@ -148,7 +148,7 @@ struct ContentRange: Sendable {
         case 407: return .holdDestination(after: nil)
         case 408, 409, 425: return .retry(after: wait)
         case 429: return .rateLimit(after: wait)
-        case 507: return .noRoom(after: wait)
+        case 507: return .outOfSpace(after: wait)
         case 500...: return .holdDestination(after: wait)
         case 300..<400, 405, 411, 415: return .misconfigured
         case let status where IntermediaryStatus.all.contains(status): return .holdDestination(after: wait)

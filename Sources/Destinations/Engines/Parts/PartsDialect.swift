@@ -58,7 +58,7 @@ protocol PartsDialect: Sendable {
     /// - Parameter restarts: How often the upload was begun before, for any reason: each time needs another name.
     /// - Returns: The remote's object, if it already has the file and nothing has to be sent; otherwise `nil`.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func settle(
+    func chooseName(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject?
 
@@ -148,7 +148,7 @@ extension PartsDialect {
     func isAbsent(_ piece: PartsContext) async throws -> Bool { false }
     func name(of checkpoint: PartsCheckpoint) -> (id: String, url: String?)? { nil }
 
-    func settle(
+    func chooseName(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? { nil }
 
@@ -243,12 +243,12 @@ struct PartSendResult: Sendable {
     /// Makes the result for a request that ended without an answer.
     init(unanswered carried: AuthorizedClient.Carried, _ part: PartPlan.Part) {
         let error: any Error = if case .failure(let error) = carried.result { error } else { CancellationError() }
-        let isUnheard = (error as? UploadError)?.leavesNothingBehind ?? false
+        let leftNothing = (error as? UploadError)?.leavesNothingBehind ?? false
         // An empty part arrives without a byte leaving.
         let isUnsent = part.length > 0 && carried.delivery.atMost == 0
-        self.init(.failed(error), bytesSent: carried.bytesSent, isRefused: isUnheard || isUnsent)
+        self.init(.failed(error), bytesSent: carried.bytesSent, isRefused: leftNothing || isUnsent)
         delivery = carried.delivery
-        isUnanswered = error is UploadError && !isUnheard
+        isUnanswered = error is UploadError && !leftNothing
     }
 }
 

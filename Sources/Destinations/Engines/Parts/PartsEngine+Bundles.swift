@@ -20,7 +20,7 @@ extension PartsEngine {
                 checkpoint.set(plan, order)
                 let held: RemoteObject?
                 do {
-                    held = try await dialect.settle(order, plan, &checkpoint, restarts: 0)
+                    held = try await dialect.chooseName(order, plan, &checkpoint, restarts: 0)
                     if held == nil { try await dialect.begin(order, plan, &checkpoint) }
                 } catch let error as UploadError {
                     // This file waits for another upload, perhaps for one of these.

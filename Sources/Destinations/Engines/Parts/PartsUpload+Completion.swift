@@ -49,12 +49,12 @@ extension PartsUpload {
     /// - Returns: `nil` where parts are sent again now.
     private func sendAgain(_ lost: [Int], isListed: Bool, _ error: UploadError) async throws -> RemoteObject? {
         checkpoint.isCompleting = false
-        let patience = CompletionRetryLimit(
+        let retryLimit = CompletionRetryLimit(
             times: checkpoint.increment(\.refusedCompletions), isListed: isListed, hasParts: !lost.isEmpty)
-        if patience.isAtEnd { checkpoint.givenUpIn = order.generation }
+        if retryLimit.isAtEnd { checkpoint.givenUpIn = order.generation }
         try await record()
-        if patience.sendsAgain { try await note([], lost: lost) }
-        if let error = patience.error(error) { throw error }
+        if retryLimit.sendsAgain { try await note([], lost: lost) }
+        if let error = retryLimit.error(error) { throw error }
         return nil
     }
 

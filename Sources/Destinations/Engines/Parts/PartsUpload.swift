@@ -127,7 +127,7 @@ final class PartsUpload {
         let plan = try dialect.plan(order)
         checkpoint.set(plan, order)
         let restarts = max(checkpoint.restarts ?? 0, checkpoint.beginnings ?? 0)
-        if let object = try await dialect.settle(order, plan, &checkpoint, restarts: restarts) {
+        if let object = try await dialect.chooseName(order, plan, &checkpoint, restarts: restarts) {
             throw Exit.finished(object)
         }
         let before = checkpoint

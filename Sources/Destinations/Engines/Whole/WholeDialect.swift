@@ -55,7 +55,7 @@ protocol RemoteDirectory: Sendable {
     ) async throws -> Set<String>
 
     /// Makes a file durable that was found under its name.
-    func settle(_ name: FilePath) async throws
+    func makeDurable(_ name: FilePath) async throws
 
     /// Removes a temporary file. A missing file is no error.
     func remove(_ part: FilePath) async throws

@@ -44,7 +44,7 @@ struct WholeEngine: Sendable {
             case .free: return .absent
             case .same:
                 // The file that was found may only be in a cache: a source may be deleted because of this answer.
-                try await place.settle(name)
+                try await place.makeDurable(name)
                 return .found(RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held"))
             case .other: if taken != .suffix { return .absent }
             }
@@ -136,7 +136,7 @@ final class WholeUpload {
     private func alreadyHeld() async throws -> RemoteObject {
         let name = heldName ?? order.name.name
         reporter.entered(.finishing)
-        try await place.settle(name)
+        try await place.makeDurable(name)
         if checkpoint.has(\.part) { try await place.remove(part) }
         return RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held", warnings: place.warnings)
     }

@@ -171,7 +171,7 @@ struct S3Dialect: PartsDialect {
 
     // MARK: The key
 
-    func settle(
+    func chooseName(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout PartsCheckpoint, restarts: Int64
     ) async throws -> RemoteObject? {
         if let assignedObject = settings.assignedObject {

@@ -47,7 +47,7 @@ struct S3ObjectFinder: Sendable {
     /// - Throws: ``UploadError``, with ``Failure/Code/removalUnknown`` when it cannot be found out; `CancellationError`.
     func isWhole(_ checkpoint: PartsCheckpoint) async throws -> Bool {
         let key = checkpoint.s3.objectKey
-        var words = "the right that was given is not one to look at it"
+        var words = "the credential does not permit reading the object"
         do {
             switch try await api.lookUp(key) {
             case .nothing: return false

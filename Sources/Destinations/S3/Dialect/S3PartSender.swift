@@ -132,7 +132,7 @@ struct S3PartSender: Sendable {
             end.isProven = proof.isOfStaging && (isCompared || proof.isConfirmed(by: etag))
             return end
         case 404 where !isSingle:
-            return PartSendResult(verdict.isOfAnother ? .failed(error) : .gone(error), bytesSent: part.length)
+            return PartSendResult(verdict.isFromOtherServer ? .failed(error) : .gone(error), bytesSent: part.length)
         case 409, 412:
             guard isSingle else { return ends(.failed(error)) }
             let lookup = try await api.lookUp(piece.checkpoint.s3.objectKey, isMade: verdict.isNameConflict)

@@ -19,7 +19,7 @@ actor InstanceMetadataKeys: S3KeySource {
         var token: SecretSource?
         /// Time limit of one question. The service is on the local network: if it does not answer at once, it is not
         /// there.
-        var patience: Duration = .seconds(5)
+        var timeout: Duration = .seconds(5)
     }
 
     private struct Held {
@@ -190,7 +190,7 @@ actor InstanceMetadataKeys: S3KeySource {
     ) async throws -> Response {
         var request = Request(
             method, url, headers: headers,
-            limits: Limits(connect: settings.patience, replyWait: settings.patience, whole: settings.patience),
+            limits: Limits(connect: settings.timeout, replyWait: settings.timeout, whole: settings.timeout),
             answerLimit: 64 << 10)
         // The answer is only for this machine.
         request.mayUseProxy = false

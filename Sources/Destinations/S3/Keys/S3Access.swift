@@ -169,9 +169,9 @@ extension S3Access {
             S3KeySigner(
                 InstanceMetadataKeys(metadata, client: client, reader: tools.secrets), client: client,
                 settings: settings)
-        case .served(let way):
+        case .served(let source):
             S3KeySigner(
-                STSKeys.make(way, client, tools, reply: settings.limits.reply), client: client, settings: settings)
+                STSKeys.make(source, client, tools, reply: settings.limits.reply), client: client, settings: settings)
         }
     }
 
@@ -181,7 +181,7 @@ extension S3Access {
     func keys(_ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?) -> (any S3KeySource)? {
         switch self {
         case .kept(let source): Self.keys(source, tools)
-        case .served(let way): STSKeys.make(way, client, tools, reply: reply)
+        case .served(let source): STSKeys.make(source, client, tools, reply: reply)
         case .metadata, .signer: nil
         }
     }

@@ -24,11 +24,11 @@ extension S3KeySource {
         _ key: S3Key, _ reading: Int, after verdict: S3Verdict, isHead: Bool, _ context: RequestContext
     ) async -> Bool {
         // A temporary key may be given again, with a longer validity.
-        if key.token != nil, verdict.isOfKey || isHead && verdict.hasNoBody {
+        if key.token != nil, verdict.concernsKey || isHead && verdict.hasNoBody {
             await refused(reading)
             return true
         }
-        return verdict.isOfRights || isHead && verdict.hasNoBody ? await isReplaced(key, reading, context) : false
+        return verdict.concernsRights || isHead && verdict.hasNoBody ? await isReplaced(key, reading, context) : false
     }
 
     /// Reads a refused key once more.

@@ -23,10 +23,10 @@ actor STSKeys: S3KeySource {
     }
 
     static func make(
-        _ way: CredentialHelper.Source, _ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?
+        _ source: CredentialHelper.Source, _ client: AuthorizedClient, _ tools: DestinationTools, reply: Duration?
     ) -> STSKeys {
         let service = CredentialHelper(
-            way, role: "the service for temporary keys", code: .stsUnusable, client: client, reader: tools.secrets,
+            source, role: "the service for temporary keys", code: .stsUnusable, client: client, reader: tools.secrets,
             reply: reply)
         return STSKeys(service, client)
     }

@@ -94,8 +94,8 @@ struct S3SignedAddress: Sendable {
             let query = PercentCoding.query(decoding: address.query ?? "")
         else { throw .wrong("gives an address that is badly coded") }
         let key = wanted.request.key.map { "/\($0.text ?? $0.display)" } ?? ""
-        let isOfKey = hosts.starts(at: address).contains { path == $0 + key || key.isEmpty && path == $0 + "/" }
-        guard isOfKey else {
+        let concernsKey = hosts.starts(at: address).contains { path == $0 + key || key.isEmpty && path == $0 + "/" }
+        guard concernsKey else {
             throw .wrong(
                 "gives the address of another object than `\((wanted.request.key ?? "").display)` in \(hosts.bucket)")
         }

@@ -65,7 +65,7 @@ actor S3Presigner: S3Signing {
             // another reason would be refused again, with all its bytes.
             let hasEnded =
                 verdict.message.lowercased().contains("expired")
-                || verdict.isOfKey && verdict.code != nil && verdict.code != "AccessDenied"
+                || verdict.concernsKey && verdict.code != nil && verdict.code != "AccessDenied"
             // Repeating a question whose answer had no body costs nothing.
             guard wasEarly || hasEnded || request.method == "HEAD" && verdict.hasNoBody else { return nil }
             await self.forget()

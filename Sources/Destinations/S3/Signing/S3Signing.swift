@@ -84,7 +84,7 @@ final class S3KeySigner: S3Signing {
         return S3Signed(url: place.url + (query.isEmpty ? "" : "?" + query), headers: headers, proof: proof) {
             answer, corrected in
             let verdict = S3Verdict(answer, isTemporary: key.token != nil, now: self.client.clocks.wall())
-            if let right = verdict.region, right != region, verdict.isOfRegion, !corrected.contains(.region) {
+            if let right = verdict.region, right != region, verdict.concernsRegion, !corrected.contains(.region) {
                 self.state.withLock { $0.region = right }
                 return .region
             }

@@ -73,7 +73,7 @@ func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -
         let path = ConfigurationFile(call.arguments, call.console).path
         findings.append(CheckFinding(about: "config", name: path.display, CheckResult(.ok, "valid")))
     }
-    return findings + (await Checks.byHand(loaded.settings))
+    return findings + (await Checks.standalone(loaded.settings))
 }
 
 /// One line for each finding: verdict, subject, name, and state; the state goes below if there is no space beside.

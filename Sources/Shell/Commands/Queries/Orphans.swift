@@ -23,9 +23,9 @@ extension Verb {
         ]
     ) { call in
         let name = call.arguments.operands.first?.lossyText ?? ""
-        let isToGo = call.arguments.has("abort")
+        let aborts = call.arguments.has("abort")
         let reply = try await call.withClient { client in
-            try await client.orphans(name, OrphansRequest(abort: isToGo ? true : nil))
+            try await client.orphans(name, OrphansRequest(abort: aborts ? true : nil))
         }
         if call.json {
             try call.printJSON(reply)

@@ -33,7 +33,7 @@ extension Verb {
 }
 
 private func follow(_ call: Invocation, _ client: ControlClient) async throws {
-    var picture = LiveDisplay()
+    var display = LiveDisplay()
     var query = ListQuery()
     query.list = "ongoing"
     query.state = ShownState.uploading.rawValue
@@ -50,7 +50,7 @@ private func follow(_ call: Invocation, _ client: ControlClient) async throws {
                 let running = try await client.list(query).uploads
                 lines = statusLines(status, call.console, now: call.now())
                 lines += running.map { progressLine($0, call.console) }
-                try picture.show(lines, on: call.console)
+                try display.show(lines, on: call.console)
             }
             last = (lines, call.now())
             isAway = false
@@ -61,7 +61,7 @@ private func follow(_ call: Invocation, _ client: ControlClient) async throws {
                 "waiting for the daemon, which answered last at \(LocalTime(last.at).clock): \(printable("\(error)"))"
             if call.console.isTerminal && !call.json {
                 let below = wrapped(line, width: call.console.width, indent: 0)
-                try picture.show([call.console.styled(below, .yellow)] + last.lines, on: call.console)
+                try display.show([call.console.styled(below, .yellow)] + last.lines, on: call.console)
             } else if !isAway {
                 call.console.error(line)
             }

@@ -14,7 +14,7 @@ struct AttemptConsequencesTests {
     private func end(
         _ remedy: Remedy, of id: String = "a", http: Int? = nil, attempt: Int = 0, wasAnswered: Bool = false,
         othersWait: Bool = false
-    ) -> AttemptResult {
+    ) -> AttemptEvaluation {
         var failure = Failure(.local, code: .noReply, message: "no answer", at: wall, retryable: true)
         failure.http = http
         return end(
@@ -25,21 +25,21 @@ struct AttemptConsequencesTests {
 
     private func end(
         _ verdict: UploadAttempt.Verdict, of id: String = "a", attempt: Int = 0, othersWait: Bool = false
-    ) -> AttemptResult {
+    ) -> AttemptEvaluation {
         var retry = retry
         retry.attempts = 3
-        return AttemptResult(
+        return AttemptEvaluation(
             verdict: verdict, id: id, destination: "nas", attempt: attempt, retry: retry, credentialKeys: [],
             othersWait: othersWait, now: (wall, now), log: .silent)
     }
 
-    private func accepted(_ id: String) -> AttemptResult {
+    private func accepted(_ id: String) -> AttemptEvaluation {
         end(
             UploadAttempt.Verdict(
                 outcome: .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")), wasAnswered: true), of: id)
     }
 
-    private func wait(of end: AttemptResult) -> Duration? {
+    private func wait(of end: AttemptEvaluation) -> Duration? {
         guard case .held(_, let until, _, _) = end.verdict.outcome else { return nil }
         return until.since(now)
     }
@@ -49,7 +49,7 @@ struct AttemptConsequencesTests {
     func held() {
         var facts = SchedulerFacts()
         var end = end(.holdDestination(after: .seconds(30)))
-        #expect(facts.settle(&end) == [.doubtNetwork])
+        #expect(facts.applyVerdict(&end) == [.doubtNetwork])
         #expect(facts.destinations.trouble(of: "nas")?.kind == .destination)
         #expect(wait(of: end) == .seconds(31))
     }
@@ -58,7 +58,7 @@ struct AttemptConsequencesTests {
     func alone() {
         var facts = SchedulerFacts()
         var end = end(.retry(after: .seconds(3000)))
-        #expect(facts.settle(&end).isEmpty)
+        #expect(facts.applyVerdict(&end).isEmpty)
         #expect(facts.destinations.trouble(of: "nas") == nil)
         #expect(wait(of: end) == .seconds(3000))
     }
@@ -67,10 +67,10 @@ struct AttemptConsequencesTests {
     func refused() {
         var facts = SchedulerFacts()
         var first = end(.authenticate, http: 401, othersWait: true)
-        #expect(facts.settle(&first) == [.renewSecret])
+        #expect(facts.applyVerdict(&first) == [.renewSecret])
         #expect(facts.destinations.trouble(of: "nas") == nil)
         var second = end(.authenticate, of: "b", http: 401, othersWait: true)
-        #expect(facts.settle(&second) == [.renewSecret])
+        #expect(facts.applyVerdict(&second) == [.renewSecret])
         #expect(facts.destinations.trouble(of: "nas")?.kind == .auth)
         // With few refusals the key is tried again soon, by another upload only.
         #expect(facts.destinations.probes == [now.advanced(by: .seconds(10))])
@@ -82,19 +82,19 @@ struct AttemptConsequencesTests {
     func refusedAlone() {
         var facts = SchedulerFacts()
         var before = accepted("b")
-        _ = facts.settle(&before)
+        _ = facts.applyVerdict(&before)
         var first = end(.authenticate, http: 403)
-        _ = facts.settle(&first)
+        _ = facts.applyVerdict(&first)
         // Uploads that were accepted before prove nothing, and people are told of them.
         let hold = facts.destinations.health(of: "nas").currentHold
         #expect(hold?.kind == .auth)
         #expect(hold?.text.contains("1 upload is refused, others were accepted until \(wall)") == true)
         var after = accepted("c")
-        #expect(facts.settle(&after) == [.endWaits(["a"])])
+        #expect(facts.applyVerdict(&after) == [.endWaits(["a"])])
         var waits: [Duration] = []
         for _ in 0..<4 {
             var again = end(.authenticate, http: 403)
-            #expect(facts.settle(&again) == [.renewSecret])
+            #expect(facts.applyVerdict(&again) == [.renewSecret])
             #expect(facts.destinations.trouble(of: "nas") == nil)
             waits.append(wait(of: again) ?? .zero)
         }
@@ -109,10 +109,10 @@ struct AttemptConsequencesTests {
     func anyStatus(_ status: Int) {
         var facts = SchedulerFacts()
         var first = end(.authenticate, http: status, othersWait: true)
-        _ = facts.settle(&first)
+        _ = facts.applyVerdict(&first)
         #expect(facts.destinations.trouble(of: "nas") == nil)
         var second = end(.authenticate, of: "b", http: status, othersWait: true)
-        _ = facts.settle(&second)
+        _ = facts.applyVerdict(&second)
         #expect(facts.destinations.probes == [now.advanced(by: .seconds(10))])
         // A new upload tries the key of a destination that was left alone.
         #expect(facts.destinations.keyRefusals(of: "nas")?.isDoubtful == true)
@@ -124,14 +124,14 @@ struct AttemptConsequencesTests {
     func refusedFile(_ status: Int) {
         var facts = SchedulerFacts()
         var first = end(.misconfigured, http: status)
-        _ = facts.settle(&first)
+        _ = facts.applyVerdict(&first)
         #expect(facts.destinations.trouble(of: "nas")?.kind == .destination)
         #expect(facts.refusedUploads(at: "nas").isEmpty)
         var other = accepted("b")
-        _ = facts.settle(&other)
+        _ = facts.applyVerdict(&other)
         for attempt in 0..<2 {
             var again = end(.misconfigured, http: status, attempt: attempt)
-            _ = facts.settle(&again)
+            _ = facts.applyVerdict(&again)
             guard case .retry(_, let until) = again.verdict.outcome else {
                 Issue.record("\(again.verdict.outcome)")
                 continue
@@ -142,17 +142,17 @@ struct AttemptConsequencesTests {
         #expect(facts.refusedUploads(at: "nas") == ["a"])
         // While the destination is held, all are refused.
         var held = end(.misconfigured, of: "c", http: status)
-        _ = facts.settle(&held)
+        _ = facts.applyVerdict(&held)
         var probe = end(.misconfigured, http: status, attempt: 2)
-        _ = facts.settle(&probe)
+        _ = facts.applyVerdict(&probe)
         guard case .held = probe.verdict.outcome else {
             Issue.record("\(probe.verdict.outcome)")
             return
         }
         var success = accepted("d")
-        _ = facts.settle(&success)
+        _ = facts.applyVerdict(&success)
         var last = end(.misconfigured, http: status, attempt: 2)
-        _ = facts.settle(&last)
+        _ = facts.applyVerdict(&last)
         guard case .refused(let failure, _) = last.verdict.outcome else {
             Issue.record("\(last.verdict.outcome)")
             return
@@ -166,14 +166,14 @@ struct AttemptConsequencesTests {
             var facts = SchedulerFacts()
             for round in 0..<6 {
                 var again = end(.misconfigured, http: http)
-                _ = facts.settle(&again)
+                _ = facts.applyVerdict(&again)
                 guard case .held = again.verdict.outcome else {
                     Issue.record("\(again.verdict.outcome)")
                     return
                 }
                 if http == nil, round < 5 {
                     var other = accepted("b")
-                    _ = facts.settle(&other)
+                    _ = facts.applyVerdict(&other)
                 }
             }
         }
@@ -183,7 +183,7 @@ struct AttemptConsequencesTests {
     func unreadable() {
         var facts = SchedulerFacts()
         var end = end(.authenticate, othersWait: true)
-        _ = facts.settle(&end)
+        _ = facts.applyVerdict(&end)
         #expect(facts.destinations.trouble(of: "nas")?.kind == .auth)
         #expect(facts.destinations.probes == [now.advanced(by: .seconds(900))])
     }
@@ -192,10 +192,10 @@ struct AttemptConsequencesTests {
     func accepted() {
         var facts = SchedulerFacts()
         var refused = end(.authenticate, http: 401)
-        _ = facts.settle(&refused)
+        _ = facts.applyVerdict(&refused)
         #expect(facts.destinations.trouble(of: "nas")?.kind == .auth)
         var accepted = accepted("b")
-        #expect(facts.settle(&accepted) == [.endWaits(["a"])])
+        #expect(facts.applyVerdict(&accepted) == [.endWaits(["a"])])
         #expect(facts.destinations.trouble(of: "nas") == nil)
         #expect(facts.destinations.completedCount(of: "nas") == 1)
     }

@@ -91,7 +91,7 @@ struct DestinationTrackerTests {
     @Test("a full destination is not tried with a requested upload, whose bytes it may have no space for")
     func requestedWhileFull() {
         var destinations = DestinationTracker()
-        _ = destinations.hold("nas", fault(.noRoom(after: nil)), now: wall, monotonic: now)
+        _ = destinations.hold("nas", fault(.outOfSpace(after: nil)), now: wall, monotonic: now)
         destinations.request(["a"], at: "nas", now: now)
         #expect(destinations.trouble(of: "nas")?.kind == .quota && destinations.requested.isEmpty)
     }

@@ -89,7 +89,7 @@ struct ExemptionEndTests {
         func found(_ exception: Exception) throws -> Bool {
             facts.overrides = Self.overrides(exception, at: scene.clocks.wall())
             let snapshot = PolicySnapshot(
-                scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, facts: facts)
+                scene.parts.runtime, clocks: scene.clocks, quotas: scene.parts.limits.ledger.quotas, facts: facts)
             return try !snapshot.accountsWithoutExemption(#require(snapshot.transfers.all.first)).isEmpty
         }
         for exception in Exception.allCases {
@@ -107,7 +107,7 @@ struct ExemptionEndTests {
             let (scene, account) = try await Self.scene(quota)
             try await Self.spend(account, upTo: 1_000_000)
             let snapshot = PolicySnapshot(
-                scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book,
+                scene.parts.runtime, clocks: scene.clocks, quotas: scene.parts.limits.ledger.quotas,
                 facts: SchedulerFacts())
             #expect(snapshot.isUsedUp(account) == isUsedUp)
             try await scene.parts.limits.ledger.close(account)
@@ -117,7 +117,8 @@ struct ExemptionEndTests {
             SpendingAccount(destination: "nas", folder: "cam", network: .any), Self.kind, step: nil, isExempt: true,
             isFree: false, in: scene.parts.limits.ledger)
         let snapshot = PolicySnapshot(
-            scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, facts: SchedulerFacts())
+            scene.parts.runtime, clocks: scene.clocks, quotas: scene.parts.limits.ledger.quotas, facts: SchedulerFacts()
+        )
         #expect(!snapshot.isUsedUp(account))
     }
 }

@@ -150,15 +150,15 @@ struct FactChangesTests {
     func routes() async throws {
         let scene = try await ComponentScene()
         var facts = SchedulerFacts()
-        var picture = NetworkState()
+        var networkState = NetworkState()
         for (reachability, changes) in [
             (Reachability.local, FactChanges([.scheduling, .removals, .notices])), (.local, []),
             (.offline("no network"), [.scheduling, .removals, .notices]), (.offline("no network"), []),
         ] {
-            picture.reaches = ["nas": reachability]
+            networkState.reaches = ["nas": reachability]
             let snapshot = PolicySnapshot(
-                scene.parts.setup, clocks: scene.clocks, quotas: scene.parts.limits.ledger.book, facts: facts)
-            _ = facts.network.apply(picture, at: ["nas"], now: scene.clocks.wall(), .silent) {
+                scene.parts.runtime, clocks: scene.clocks, quotas: scene.parts.limits.ledger.quotas, facts: facts)
+            _ = facts.network.apply(networkState, at: ["nas"], now: scene.clocks.wall(), .silent) {
                 snapshot.routeDecision(to: $0, reached: $1)
             }
             #expect(facts.takeChanges() == changes)

@@ -87,16 +87,16 @@ struct NetworkMonitorTests {
     @Test("an unfinished inspection is repeated soon, but a limited number of times")
     func unfinished() {
         var network = NetworkMonitor()
-        var picture = NetworkState()
-        picture.isUnfinished = true
+        var networkState = NetworkState()
+        networkState.isUnfinished = true
         var repeated = 0
-        while network.finished(picture).soon, repeated < 1000 { repeated += 1 }
+        while network.finished(networkState).soon, repeated < 1000 { repeated += 1 }
         #expect(repeated == 50)
-        picture.isUnfinished = false
-        let calm = network.finished(picture)
+        networkState.isUnfinished = false
+        let calm = network.finished(networkState)
         #expect(!calm.soon)
-        picture.isUnfinished = true
-        let soon = network.finished(picture)
+        networkState.isUnfinished = true
+        let soon = network.finished(networkState)
         #expect(soon.soon)
     }
 }

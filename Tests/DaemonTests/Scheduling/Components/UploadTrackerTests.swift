@@ -35,9 +35,9 @@ struct UploadTrackerTests {
     @Test("an upload waits alone for space if others were accepted since its last refusal")
     func space() {
         var uploads = UploadTracker()
-        #expect(ownWait(&uploads, .noRoom(after: nil), accepted: 3) == nil)
-        #expect(ownWait(&uploads, .noRoom(after: nil), accepted: 3) == nil)
-        #expect(ownWait(&uploads, .noRoom(after: .seconds(7)), accepted: 4) == .seconds(7))
+        #expect(ownWait(&uploads, .outOfSpace(after: nil), accepted: 3) == nil)
+        #expect(ownWait(&uploads, .outOfSpace(after: nil), accepted: 3) == nil)
+        #expect(ownWait(&uploads, .outOfSpace(after: .seconds(7)), accepted: 4) == .seconds(7))
     }
 
     @Test("a file is refused if others were accepted after an earlier refusal of it, with the same settings")

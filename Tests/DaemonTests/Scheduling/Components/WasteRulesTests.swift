@@ -22,11 +22,11 @@ struct WasteRulesTests {
         settings.state = folder.path
         settings.policy.retry = Backoff(first: .seconds(1), ceiling: .seconds(1800))
         let store = try await Store.open(folder.path, clocks: clocks, sorting: UploadSort(settings))
-        let setup = RuntimeConfiguration(
+        let runtime = RuntimeConfiguration(
             settings: settings, staging: scene.context.staging, destinations: ["nas": scene.remote],
             since: clocks.wall())
         let context = Context(
-            store: store, clocks: clocks, log: .silent, configuration: CurrentConfiguration(setup))
+            store: store, clocks: clocks, log: .silent, configuration: CurrentConfiguration(runtime))
         let result = try await body(context)
         await store.close()
         await scene.store.close()
@@ -63,7 +63,7 @@ struct WasteRulesTests {
         try await store.write { try $0.progress.recordSent(60_000_000, of: id) }
         if isKilled { return }
         let now = MonotonicTime(nanoseconds: 1)
-        try await store.write { try $0.attempts.finish([AttemptRecord(id, .held(Self.failure, until: now))]) }
+        try await store.write { try $0.attempts.finish([EndedAttempt(id, .held(Self.failure, until: now))]) }
     }
 
     private func wait(_ context: Context, _ id: String) async throws -> Duration? {

@@ -7,7 +7,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: created by the caller, then accessed by the loop's thread alone, except `isCancelled`
 /// (atomic) and `request` (constant).
-final class Transfer: @unchecked Sendable {
+final class CurlTransfer: @unchecked Sendable {
     let request: Request
     let isCancelled = Atomic(false)
     var waiting: CheckedContinuation<Outcome, Never>?
@@ -297,9 +297,9 @@ final class Transfer: @unchecked Sendable {
     /// A refusal counts by its status, even if its body was interrupted or had no end; so does the answer to a request
     /// that only needs the status.
     func outcome(of error: TransportError) -> Outcome {
-        let isOfAnswer = [.reset, .timedOut, .stalled, .tooLarge, .other].contains(error.kind)
-        let isTold = status >= 400 || request.needsStatusOnly && status >= 200 && answer.isHeaderWhole
-        return isOfAnswer && isTold ? .success(response) : .failure(error)
+        let failedWhileReading = [.reset, .timedOut, .stalled, .tooLarge, .other].contains(error.kind)
+        let isAnswered = status >= 400 || request.needsStatusOnly && status >= 200 && answer.isHeaderWhole
+        return failedWhileReading && isAnswered ? .success(response) : .failure(error)
     }
 
     private var status: Int {

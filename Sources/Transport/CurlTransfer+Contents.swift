@@ -3,7 +3,7 @@ internal import Core
 
 // Sets the contents of a request for libcurl.
 
-extension Transfer {
+extension CurlTransfer {
     func setHeaders(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
         var lines: [String] = []
         let names = Set(request.headers.map { $0.0.lowercased() })

@@ -3,7 +3,7 @@ internal import Core
 internal import WebServer
 
 /// The operation that a request asks for, from its method and path. This function implements the table in the manual.
-enum Route: Hashable, Sendable {
+enum APIRoute: Hashable, Sendable {
     /// An operation on uploads.
     enum Act: String, Sendable, CaseIterable { case pause, resume, cancel, retry, remove }
 
@@ -58,7 +58,7 @@ enum Route: Hashable, Sendable {
     /// - Parameter path: Decoded. A reference may contain slashes, as keys and paths do.
     init(method: String, path: String) throws(RoutingError) {
         /// A path with GET also supports HEAD; `also` names further methods.
-        func only(_ wanted: String, _ route: Route, also: String = "") throws(RoutingError) -> Route {
+        func only(_ wanted: String, _ route: APIRoute, also: String = "") throws(RoutingError) -> APIRoute {
             if method == wanted || method == "HEAD" && wanted == "GET" { return route }
             throw .method(allowed: (wanted == "GET" ? "GET, HEAD" : wanted) + also)
         }

@@ -12,7 +12,7 @@ extension PolicySnapshot {
     ///   - metering: The cost of the networks; `nil` where it is unknown, or where no rule depends on it.
     ///   - facts: Further facts.
     init(
-        byHand settings: Settings, _ reaches: [String: Reachability], _ metering: Metering?,
+        standalone settings: Settings, _ reaches: [String: Reachability], _ metering: Metering?,
         _ facts: SchedulerFacts = SchedulerFacts(), clocks: any Clocks
     ) {
         var facts = facts

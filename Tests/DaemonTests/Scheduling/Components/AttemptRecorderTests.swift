@@ -7,7 +7,7 @@ import Testing
 @testable import Daemon
 
 @Suite("Records of how attempts ended, without a daemon")
-struct AttemptRecordsTests {
+struct AttemptRecorderTests {
     private static let kind = QuotaState.Class("nas", from: "cam", isMetered: false)
     private static let place = SpendingAccount(destination: "nas", folder: "cam", network: .any)
 
@@ -17,8 +17,8 @@ struct AttemptRecordsTests {
         }
     }
 
-    private func records(_ scene: ComponentScene, _ accounts: [String: QuotaAccount] = [:]) -> AttemptRecords {
-        AttemptRecords(
+    private func records(_ scene: ComponentScene, _ accounts: [String: QuotaAccount] = [:]) -> AttemptRecorder {
+        AttemptRecorder(
             context: scene.context, live: scene.parts.live, stops: scene.parts.stops,
             ledger: scene.parts.limits.ledger, stateHealth: scene.parts.stateHealth, accounts: accounts)
     }

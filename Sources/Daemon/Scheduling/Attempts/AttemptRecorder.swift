@@ -4,7 +4,7 @@ internal import Linux
 internal import Store
 
 /// Records how the attempts of one transfer ended, with what they cost.
-struct AttemptRecords: Sendable {
+struct AttemptRecorder: Sendable {
     let context: Context
     let live: LiveUploads
     let stops: StopRequests
@@ -14,10 +14,10 @@ struct AttemptRecords: Sendable {
     var accounts: [String: QuotaAccount] = [:]
 
     /// The ending of an upload, with its cost.
-    func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> AttemptRecord {
+    func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> EndedAttempt {
         let hasArrived = if case .verified = outcome { true } else { false }
         let payment = await accounts[upload.id]?.closing(hasArrived: hasArrived)
-        return AttemptRecord(
+        return EndedAttempt(
             upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: live.removeEndPosition(upload.id),
             lasting: { [destinations = context.destinations] in
                 destinations[$0]?.lasting(of: $1) ?? Checkpoint()
@@ -25,7 +25,7 @@ struct AttemptRecords: Sendable {
     }
 
     /// Called when the costs of the endings are on disk.
-    func recordPayments(_ endings: [AttemptRecord]) {
+    func recordPayments(_ endings: [EndedAttempt]) {
         for ending in endings {
             guard let account = accounts[ending.id] else { continue }
             for payment in ending.payments { ledger.recordPayment(payment, for: account) }
@@ -33,7 +33,7 @@ struct AttemptRecords: Sendable {
     }
 
     /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.
-    func recordLater(_ endings: [AttemptRecord], _ error: any Error) async {
+    func recordLater(_ endings: [EndedAttempt], _ error: any Error) async {
         let ids = endings.map(\.id).joined(separator: ",")
         if let error = error as? StoreError {
             stateHealth.failed(error)
@@ -51,16 +51,16 @@ struct AttemptRecords: Sendable {
         async throws
     {
         if claims.isEmpty { return }
-        var endings: [AttemptRecord] = []
+        var endings: [EndedAttempt] = []
         for claim in claims {
-            let payments = claim.step.map { [Payment(settling: $0, .none)] } ?? []
-            endings.append(AttemptRecord(claim.upload.id, try await outcome(claim), payments: payments))
+            let payments = claim.step.map { [Payment(closing: $0, .none)] } ?? []
+            endings.append(EndedAttempt(claim.upload.id, try await outcome(claim), payments: payments))
         }
         try await context.store.write { [endings] tx in try tx.attempts.finish(endings) }
-        for payment in endings.flatMap(\.payments) { ledger.settle(payment) }
+        for payment in endings.flatMap(\.payments) { ledger.enter(payment) }
     }
 
-    private func retryRecording(_ endings: [AttemptRecord]) async {
+    private func retryRecording(_ endings: [EndedAttempt]) async {
         while !stops.endsAll && !Task.isCancelled {
             do {
                 try await Alarms.shared.sleep(for: .seconds(5))
