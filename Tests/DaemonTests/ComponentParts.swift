@@ -91,6 +91,6 @@ struct ComponentParts {
                 learned: LearnedFacts(
                     context: context, live: live, stateHealth: stateHealth, transport: Transport())),
             sendingLimits: limits, stateHealth: stateHealth, signals: signals, addresses: addresses,
-            callbacks: Scheduler.Callbacks(renewSecret: { [secrets] in secrets.renew(of: $0) }))
+            callbacks: SchedulerCallbacks(renewSecret: { [secrets] in secrets.renew(of: $0) }))
     }
 }

@@ -141,3 +141,14 @@ struct DaemonScene {
         }
     }
 }
+
+extension Scheduler {
+    /// Reads the power supplies from another place.
+    func use(_ power: PowerMonitor) { facts.power = power }
+
+    /// Replaces the check of the sources of `busy`.
+    func use(_ probe: BusyProbe) { facts.busy.probe = probe }
+
+    /// Waits longer for the first inspection of files.
+    func use(busyTimeout: Duration) { facts.busy.timeout = busyTimeout }
+}

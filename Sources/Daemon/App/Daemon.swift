@@ -89,9 +89,8 @@ package final class Daemon: Sendable {
         let daemon = Daemon(
             context, try await SourceFolders(recordedIn: store, log), addresses, factory, reloading)
         _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
-        // Weakly: the scheduler holds the store.
-        await store.onChange { [signals = daemon.signals, weak scheduler = daemon.scheduler] changes in
-            scheduler?.committed(changes)
+        await store.onChange { [signals = daemon.signals, superseded = daemon.scheduler.superseded] changes in
+            superseded.record(changes)
             signals.wake(for: changes)
         }
         var runtime = configuration.value
@@ -147,7 +146,7 @@ package final class Daemon: Sendable {
                     context: context, live: live, stateHealth: stateHealth, transport: transport)),
             sendingLimits: SendingLimits(ledger: ledger, bandwidth: bandwidth), stateHealth: stateHealth,
             signals: signals, addresses: addresses,
-            callbacks: Scheduler.Callbacks(
+            callbacks: SchedulerCallbacks(
                 closeInterface: { [transport] in await transport.close(interface: $0) },
                 loseAddresses: { [transport] in transport.removeAddresses(addresses: $0) },
                 reconsiderSource: reconsider,

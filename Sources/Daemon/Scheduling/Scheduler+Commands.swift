@@ -68,7 +68,6 @@ extension Scheduler {
         for name in isAnother ? Set(context.destinations.keys) : changed.union(refused) {
             await endWaits(at: name)
         }
-        facts.wakeForConfiguration()
     }
 
     /// Ends waits of uploads to a destination.
@@ -197,30 +196,15 @@ extension Scheduler {
         return interfaces
     }
 
-    /// Stops the transfers of sources that are read in place and that have a newer version on record: recording it has
-    /// ended their uploads. Stops also transfers of files whose staged copy another attempt has found damaged or
-    /// missing.
+    /// Stops the running uploads that a commit of something else has ended.
     func stopSuperseded() async throws {
-        guard takeSuperseded() else { return }
+        guard superseded.take() else { return }
         var isDone = false
         // The next cycle looks again if the state cannot be read now.
-        defer { if !isDone { noteSuperseded() } }
-        for id in facts.transfers.all.flatMap(\.folders.keys) {
-            guard let row = try await context.store.read({ try $0.uploads.row(id) }), row.upload.state == .uploading,
-                row.asset.state != .staged
-            else { continue }
-            context.log.info("upload stopped: its staged copy is made again", ["id": id])
-            stopTransfer(of: id)
-        }
-        for id in facts.transfers.all.flatMap(\.inPlace) {
-            guard let upload = try await context.store.read({ try $0.uploads.find(id) }), upload.ending == .cancelled
-            else { continue }
-            if attempts.live[id] != nil,
-                try await context.store.read({ try $0.uploads.row(id) })?.isSuperseded == true
-            {
-                context.log.info("upload given up: a newer version of its source was found", ["id": id])
-            }
-            cancel([id])
+        defer { if !isDone { superseded.set() } }
+        for stop in try await SupersededUploads.find(among: facts.transfers.all, in: context.store) {
+            AttemptLog(log: context.log).report(stop, isLive: attempts.live[stop.id] != nil)
+            if stop.reason == .stagedAgain { stopTransfer(of: stop.id) } else { cancel([stop.id]) }
         }
         isDone = true
     }

@@ -126,21 +126,9 @@ extension Scheduler {
         facts.clock.evaluate(context.clocks, context.log)
     }
 
-    /// When the clock is set, windows are evaluated again, and a destination that was refused for its certificate is
-    /// tried again.
-    func listenToClock() -> Int? {
-        do {
-            return try ClockEvents.shared.listen { [weak self] in
-                Task { await self?.clockWasSet() }
-            }
-        } catch {
-            context.log.warning(
-                "cannot watch the clock; a clock change will be noticed late", ["reason": "\(error)"])
-            return nil
-        }
-    }
-
-    private func clockWasSet() async {
+    /// The clock was set: windows are evaluated again, and a destination that was refused for its certificate is tried
+    /// again.
+    func clockWasSet() async {
         facts.clockWasSet()
         do { try await reconsider() } catch {
             context.log.debug("cannot end the waits of uploads; they stay as they are", ["reason": "\(error)"])
@@ -223,15 +211,4 @@ extension Scheduler {
         if isNew, answer != .free { facts.generation.noteStop() }
         if isNew || facts.busy.states.hasPolled { stopForbidden(snapshot) }
     }
-
-    // MARK: For tests
-
-    /// Reads the power supplies from another place.
-    func use(_ power: PowerMonitor) { facts.power = power }
-
-    /// Replaces the check of the sources of `busy`, for tests.
-    func use(_ probe: BusyProbe) { facts.busy.probe = probe }
-
-    /// Waits longer for the first inspection of files.
-    func use(busyTimeout: Duration) { facts.busy.timeout = busyTimeout }
 }

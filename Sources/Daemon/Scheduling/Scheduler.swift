@@ -4,7 +4,6 @@ internal import Destinations
 internal import Linux
 internal import Names
 internal import Store
-internal import Synchronization
 
 /// The scheduler: decides which uploads are sent next, by asking `Core.Admission`, and runs each attempt to its
 /// verdict.
@@ -16,31 +15,19 @@ actor Scheduler {
     /// The holds that were logged.
     private var holdLog = HoldLog<UploadClass>()
     var cycles = Cycles()
-    /// Whether a commit has ended uploads that may be running, and no cycle has looked for them since.
-    private nonisolated let mayBeSuperseded = Atomic(false)
+    let superseded = SupersededUploads()
     /// The values that its attempts use, among them the database, the clocks, the log and the configuration.
     let attempts: AttemptContext
     let sendingLimits: SendingLimits
     let stateHealth: StateHealth
     let signals: WakeUps
     let networks: NetworkInspector
-    let callbacks: Callbacks
-
-    /// Calls to other parts of the daemon.
-    struct Callbacks: Sendable {
-        /// Ends all transfers over an interface, and returns when nothing is sent there any more.
-        var closeInterface: @Sendable (String) async -> Void = { _ in }
-        /// Ends all connections from addresses that the machine has lost.
-        var loseAddresses: @Sendable (Set<IPAddress>) -> Void = { _ in }
-        /// Requests from `Watch` that a file settles again.
-        var reconsiderSource: @Sendable (_ folder: String, _ relative: FilePath) -> Void = { _, _ in }
-        /// Lets the next request to a destination read its secret again.
-        var renewSecret: @Sendable (_ destination: String) -> Void = { _ in }
-    }
+    let callbacks: SchedulerCallbacks
 
     init(
         attempts: AttemptContext, sendingLimits: SendingLimits, stateHealth: StateHealth, signals: WakeUps,
-        addresses: AddressCache, busAddress: String = NetworkManagerEvents.systemBus, callbacks: Callbacks = Callbacks()
+        addresses: AddressCache, busAddress: String = NetworkManagerEvents.systemBus,
+        callbacks: SchedulerCallbacks = SchedulerCallbacks()
     ) {
         (self.attempts, self.sendingLimits, self.stateHealth) = (attempts, sendingLimits, stateHealth)
         (self.signals, self.callbacks) = (signals, callbacks)
@@ -66,24 +53,14 @@ actor Scheduler {
             context.configuration.value, clocks: context.clocks, quotas: sendingLimits.ledger.quotas, facts: facts)
     }
 
-    /// Called with each commit, before the loop wakes: the next cycle stops the uploads that it has ended.
-    nonisolated func committed(_ changes: ChangeSet) {
-        if changes.contains(.superseded) { noteSuperseded() }
-    }
-
-    nonisolated func noteSuperseded() { mayBeSuperseded.store(true, ordering: .releasing) }
-
-    /// - Returns: Whether uploads that may be running have ended, according to the stored state; once for each time.
-    func takeSuperseded() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
-
     // MARK: The loop
 
     /// Schedules until the task is cancelled; then stops every transfer and returns when each has ended.
     func run() async throws {
-        let clockListener = listenToClock()
+        facts.clock.listen(context.log) { [weak self] in Task { await self?.clockWasSet() } }
         await beginNetwork()
         defer {
-            if let clockListener { ClockEvents.shared.forget(clockListener) }
+            facts.clock.stop()
             networks.stop()
             facts.busy.stop()
             facts.power.stop()
@@ -147,18 +124,13 @@ actor Scheduler {
 
     /// The time until a hold may end without an event.
     func nextDeadline() async throws -> Duration? {
-        // A deadline that passed since the last cycle began counts too: nothing else would wake the loop for it.
-        var times = facts.checks(after: cycles.began)
-        if let backoff = try await context.store.read({ [cycles] tx in try tx.waits.next(after: cycles.began) }) {
-            times.append(backoff)
-        }
-        let (now, wall) = (context.clocks.monotonic(), context.clocks.wall())
-        // So does a window that closed during a cycle: transfers that it started meanwhile have to be stopped.
-        let change = snapshot.nextChange(since: cycles.beganWall)
-        var waits = times.map { $0.since(now) }
-        waits += (facts.ends + [change].compactMap { $0 }).map { .milliseconds($0.milliseconds - wall.milliseconds) }
-        waits += [try await nextPowerCheck(), facts.busy.states.nextCheck(at: now)].compactMap { $0 }
-        return waits.min().map { max($0, .milliseconds(10)) }
+        // A deadline that passed since the last cycle began counts too: nothing else would wake the loop for it. So does
+        // a window that closed during a cycle: transfers that it started meanwhile have to be stopped.
+        let backoff = try await context.store.read { [cycles] tx in try tx.waits.next(after: cycles.began) }
+        let checks = [try await nextPowerCheck()].compactMap { $0 }
+        return facts.nextDeadline(
+            after: cycles.began, queued: backoff, change: snapshot.nextChange(since: cycles.beganWall), checks: checks,
+            now: context.clocks.monotonic(), wall: context.clocks.wall())
     }
 
     // MARK: Starting uploads

@@ -30,11 +30,8 @@ struct SchedulerFacts: Sendable, RecordsChanges {
         expiry.invalidate()
         generation.noteChange()
         generation.noteStop()
+        changes.insert(.scheduling)
     }
-
-    /// Wakes the scheduler after a change of settings: routes were found and waits ended for them, which need not have
-    /// changed a fact. No change records this wake-up; who applies settings has to call it.
-    mutating func wakeForConfiguration() { changes.insert(.scheduling) }
 
     /// The clock was set: windows are open or closed by another time.
     mutating func clockWasSet() {
@@ -54,13 +51,28 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     /// Uploads whose own files a destination has refused. They show even less about the destination.
     func refusedFiles(at name: String) -> Set<String> { destinations.refusedFiles(at: name).union(uploads.refused) }
 
-    /// The times after `began` when a destination is tried or asked again.
-    func checks(after began: MonotonicTime) -> [MonotonicTime] {
-        (destinations.probes + destinations.capacities.values.compactMap(\.nextCheck)).filter { $0 > began }
+    /// The time until a hold may end without an event, at least 10 ms; `nil` for never.
+    ///
+    /// - Parameters:
+    ///   - began: The start of the last cycle: what was due before it has been handled.
+    ///   - queued: The end of the first wait of an upload after a failure.
+    ///   - change: The next change of what the rules allow.
+    ///   - checks: The times until other facts are read again.
+    func nextDeadline(
+        after began: MonotonicTime, queued: MonotonicTime?, change: WallTime?, checks: [Duration], now: MonotonicTime,
+        wall: WallTime
+    ) -> Duration? {
+        // When a destination is tried or asked again.
+        let probes = (destinations.probes + destinations.capacities.values.compactMap(\.nextCheck)).filter {
+            $0 > began
+        }
+        // When pauses and exceptions end, and when an upload may be too old.
+        let ends = pauses.ends + overrides.ends + [expiry.next, change].compactMap { $0 }
+        var waits = (probes + [queued].compactMap { $0 }).map { $0.since(now) }
+        waits += ends.map { .milliseconds($0.milliseconds - wall.milliseconds) }
+        waits += checks + [busy.states.nextCheck(at: now)].compactMap { $0 }
+        return waits.min().map { max($0, .milliseconds(10)) }
     }
-
-    /// The times when pauses and exceptions end, and when an upload may be too old.
-    var ends: [WallTime] { pauses.ends + overrides.ends + [expiry.next].compactMap { $0 } }
 
     /// The work that has to end before the scheduler does.
     var tasks: [Task<Void, Never>] { transfers.all.map(\.task) + destinations.capacityQueries + busy.tasks }

@@ -115,7 +115,10 @@ struct ModelTests {
                 return missing.isEmpty
             }
         } catch let overdue as Overdue {
-            var problems = ["phase \(phase): \(overdue)"]
+            var problems = [
+                "phase \(phase): \(overdue); \(missing.count) are missing of \(expected.count)",
+                try await fixture.runVerb("status") ?? "no answer",
+            ]
             for (path, _) in missing.prefix(5) {
                 problems.append("not staged: \(path)")
                 for writer in writers where writer.name == path.components.first?.display {

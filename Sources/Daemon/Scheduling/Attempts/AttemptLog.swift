@@ -77,6 +77,16 @@ struct AttemptLog {
             ["destination": destination, "hold": "quota", "reason": "its quotas are used up"])
     }
 
+    /// - Parameter isLive: Whether its attempt has begun. Before that, nothing was sent that a newer version replaces.
+    func report(_ stop: SupersededUploads.Stop, isLive: Bool) {
+        switch stop.reason {
+        case .stagedAgain: log.info("upload stopped: its staged copy is made again", ["id": stop.id])
+        case .newerVersion where isLive:
+            log.info("upload given up: a newer version of its source was found", ["id": stop.id])
+        case .newerVersion, .cancelled: break
+        }
+    }
+
     func reportStopped(_ request: BackgroundRequests.BackgroundRequest) {
         log.notice(
             "transfer stopped before its end",

@@ -11,9 +11,20 @@ struct ClockMonitor: Sendable, RecordsChanges {
     private(set) var trouble: Hold? { didSet { if trouble != oldValue { changes.insert(.policy) } } }
     /// The source of the time zone as it was read last.
     private var zone: FileStatus?
+    /// The number of the listener to the clock.
+    private var listener: Int?
 
     /// Whether a clock that was set is being watched until it is trusted.
     var isWatching: Bool { trust.isWatching }
+
+    /// Receives the events of a clock that is set.
+    mutating func listen(_ log: Log, onEvent: @escaping @Sendable () -> Void) {
+        do { listener = try ClockEvents.shared.listen(onEvent) } catch {
+            log.warning("cannot watch the clock; a clock change will be noticed late", ["reason": "\(error)"])
+        }
+    }
+
+    func stop() { if let listener { ClockEvents.shared.forget(listener) } }
 
     /// A file may have changed that tells the time zone: if another zone was set, it has to be read.
     mutating func filesChanged() { if ZoneSource.identity() != zone { changes.insert(.scheduling) } }

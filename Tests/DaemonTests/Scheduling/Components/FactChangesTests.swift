@@ -16,21 +16,21 @@ struct FactChangesTests {
         case transferStarted, transferEnded, capacityAsked, capacityAnswered, freedSpaceUnknown, freedSpace
         case destinationHeld, destinationReconsidered, paused, pausesUnchanged, allowed, exceptionsUnchanged
         case uploadsCancelled, closed, closedWithCommand, opened, supplyChanged, answeredFirst, answeredFileAgain
-        case routeFirst, clockSet, configurationChanged, configurationTookEffect, stopped
+        case routeFirst, clockSet, configurationChanged, stopped
         case drained, drainedAgain, routeAgain, interfaceUsed, networksFound, networksUnchanged, networksOfFolders
 
         var changes: FactChanges {
             switch self {
             case .transferEnded: [.scheduling, .removals]
             case .capacityAnswered, .freedSpace, .destinationReconsidered, .allowed, .uploadsCancelled,
-                .closedWithCommand, .supplyChanged, .answeredFirst, .clockSet, .configurationTookEffect,
+                .closedWithCommand, .supplyChanged, .answeredFirst, .clockSet, .configurationChanged,
                 .networksOfFolders:
                 [.scheduling]
             case .paused: [.scheduling, .removals, .notices]
             case .opened: [.removals, .notices]
             case .transferStarted, .capacityAsked, .freedSpaceUnknown, .destinationHeld, .pausesUnchanged,
                 .exceptionsUnchanged, .closed, .answeredFileAgain, .routeFirst, .routeAgain, .interfaceUsed,
-                .configurationChanged, .stopped, .drained, .drainedAgain, .networksFound, .networksUnchanged:
+                .stopped, .drained, .drainedAgain, .networksFound, .networksUnchanged:
                 []
             }
         }
@@ -45,7 +45,7 @@ struct FactChangesTests {
                 .destinationHeld, .destinationReconsidered, .pausesUnchanged, .drainedAgain, .exceptionsUnchanged,
                 .closed,
                 .closedWithCommand, .opened, .supplyChanged, .answeredFileAgain, .routeAgain, .interfaceUsed, .clockSet,
-                .configurationTookEffect, .stopped, .networksUnchanged:
+                .stopped, .networksUnchanged:
                 false
             }
         }
@@ -136,7 +136,6 @@ struct FactChangesTests {
             facts.pauses.drain([PauseScope(scope: .all, name: "")])
         case .clockSet: facts.clockWasSet()
         case .configurationChanged: facts.configurationChanged()
-        case .configurationTookEffect: facts.wakeForConfiguration()
         case .stopped: facts.generation.noteStop()
         }
         #expect(facts.takeChanges() == fact.changes)
@@ -241,17 +240,36 @@ struct FactChangesTests {
         }
     }
 
+    @Test("the loop's next deadline is the first of all, at least 10 ms, without what was due before its last cycle")
+    func deadline() {
+        var facts = SchedulerFacts()
+        func next(_ queued: MonotonicTime? = nil, _ change: WallTime? = nil, _ checks: [Duration] = []) -> Duration? {
+            facts.nextDeadline(
+                after: Self.now, queued: queued, change: change, checks: checks, now: Self.now, wall: Self.wall)
+        }
+        #expect(next() == nil)
+        #expect(next(Self.now.advanced(by: .seconds(9))) == .seconds(9))
+        #expect(next(Self.now.advanced(by: .seconds(9)), Self.wall.advanced(by: .seconds(8))) == .seconds(8))
+        #expect(next(Self.now.advanced(by: .seconds(9)), Self.wall, [.seconds(5)]) == .milliseconds(10))
+        let pause = PauseRecord(
+            scope: .all, name: "", since: Self.wall, until: Self.wall.advanced(by: .seconds(4)))
+        facts.pauses.replace([pause])
+        #expect(next(nil, nil, [.seconds(5)]) == .seconds(4))
+        facts.destinations.reconsider("nas", at: Self.now)
+        #expect(next() == .seconds(4))
+    }
+
     @Test("a commit that has ended running uploads is looked into once, and no other commit is")
-    func superseded() async throws {
-        let scheduler = try await ComponentScene().scheduler
-        scheduler.committed([.queued, .due])
-        #expect(await scheduler.takeSuperseded() == false)
-        scheduler.committed([.queued, .superseded])
-        #expect(await scheduler.takeSuperseded() == true)
-        #expect(await scheduler.takeSuperseded() == false)
+    func superseded() {
+        let superseded = SupersededUploads()
+        superseded.record([.queued, .due])
+        #expect(superseded.take() == false)
+        superseded.record([.queued, .superseded])
+        #expect(superseded.take() == true)
+        #expect(superseded.take() == false)
         // One that could not be looked into.
-        scheduler.noteSuperseded()
-        #expect(await scheduler.takeSuperseded() == true)
+        superseded.set()
+        #expect(superseded.take() == true)
     }
 
     /// Expects that `body` wakes exactly these loops.
