@@ -52,11 +52,22 @@ package struct MountTable: Sendable {
         mounts.contains { FileSystemKind.isSlow($0.type) && $0.point.relative(to: path) != nil }
     }
 
-    /// The mount points below a place, each with a value that changes when another file system is mounted there.
-    package func points(below path: FilePath) -> [FilePath: UInt64] {
-        var points: [FilePath: UInt64] = [:]
+    /// What is mounted at a point. The kernel uses the number of a mount that is gone again at once, so another mount of
+    /// the same device may be equal to it.
+    package struct Mounted: Sendable, Hashable {
+        package let number: UInt64
+        package let device: UInt64
+
+        package init(number: UInt64, device: UInt64) { (self.number, self.device) = (number, device) }
+    }
+
+    /// The mount points below a place.
+    package func points(below path: FilePath) -> [FilePath: Mounted] {
+        var points: [FilePath: Mounted] = [:]
         for mount in mounts {
-            if let relative = mount.point.relative(to: path) { points[relative] = mount.number &* 31 &+ mount.device }
+            if let relative = mount.point.relative(to: path) {
+                points[relative] = Mounted(number: mount.number, device: mount.device)
+            }
         }
         return points
     }

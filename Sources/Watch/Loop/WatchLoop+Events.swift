@@ -163,9 +163,11 @@ extension WatchLoop {
             {
                 root.state.requestCheck(at: clocks.monotonic())
             }
-            for point in root.replaceMountPoints(table.points(below: root.real)) where root.isRecursive {
-                scanner.enqueue(tree.deepestKnown(point, in: root), .event)
-            }
+            let points = table.points(below: root.real)
+            let changed = root.replaceMountPoints(points)
+            guard root.isRecursive else { continue }
+            for point in changed { scanner.enqueue(tree.deepestKnown(point, in: root), .event) }
+            for directory in tree.covered(by: points, in: root) { scanner.enqueue(directory, .event) }
         }
     }
 }

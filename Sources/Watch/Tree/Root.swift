@@ -36,7 +36,7 @@ final class Root {
     /// Whether it is polled without events.
     let isPolled: Bool
     /// Mount points below it; `nil` until it is found.
-    private(set) var mountPoints: [FilePath: UInt64]?
+    private(set) var mountPoints: [FilePath: MountTable.Mounted]?
 
     /// - Parameters:
     ///   - all: The rules that the indices refer to.
@@ -70,7 +70,7 @@ final class Root {
     ///
     /// - Parameter points: Reads the mount points below a path.
     /// - Returns: Whether its real path is another one than before.
-    func found(at real: FilePath?, mountPoints points: (FilePath) -> [FilePath: UInt64]) -> Bool {
+    func found(at real: FilePath?, mountPoints points: (FilePath) -> [FilePath: MountTable.Mounted]) -> Bool {
         let hasMoved = real.map { $0 != self.real } ?? false
         if let real, hasMoved {
             self.real = real
@@ -86,7 +86,7 @@ final class Root {
     /// Records the present mount points.
     ///
     /// - Returns: The paths where another file system is mounted than before; none while those before are not known.
-    func replaceMountPoints(_ points: [FilePath: UInt64]) -> [FilePath] {
+    func replaceMountPoints(_ points: [FilePath: MountTable.Mounted]) -> [FilePath] {
         guard let before = mountPoints else { return [] }
         mountPoints = points
         return Set(points.keys).union(before.keys).filter { points[$0] != before[$0] }

@@ -190,6 +190,18 @@ struct WatchTree {
         return at
     }
 
+    /// The directories that were last visited while nothing was mounted on them, and that a mount covers now.
+    ///
+    /// The mount points before and now do not show this if a file system was away only between two readings of them.
+    func covered(by points: [FilePath: MountTable.Mounted], in root: Root) -> [WatchedDirectory] {
+        points.compactMap { point, mounted in
+            guard let directory = directory(point, in: root), let parent = directory.parent else { return nil }
+            // A bind mount may have the device of its parent, and a Btrfs subvolume another one than the table has.
+            let isCovered = directory.device == parent.device && directory.device != mounted.device
+            return isCovered ? directory : nil
+        }
+    }
+
     /// Removes a directory and everything below it.
     ///
     /// - Returns: All removed directories.

@@ -66,6 +66,32 @@ struct WatchTreeTests {
         #expect(trees.tree.overflows == 4)
     }
 
+    @Test("a mount over a directory that was visited without it is found, also when the mount points are as before")
+    mutating func covered() throws {
+        func visit(_ directory: WatchedDirectory, _ path: FilePath) throws -> UInt64 {
+            try Files.makeFolders(path)
+            let stream = try FolderStream(path)
+            let status = try stream.status()
+            _ = trees.tree.watch(directory, stream, status, path)
+            return status.device
+        }
+        let (disk, sub) = (trees.directory("disk"), trees.directory("disk", "sub"))
+        let below = try visit(trees.root.top, trees.root.path)
+        _ = try visit(disk, trees.root.path.appending("disk"))
+        func covered(_ point: FilePath, _ device: UInt64) -> [WatchedDirectory] {
+            trees.tree.covered(by: [point: MountTable.Mounted(number: 36, device: device)], in: trees.root)
+        }
+        #expect(covered("disk", below + 1).map(\.name) == ["disk"])
+        // A bind mount of its own file system.
+        #expect(covered("disk", below).isEmpty)
+        #expect(covered("elsewhere", below + 1).isEmpty)
+        // Its visit is still to come.
+        #expect(covered("disk/sub", below + 1).isEmpty && sub.device == 0)
+        // Visited with another file system on it.
+        #expect(try visit(disk, "/proc/sys") != below)
+        #expect(covered("disk", below + 1).isEmpty)
+    }
+
     @Test("each directory has one watch, kept while it is the same, and the limit is reported once")
     mutating func watches() throws {
         trees.tree = WatchTree(inotify: try Inotify(limit: 2))
