@@ -22,7 +22,8 @@ final class EventWriter: Sendable {
     }
 
     private let state = Mutex(State())
-    private static let capacity = 512
+    /// Twice as many as the queue of one reader holds: the queues of all readers share the text of the same events.
+    private static let capacity = 2048
     /// Number of uploads whose progress is kept.
     private static let running = 64
 

@@ -29,6 +29,9 @@ actor EventCache {
 
     /// A reader that is further behind queries the store itself.
     private static let capacity = 1024
+    /// Events that are read at once: for all readers, and for a reader that is behind and keeps their views for itself.
+    /// Hundreds of such readers must not need hundreds of megabytes.
+    private static let (batch, batchOfOne) = (200, 20)
     /// The shortest interval between updates of progress, for all readers together.
     private static let progressFreshness: Duration = .milliseconds(250)
 
@@ -44,9 +47,9 @@ actor EventCache {
 
     nonisolated func forget(_ reader: AsyncSignal) { commits.remove(reader) }
 
-    /// Events after `seq`, oldest first, at most 200; empty when there is none yet.
+    /// Some events after `seq`, oldest first; empty when there is none yet.
     func events(after seq: Int64) async throws -> [SharedEvent] {
-        if seq < floor { return try await load(after: seq) }
+        if seq < floor { return try await load(after: seq, limit: Self.batchOfOne) }
         if seq >= last {
             while let filling { try await filling.value }
             // Other readers may have filled it meanwhile, or moved on far beyond this reader.
@@ -56,10 +59,10 @@ actor EventCache {
                 readCommits = count
                 try await fill(from: seq)
             }
-            if seq < floor { return try await load(after: seq) }
+            if seq < floor { return try await load(after: seq, limit: Self.batchOfOne) }
         }
         let start = recent.firstIndex { $0.view.seq > seq } ?? recent.endIndex
-        return Array(recent[start...].prefix(200))
+        return Array(recent[start...].prefix(Self.batch))
     }
 
     private var last: Int64 { recent.last?.view.seq ?? floor }
@@ -74,10 +77,10 @@ actor EventCache {
         let task = Task {
             // Here, and not in a waiting caller: of several, the caller that began it may be the last to continue.
             defer { filling = nil }
-            let events = try await load(after: start)
+            let events = try await load(after: start, limit: Self.batch)
             recent += events
             // The batch is full: there may be more.
-            if events.count == 200 { readCommits = nil }
+            if events.count == Self.batch { readCommits = nil }
             if recent.count > Self.capacity {
                 let surplus = recent.count - Self.capacity / 2
                 floor = recent[surplus - 1].view.seq
@@ -91,8 +94,8 @@ actor EventCache {
         }
     }
 
-    private nonisolated func load(after seq: Int64) async throws -> [SharedEvent] {
-        let records = try await context.store.read { try $0.events.list(after: seq, limit: 200) }
+    private nonisolated func load(after seq: Int64, limit: Int) async throws -> [SharedEvent] {
+        let records = try await context.store.read { try $0.events.list(after: seq, limit: limit) }
         var events: [SharedEvent] = []
         var builder = await views.builder()
         for event in records { events.append(SharedEvent(await view(of: event, &builder))) }
