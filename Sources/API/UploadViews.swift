@@ -23,7 +23,7 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var settledBy: String
     package var state: ShownState
     /// `ongoing`, `completed`, `failed`, `cancelled`, or `history` for uploads that have left these.
-    package var list: String
+    package var list: Shown<UploadList>
     package var holds: [HoldView]
     package var priority: Int
     package var progress: ProgressView
@@ -55,7 +55,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package init(
         id: String, key: String? = nil, context: [String: String], folder: String, destination: String, path: String,
         relative: String? = nil, name: String, size: Int64, sha256: String? = nil, settledBy: String, state: ShownState,
-        list: String, holds: [HoldView], priority: Int, progress: ProgressView, attempt: Int, generation: Int,
+        list: Shown<UploadList>, holds: [HoldView], priority: Int, progress: ProgressView, attempt: Int,
+        generation: Int,
         nextAttemptAt: String? = nil, error: ErrorView? = nil, warnings: [String], remote: RemoteView? = nil,
         sourceAction: String, sourceState: String, remoteDelete: String? = nil, createdAt: String,
         startedAt: String? = nil, finishedAt: String? = nil, expiresAt: String? = nil, staging: StagingRunView? = nil,
@@ -283,7 +284,7 @@ package struct EventView: Codable, Sendable, Hashable {
 
 package struct ListQuery: Sendable, Hashable {
     /// The values of `list`.
-    package static let lists: [String] = ["ongoing", "completed", "failed", "cancelled", "history"]
+    package static let lists: [String] = UploadList.allCases.map(\.rawValue)
     /// The values of `state`.
     package static let states: [String] = ShownState.all.map(\.rawValue)
 

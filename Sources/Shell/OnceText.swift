@@ -20,7 +20,7 @@ func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] 
     var lines = view.troubles.map { line("trouble", .red, "all", printable($0)) }
     lines += view.absent.map { line("unseen", .red, "folder \($0.name) (\($0.path))", printable($0.state.rawValue)) }
     for upload in view.uploads {
-        let isFailed = upload.list == "failed"
+        let isFailed = upload.list.known == .failed
         lines.append(
             line(
                 isFailed ? "failed" : "waiting", isFailed ? .red : .yellow, "\(upload.path) to \(upload.destination)",
@@ -40,7 +40,7 @@ func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] 
 }
 
 private func reason(_ upload: UploadView, _ now: WallTime) -> String {
-    if upload.list == "failed", let error = upload.error {
+    if upload.list.known == .failed, let error = upload.error {
         return "\(error.code): \(printable(error.message)); `sluice retry` starts it again"
     }
     let holds = upload.holds.map { holdText($0, now) }

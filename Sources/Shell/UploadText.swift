@@ -62,7 +62,7 @@ private func notes(_ upload: UploadView, _ now: WallTime) -> [(text: String, sty
     var notes = upload.staging.map { [(text: stagingText($0), style: Console.Style?.some(.cyan))] } ?? []
     notes += upload.holds.map { (text: holdText($0, now), style: Console.Style?.some(.yellow)) }
     if let error = upload.error,
-        upload.list == "failed" || upload.holds.contains(where: { $0.kind.known == .backoff })
+        upload.list.known == .failed || upload.holds.contains(where: { $0.kind.known == .backoff })
     {
         notes.append((text: "\(error.code): \(printable(error.message))", style: .red))
     }
@@ -123,7 +123,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("remote copy", upload.remoteDelete.map { "deletion \($0)" + ($0 == "unknown" ? ": check it there" : "") }),
         ("source", "\(upload.sourceAction): \(printable(upload.sourceState))"), ("created", time(upload.createdAt)),
         ("started", time(upload.startedAt)), ("finished", time(upload.finishedAt)),
-        ("listed", time(upload.expiresAt).map { "in \(upload.list) until \($0)" }),
+        ("listed", time(upload.expiresAt).map { "in \(upload.list.rawValue) until \($0)" }),
     ]
     var shown = lines.compactMap { line in line.1.map { filled(line.0, to: 12) + "  " + $0 } }
     if !detail.attempts.isEmpty {

@@ -250,7 +250,8 @@ extension UploadView {
             id: id, key: "cam1/0001", context: ["Camera_Name": "door"], folder: "front", destination: "archive",
             path: "/srv/front/\(name)", relative: below.map { "\($0)/\(name)" }, name: name, size: 118_000_000,
             sha256: String(repeating: "ab", count: 32),
-            settledBy: "lease", state: state, list: state == .failed ? "failed" : "ongoing", holds: holds, priority: 0,
+            settledBy: "lease", state: state, list: Shown(state == .failed ? .failed : .ongoing), holds: holds,
+            priority: 0,
             progress: ProgressView(
                 fraction: 0.42, acked: 49_560_000, sent: 50_000_000, total: 118_000_000, rate: 1_250_000, eta: 57),
             attempt: 1, generation: 1, nextAttemptAt: nil, error: error, warnings: [],

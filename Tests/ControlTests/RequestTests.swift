@@ -119,7 +119,7 @@ struct RequestTests {
         // Progress has the number of the event before it.
         let progress = EventView(seq: 5, ts: "t", type: .progress, op: .sample())
         #expect(try writer.lines(progress) == progress.lines())
-        for seq in 6...2000 { _ = try writer.lines(EventView(seq: Int64(seq), ts: "t", type: .state)) }
+        for seq in 6...5000 { _ = try writer.lines(EventView(seq: Int64(seq), ts: "t", type: .state)) }
         #expect(try writer.lines(later) == later.lines())
     }
 }

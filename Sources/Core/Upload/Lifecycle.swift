@@ -23,13 +23,25 @@ package enum UploadState: String, Hashable, Sendable, Codable, CaseIterable {
     }
 
     /// The list it is shown in.
-    package var list: String {
+    package var list: UploadList {
         switch self {
-        case .staging, .queued, .uploading: "ongoing"
-        case .completed, .failed, .cancelled: rawValue
-        case .removed: "history"
+        case .staging, .queued, .uploading: .ongoing
+        case .completed: .completed
+        case .failed: .failed
+        case .cancelled: .cancelled
+        case .removed: .history
         }
     }
+}
+
+/// The list in which an upload is shown. Its words are those of `--list` and of the API.
+package enum UploadList: String, Hashable, Sendable, CaseIterable {
+    case ongoing, completed, failed, cancelled
+    /// Uploads that have left the other lists.
+    case history
+
+    /// The lists that a person may clear.
+    package static let clearable: [UploadList] = [.completed, .failed, .cancelled]
 }
 
 /// An event of an upload.

@@ -53,7 +53,7 @@ struct HistoryCleaner: Sendable {
                 _ = try await context.store.write { try $0.transitions.dismiss(ones.map(\.id), reason) }
                 context.log.info(
                     "uploads removed from a list",
-                    ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
+                    ["list": list.list.rawValue, "reason": reason.rawValue, "count": "\(ones.count)"])
             }
         }
         return nil

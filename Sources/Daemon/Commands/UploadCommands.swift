@@ -25,7 +25,7 @@ struct UploadCommands: Sendable {
         try lifecycle.requireReady()
         let reply: UploadsReply
         if selection.ids.isEmpty {
-            reply = try await forAll(selection, ["ongoing"]) { ids in
+            reply = try await forAll(selection, [.ongoing]) { ids in
                 let states = try await context.store.write { try $0.transitions.cancel(ids) }
                 await releaseCancelled(ids)
                 return Done(ids: zip(ids, states).filter { $0.1 == .cancelled }.map(\.0))
@@ -74,15 +74,18 @@ struct UploadCommands: Sendable {
         return try await views.reply(ids)
     }
 
+    private func clearable(_ list: String) throws(Refusal) -> UploadList {
+        let known = UploadList.clearable
+        if let list = UploadList(rawValue: list), known.contains(list) { return list }
+        throw Refusal(
+            .badRequest,
+            "flush clears \(known.map(\.rawValue).joined(separator: ", ")), not `\(printable(list))`: ongoing uploads "
+                + "continue")
+    }
+
     func flush(_ request: FlushRequest) async throws -> UploadsReply {
         try lifecycle.requireReady()
-        let known = UploadState.listed.map(\.list)
-        let lists = request.list.map { [$0] } ?? known
-        if let strange = lists.first(where: { !known.contains($0) }) {
-            throw Refusal(
-                .badRequest,
-                "flush clears \(known.joined(separator: ", ")), not `\(printable(strange))`: ongoing uploads continue")
-        }
+        let lists = try request.list.map { [try clearable($0)] } ?? UploadList.clearable
         let selection = Selection(
             all: request.folder == nil && request.destination == nil, folder: request.folder,
             destination: request.destination)
@@ -91,7 +94,7 @@ struct UploadCommands: Sendable {
             return Done(ids: zip(ids, states).filter { $0.1 == .removed }.map(\.0))
         }
         try await context.store.write {
-            try $0.events.append(.flushed(lists: lists, count: reply.count))
+            try $0.events.append(.flushed(lists: lists.map(\.rawValue), count: reply.count))
         }
         return reply
     }
@@ -104,7 +107,7 @@ struct UploadCommands: Sendable {
     func retry(_ selection: Selection) async throws -> UploadsReply {
         try lifecycle.requireReady()
         if selection.ids.isEmpty {
-            return try await forAll(selection, ["failed"]) { ids in try await retryAll(ids) }
+            return try await forAll(selection, [.failed]) { ids in try await retryAll(ids) }
         }
         let rows = try await finder.rows(selection)
         for row in rows where !row.upload.state.isTerminal && row.upload.pausedAt != nil {
@@ -192,7 +195,7 @@ struct UploadCommands: Sendable {
     ///
     /// - Throws: The first refusal when every upload was refused.
     private func forAll(
-        _ selection: Selection, _ lists: Set<String>, _ body: ([String]) async throws -> Done
+        _ selection: Selection, _ lists: Set<UploadList>, _ body: ([String]) async throws -> Done
     ) async throws -> UploadsReply {
         guard selection.all || selection.folder != nil || selection.destination != nil else {
             throw Refusal(.badRequest, "give ids, a folder, a destination, or all")

@@ -13,12 +13,12 @@ extension ListQuery {
             // Uploads that have left the lists are shown only in the history.
             var states = UploadState.allCases.filter { $0 != .removed }
             if let list {
-                guard Self.lists.contains(list) else {
+                guard let list = UploadList(rawValue: list) else {
                     throw Refusal(.badRequest, "no list is called `\(list)`: \(Self.lists.joined(separator: ", "))")
                 }
                 states = UploadState.allCases.filter { $0.list == list }
             }
-            if list == UploadState.removed.list {
+            if list == UploadList.history.rawValue {
                 guard state == nil else {
                     throw Refusal(.badRequest, "the history has no states: `state` goes with the other lists")
                 }

@@ -110,7 +110,7 @@ struct UploadViewBuilder {
             relative: asset.identity.relative.display, name: asset.identity.relative.name.display,
             size: asset.stagedSize, sha256: asset.sha256.map { hexadecimal($0) },
             settledBy: asset.unknown.settledBy ?? asset.settledBy.rawValue,
-            state: upload.unknown.state.map(ShownState.init) ?? state(row, live, holds), list: upload.state.list,
+            state: upload.unknown.state.map(ShownState.init) ?? state(row, live, holds), list: Shown(upload.state.list),
             holds: holds.map(HoldView.init),
             priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,
             generation: upload.generation, nextAttemptAt: next?.description,

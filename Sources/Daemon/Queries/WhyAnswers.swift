@@ -14,7 +14,7 @@ struct WhyAnswers {
             id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
             text: sentence(view), holds: view.holds + [settling].compactMap { $0.map(HoldView.init) },
             exceptions: now.exceptions(id: view.id, folder: view.folder),
-            way: view.list == "ongoing"
+            way: view.list.known == .ongoing
                 ? RouteView(now.routeChoice(of: view.id, to: view.destination, from: view.folder))
                 : nil)
     }

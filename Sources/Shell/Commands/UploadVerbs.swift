@@ -159,7 +159,7 @@ extension Verb {
     }
 
     /// Lists that `flush` clears.
-    private static let clearable = ListQuery.lists.filter { $0 != "ongoing" && $0 != "history" }
+    private static let clearable = UploadList.clearable.map(\.rawValue)
 }
 
 extension Selection {

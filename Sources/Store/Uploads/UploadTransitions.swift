@@ -40,7 +40,7 @@ extension UploadTransitions where Access == Writing {
             try tx.connection.run(
                 "UPDATE upload SET state = 'removed', ended = ?2 WHERE id = ?1",
                 [.text(upload.id), .text(now.rawValue)])
-            try tx.events.append(.removed(list: now.list, reason: reason), of: upload.id)
+            try tx.events.append(.removed(list: now.list.rawValue, reason: reason), of: upload.id)
             tx.session.facts.changes.insert(.lists)
             // A failed upload has kept its source and its copy until now.
             if now == .failed { try tx.releases.updateDue(upload.asset) }

@@ -18,7 +18,8 @@ struct RemoteNameTests {
             try await scene.daemon.show(id).upload.remote?.id == "media-7"
         }
         let view = try await scene.daemon.show("media-7").upload
-        #expect(view.id == id && view.list == "ongoing" && view.remote?.verifiedBy == nil && view.remote?.url == nil)
+        #expect(
+            view.id == id && view.list.known == .ongoing && view.remote?.verifiedBy == nil && view.remote?.url == nil)
         #expect(try await scene.daemon.list(ListQuery()).uploads.first?.remote?.id == "media-7")
         _ = try await scene.daemon.cancel(Selection(ids: [id]))
         try await scene.isRunning(0)

@@ -50,7 +50,7 @@ struct RetentionTests {
         #expect(try await list(scene, "failed") == [failed])
         #expect(try await list(scene, "history") == [done])
         let gone = try await scene.daemon.show(done).upload
-        #expect(gone.state == .completed && gone.list == "history" && gone.progress.fraction == 1)
+        #expect(gone.state == .completed && gone.list.known == .history && gone.progress.fraction == 1)
         #expect(try await scene.daemon.status().counts == Counts(failed: 1))
         clocks.advance(by: .seconds(55))
         scene.daemon.signals.history.signal()
@@ -125,7 +125,7 @@ struct RetentionTests {
         let scene = try await DaemonScene()
         let id = try await fail(scene, "clip.mp4")
         _ = try await scene.daemon.remove(Selection(ids: [id]))
-        #expect(try await scene.daemon.remove(Selection(ids: [id])).uploads.map(\.list) == ["history"])
+        #expect(try await scene.daemon.remove(Selection(ids: [id])).uploads.map(\.list.known) == [.history])
         try await eventually("the staged copy has been deleted") { try scene.copies.isEmpty }
         scene.remote.set(.waitUploading, for: "clip.mp4")
         let path = scene.folder.path.appending("cam/clip.mp4").display

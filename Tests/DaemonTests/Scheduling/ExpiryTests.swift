@@ -38,7 +38,7 @@ struct ExpiryTests {
         try await scene.reach(.cancelled, [id])
         try await eventually("the staged copy has been deleted") { try scene.copies.isEmpty }
         let view = try await scene.daemon.show(id).upload
-        #expect(view.state == .expired && view.list == "cancelled")
+        #expect(view.state == .expired && view.list.known == .cancelled)
         #expect(view.error?.code == "expired")
         try await eventually("the source is kept for good") {
             try await scene.daemon.show(id).upload.sourceState == "kept: an upload of it has expired"
