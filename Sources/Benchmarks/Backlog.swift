@@ -85,6 +85,8 @@ struct Backlog: Sendable {
             told(numbers.upperBound)
         }
         try await store.write { try $0.folders.recordWatched(Self.folders) }
+        // The folder is opened again at once, and the last job of an actor may keep it for longer than its caller waits.
+        await store.close()
     }
 
     /// The final state of the upload with a number.
