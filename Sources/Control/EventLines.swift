@@ -22,8 +22,8 @@ final class EventWriter: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Twice as many as the queue of one reader holds: the queues of all readers share the text of the same events.
-    private static let capacity = 2048
+    /// As many as the daemon keeps views of, for readers of recent events: their queues share the text of each.
+    private static let capacity = 1024
     /// Number of uploads whose progress is kept.
     private static let running = 64
 

@@ -5,9 +5,10 @@ internal import Synchronization
 
 /// Sends events to the socket of one subscriber.
 ///
-/// The queue between the daemon and a slow reader is bounded. A newer progress event replaces an older one of the same
-/// upload. When the queue is full nevertheless, the subscriber gets `overflow` and the end, and reconnects with its
-/// last number. The daemon never waits here.
+/// Between the daemon and the reader is a short queue. While it is full, the subscriber takes no further event: a slow
+/// reader costs little, and receives the stored events when it continues. A reader that takes nothing for several
+/// heartbeats gets `overflow` and the end, which frees its place; it reconnects with its last number. The daemon never
+/// waits here.
 final class EventSubscriber: Sendable {
     /// The events that a subscriber requests.
     struct Filter: Sendable {
@@ -45,9 +46,10 @@ final class EventSubscriber: Sendable {
     private let queue: EventQueue
     private let pump: Task<Void, Never>
 
-    /// - Parameter heartbeat: Time between comment lines, which reveal a vanished reader.
+    /// - Parameter heartbeat: Time between comment lines, which reveal a vanished reader, and between two looks at a
+    ///   reader that does not read.
     init(
-        _ events: AsyncStream<EventView>, filter: Filter, heartbeat: Duration, capacity: Int = 1000,
+        _ events: AsyncStream<EventView>, filter: Filter, heartbeat: Duration, capacity: Int = 32,
         writer: EventWriter = EventWriter()
     ) {
         let queue = EventQueue(capacity: capacity, writer: writer)
@@ -56,12 +58,12 @@ final class EventSubscriber: Sendable {
             await withTaskGroup { group in
                 group.addTask {
                     for await event in events where filter.lets(event) {
-                        guard queue.put(event) else { return }
+                        guard await queue.put(event) else { return }
                     }
                 }
                 group.addTask {
                     // Ends by cancellation, when the subscriber or the daemon stops.
-                    while (try? await Alarms.shared.sleep(for: heartbeat)) != nil { queue.sendKeepAlive() }
+                    while (try? await Alarms.shared.sleep(for: heartbeat)) != nil { queue.heartbeat() }
                 }
                 await group.next()
                 group.cancelAll()
@@ -82,20 +84,20 @@ final class EventSubscriber: Sendable {
     }
 }
 
-/// A queue of at most `capacity` pieces of text between one writer that never waits and one reader that does.
+/// A queue of at most `capacity` pieces of text between one writer and one reader, each of which waits for the other.
 final class EventQueue: Sendable {
-    private struct Piece {
-        var bytes: [UInt8]
-        /// The upload whose progress it is, so that it can be replaced.
-        var progressOf: String?
-    }
-
     private typealias Reader = CheckedContinuation<[UInt8]?, Never>
 
     private struct State {
-        var pieces: [Piece]
+        var pieces: [[UInt8]]
         var reader: Reader?
         var isEnded = false
+        /// The last event in `pieces`, or of those that the reader has taken.
+        var last: (seq: Int64, ts: String) = (0, "")
+        /// Whether the reader has taken a piece since the last heartbeat.
+        var hasRead = true
+        /// Heartbeats during which the queue was full and the reader took nothing.
+        var missed = 0
 
         mutating func removeReader() -> Reader? {
             defer { reader = nil }
@@ -103,56 +105,81 @@ final class EventQueue: Sendable {
         }
     }
 
+    private enum Offer {
+        case full, ended
+        case queued
+        case taken(Reader)
+    }
+
+    /// A reader that takes nothing for this many heartbeats does not read any more.
+    private static let patience = 4
+
     private let capacity: Int
     private let writer: EventWriter
     private let state: Mutex<State>
+    private let vacancy = AsyncSignal()
 
     init(capacity: Int, writer: EventWriter = EventWriter()) {
         self.capacity = capacity
         self.writer = writer
-        state = Mutex(State(pieces: [Piece(bytes: Array("retry: 3000\n\n".utf8))]))
+        state = Mutex(State(pieces: [Array("retry: 3000\n\n".utf8)]))
     }
 
     /// Whether the reader waits for a piece.
     var isAwaited: Bool { state.withLock { $0.reader != nil } }
 
+    /// Whether the writer waits for the reader.
+    var isBlocked: Bool { vacancy.isWaiting }
+
     // The reader is resumed without the lock: `end()` runs within its task's cancellation, which holds a lock of the
     // runtime that resuming the task needs, too.
 
-    /// - Returns: `false` when the reader is too slow or gone, and the queue has ended.
-    func put(_ event: EventView) -> Bool {
+    /// Waits while the queue is full.
+    ///
+    /// - Returns: `false` when the reader is gone or the task is cancelled, and the event was not queued.
+    func put(_ event: EventView) async -> Bool {
         // Every view can be encoded: its numbers are finite, and nothing else can fail. If one could not, the stream
         // would end rather than miss it.
         guard let bytes = try? writer.lines(event) else { return false }
-        let piece = Piece(bytes: bytes, progressOf: event.type == .progress ? event.op?.id : nil)
-        let (isTaken, reader) = state.withLock { state -> (Bool, Reader?) in
-            guard !state.isEnded else { return (false, nil) }
-            if let reader = state.removeReader() { return (true, reader) }
-            if let id = piece.progressOf { state.pieces.removeAll { $0.progressOf == id } }
-            if state.pieces.count < capacity {
-                state.pieces.append(piece)
-                return (true, nil)
+        while !Task.isCancelled {
+            let offer = state.withLock { state -> Offer in
+                if state.isEnded { return .ended }
+                if state.pieces.count >= capacity { return .full }
+                state.last = (event.seq, event.ts)
+                if let reader = state.removeReader() { return .taken(reader) }
+                state.pieces.append(bytes)
+                return .queued
             }
-            let last = EventView(seq: event.seq - 1, ts: event.ts, type: .overflow)
-            // Without this last event the reader sees the end of the stream, and connects again.
-            if let bytes = try? last.lines() { state.pieces.append(Piece(bytes: bytes)) }
-            state.isEnded = true
-            return (false, nil)
+            switch offer {
+            case .ended: return false
+            case .full: await vacancy.wait()
+            case .queued: return true
+            case .taken(let reader):
+                reader.resume(returning: bytes)
+                return true
+            }
         }
-        reader?.resume(returning: bytes)
-        return isTaken
+        return false
     }
 
-    /// Adds a comment, where no other piece is queued.
-    func sendKeepAlive() {
+    /// Adds a comment where no other piece is queued, and ends the stream of a reader that does not read.
+    func heartbeat() {
         let comment = Array(": \n\n".utf8)
-        let reader = state.withLock { state -> Reader? in
-            guard !state.isEnded, state.pieces.isEmpty else { return nil }
-            if let reader = state.removeReader() { return reader }
-            state.pieces.append(Piece(bytes: comment))
-            return nil
+        let (reader, isOver) = state.withLock { state -> (Reader?, Bool) in
+            guard !state.isEnded else { return (nil, false) }
+            if let reader = state.removeReader() { return (reader, false) }
+            if state.pieces.isEmpty { state.pieces.append(comment) }
+            state.missed = state.hasRead || state.pieces.count < capacity ? 0 : state.missed + 1
+            state.hasRead = false
+            guard state.missed >= Self.patience else { return (nil, false) }
+            let overflow = EventView(seq: state.last.seq, ts: state.last.ts, type: .overflow)
+            // Without this last event the reader sees the end of the stream, and connects again.
+            if let bytes = try? overflow.lines() { state.pieces.append(bytes) }
+            state.isEnded = true
+            return (nil, true)
         }
         reader?.resume(returning: comment)
+        if isOver { vacancy.signal() }
     }
 
     func end() {
@@ -161,20 +188,25 @@ final class EventQueue: Sendable {
             return state.removeReader()
         }
         reader?.resume(returning: nil)
+        vacancy.signal()
     }
 
     /// The next piece; `nil` at the end. One caller at a time.
     func next() async -> [UInt8]? {
         await withCheckedContinuation { continuation in
             let (known, earlier) = state.withLock { state -> ([UInt8]??, Reader?) in
-                if !state.pieces.isEmpty { return (state.pieces.removeFirst().bytes, nil) }
+                state.hasRead = true
+                if !state.pieces.isEmpty { return (state.pieces.removeFirst(), nil) }
                 if state.isEnded { return (.some(nil), nil) }
                 let earlier = state.removeReader()
                 state.reader = continuation
                 return (nil, earlier)
             }
             earlier?.resume(returning: nil)
-            if let known { continuation.resume(returning: known) }
+            if let known {
+                continuation.resume(returning: known)
+                vacancy.signal()
+            }
         }
     }
 }

@@ -90,24 +90,53 @@ struct EventTests {
         }
     }
 
-    @Test("a slow reader costs a bounded queue, keeps the newest progress, and is then disconnected")
+    @Test("a slow reader holds a bounded queue, misses nothing, and is not disconnected")
     func slowReader() async throws {
         let queue = EventQueue(capacity: 10)
-        for seq in 1...1000 as ClosedRange<Int64> {
-            let isTaken = queue.put(event(seq, .progress, id: "01A"))
-            #expect(isTaken)
+        let writer = Task {
+            for seq in 1...100 as ClosedRange<Int64> where await !queue.put(event(seq)) { return seq }
+            queue.end()
+            return 0
         }
-        #expect(queue.put(event(1001, .progress, id: "01B")))
-        var taken = 7
-        while queue.put(event(Int64(2000 - taken), .state)) { taken -= 1 }
-        #expect(taken == 0)  // `retry`, two of progress and seven of state are ten
-        #expect(!queue.put(event(3000)))
+        var parser = EventParser()
+        var seen: [EventView] = []
+        while let piece = await queue.next() {
+            seen += try parser.parse(piece)
+            if seen.last?.seq != 100 {
+                try await eventually("the writer waits for the reader") { queue.isBlocked || seen.count > 85 }
+            }
+            for _ in 0..<3 { queue.heartbeat() }
+        }
+        #expect(await writer.value == 0)
+        #expect(seen.map(\.seq) == Array(1...100))
+    }
+
+    @Test("a reader that takes nothing from a full queue for four heartbeats gets `overflow` and the end")
+    func stalledReader() async throws {
+        let queue = EventQueue(capacity: 10)
+        let writer = Task {
+            for seq in 1...1000 as ClosedRange<Int64> where await !queue.put(event(seq)) { return seq }; return 0
+        }
+        try await eventually("the queue is full") { queue.isBlocked }
+        // The first heartbeat counts from here.
+        for _ in 0..<4 { queue.heartbeat() }
+        #expect(queue.isBlocked)
+        queue.heartbeat()
+        #expect(await writer.value == 10)  // `retry` and nine events are ten
         var parser = EventParser()
         var seen: [EventView] = []
         while let piece = await queue.next() { seen += try parser.parse(piece) }
-        #expect(seen.map(\.seq).prefix(2) == [1000, 1001])
+        #expect(seen.map(\.seq) == Array(1...9) + [9])
         #expect(seen.last?.type == .overflow)
-        #expect(seen.count == 10)
+    }
+
+    @Test("a cancelled writer ends, and does not wait for its reader")
+    func cancelledWriter() async throws {
+        let queue = EventQueue(capacity: 1)
+        let writer = Task { await queue.put(event(1)) }
+        try await eventually("the queue is full") { queue.isBlocked }
+        writer.cancel()
+        #expect(await !writer.value)
     }
 
     @Test("a reader that disconnects as an event comes for it delays no other")
@@ -123,7 +152,7 @@ struct EventTests {
                 }
             }
             while !queue.isAwaited { await Task.yield() }
-            let writer = Task.detached { _ = queue.put(event(1)) }
+            let writer = Task.detached { _ = await queue.put(event(1)) }
             reader.cancel()
             await writer.value
             await reader.value

@@ -63,24 +63,32 @@ private actor EventCursor {
     }
 
     private func refill() async throws {
-        let store = streams.context.store
         if mayReset {
             mayReset = false
-            let oldest = try await store.read { try $0.events.oldest() }
-            let newest = await store.seq
-            // The event is no longer stored, or belongs to another database: the reader has to list again and follow
-            // from here.
-            if after + 1 < oldest || after > newest {
-                after = newest
-                ready = [
-                    SharedEvent(EventView(seq: newest, ts: streams.context.clocks.wall().description, type: .reset))
-                ]
-                return
-            }
+            if let newest = try await newestIfLost() { return reset(to: newest) }
         }
-        ready = try await streams.cache.events(after: after)[...]
+        let events = try await streams.cache.events(after: after)
+        // A slow reader may have stayed behind for so long that the next events were removed.
+        if let first = events.first?.view.seq, first > after + 1, let newest = try await newestIfLost() {
+            return reset(to: newest)
+        }
+        ready = events[...]
         after = ready.last?.view.seq ?? after
         if ready.isEmpty { try await addProgress() }
+    }
+
+    /// The number of the newest event if the next one is no longer stored, or if `after` belongs to another database.
+    private func newestIfLost() async throws -> Int64? {
+        let store = streams.context.store
+        let oldest = try await store.read { try $0.events.oldest() }
+        let newest = await store.seq
+        return after + 1 < oldest || after > newest ? newest : nil
+    }
+
+    /// The reader has to list again and follow from here.
+    private func reset(to newest: Int64) {
+        after = newest
+        ready = [SharedEvent(EventView(seq: newest, ts: streams.context.clocks.wall().description, type: .reset))]
     }
 
     private func addProgress() async throws {

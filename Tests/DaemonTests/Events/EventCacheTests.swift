@@ -84,6 +84,25 @@ struct EventCacheTests {
         #expect(event?.seq == newest)
     }
 
+    @Test("a reader that is so slow that the events after its position are removed must start again")
+    func overtaken() async throws {
+        let scene = try await ComponentScene()
+        let start = await scene.store.seq
+        try await scene.store.write { try $0.events.append(.loaded(ongoing: 0)) }
+        var reader = try await Self.streams(scene).events(since: start).makeAsyncIterator()
+        #expect(await reader.next()?.seq == start + 1)
+        // More than are kept.
+        try await scene.store.write { tx in
+            for _ in 0..<11_264 { try tx.events.append(.loaded(ongoing: 0)) }
+        }
+        let newest = await scene.store.seq
+        let event = await reader.next()
+        #expect(event?.type == .reset)
+        #expect(event?.seq == newest)
+        try await scene.store.write { try $0.events.append(.loaded(ongoing: 1)) }
+        #expect(await reader.next()?.seq == newest + 1)
+    }
+
     @Test("events become views once for all readers")
     func shared() async throws {
         let scene = try await ComponentScene()

@@ -35,10 +35,18 @@ struct PartQuotaTests {
             try camera.drop(Clip(number: number, size: 400_000, relative: FilePath("\(number).mp4")))
         }
         try fixture.startDaemon()
-        try await eventually("two uploads are complete, and two wait", within: .seconds(30), every: .milliseconds(50)) {
-            guard try await fixture.status()?.counts.completed == 2 else { return false }
-            return try await fixture.runVerb("list", ["--json"])?.components(separatedBy: "\"kind\":\"quota\"").count
-                == 3
+        do {
+            try await eventually(
+                "two uploads are complete, and two wait", within: .seconds(30), every: .milliseconds(50)
+            ) {
+                guard try await fixture.status()?.counts.completed == 2 else { return false }
+                return try await fixture.runVerb("list", ["--json"])?.components(separatedBy: "\"kind\":\"quota\"")
+                    .count == 3
+            }
+        } catch let overdue as Overdue {
+            let list = try? await fixture.runVerb("list", ["--json"])
+            Issue.record(
+                overdue, "\(list ?? "no list") \(emulator.requests.joined(separator: "; ")) \(fixture.lastWords())")
         }
         let used = try await used(fixture)
         #expect(used >= 800_000 && used <= 1_150_000, "\(used)")

@@ -7,10 +7,12 @@ import Synchronization
 /// Many clients that follow the events at once, over one thread: each with a connection of its own, which is read or
 /// left unread.
 ///
-/// ``leave()`` has to be called.
+/// A client that reads and whose stream ends, as it does when the client is too far behind, connects again with the
+/// number of its last event. ``leave()`` has to be called.
 ///
-/// `@unchecked Sendable`, proof: all state that the reading thread changes is in `found`, protected by a lock; the
-/// descriptors are made in `init` and closed in `leave`, after the thread's end.
+/// `@unchecked Sendable`, proof: all other state that the reading thread changes is in `found`, protected by a lock. The
+/// descriptors are made in `init` before the thread starts. From then on only the thread replaces them, until `leave`
+/// closes them after its end; without a thread nothing replaces them.
 final class EventSubscribers: @unchecked Sendable {
     /// The answer that one of them received.
     struct Reader: Sendable {
@@ -18,6 +20,9 @@ final class EventSubscribers: @unchecked Sendable {
         var status = ""
         /// Numbers of the events, by their type, in the order of arrival.
         var seen: [String: [Int64]] = [:]
+        /// How often its stream ended, and it connected again.
+        var reconnections = 0
+        fileprivate var wasAccepted = false
         fileprivate var number: Int64 = -1
         fileprivate var rest: [UInt8] = []
         /// Where the next search for the end of an event begins.
@@ -29,17 +34,16 @@ final class EventSubscribers: @unchecked Sendable {
     private let isOver = Atomic(false)
     private let done = DispatchSemaphore(value: 0)
     private let readsAll: Bool
+    private let path: FilePath
+    private let target: String
 
     /// Connects `count` times and asks for `target`; reads from then on if `reads`.
     init(_ count: Int, at path: FilePath, target: String, reads: Bool) throws {
         found = Mutex(Array(repeating: Reader(), count: count))
         readsAll = reads
-        let request = Array("GET \(target) HTTP/1.1\r\nHost: sluice\r\n\r\n".utf8)
-        for _ in 0..<count {
-            let socket = try Self.connected(path)
-            sockets.append(socket)
-            try systemCall("send", on: "a subscriber") { send(socket, request, request.count, CInt(MSG_NOSIGNAL)) }
-        }
+        self.path = path
+        self.target = target
+        for _ in 0..<count { sockets.append(try Self.request(target, at: path)) }
         guard reads else { return }
         try startThread("crowd") { [self] in
             while !isOver.load(ordering: .relaxed) { read() }
@@ -79,13 +83,37 @@ final class EventSubscribers: @unchecked Sendable {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         for (index, entry) in entries.enumerated() where entry.revents != 0 {
             let got = recv(entry.fd, &buffer, buffer.count, CInt(MSG_DONTWAIT))
-            guard got > 0 else {
-                // A descriptor at its end is readable for ever: it is only tried again together with the others.
-                if got == 0 { usleep(1000) }
-                continue
+            if got > 0 {
+                found.withLock { $0[index].take(buffer[..<got]) }
+            } else if got == 0 {
+                // A descriptor at its end, of a refused client, is readable for ever: it is only tried again together
+                // with the others.
+                if !connectAgain(index) { usleep(1000) }
             }
-            found.withLock { $0[index].take(buffer[..<got]) }
         }
+    }
+
+    /// Continues an ended stream after its last event.
+    private func connectAgain(_ index: Int) -> Bool {
+        guard let since = found.withLock({ $0[index].lastEvent }),
+            let socket = try? Self.request(target + (target.contains("?") ? "&" : "?") + "since=\(since)", at: path)
+        else { return false }
+        close(sockets[index])
+        sockets[index] = socket
+        found.withLock { $0[index].beginAgain() }
+        return true
+    }
+
+    private static func request(_ target: String, at path: FilePath) throws -> CInt {
+        let socket = try connected(path)
+        let request = Array("GET \(target) HTTP/1.1\r\nHost: sluice\r\n\r\n".utf8)
+        do {
+            try systemCall("send", on: "a subscriber") { send(socket, request, request.count, CInt(MSG_NOSIGNAL)) }
+        } catch {
+            close(socket)
+            throw error
+        }
+        return socket
     }
 
     private static func connected(_ path: FilePath) throws -> CInt {
@@ -110,21 +138,44 @@ final class EventSubscribers: @unchecked Sendable {
 }
 
 extension EventSubscribers.Reader {
+    /// Where a client continues that was once accepted. It may be refused again while the daemon has not yet noticed the
+    /// end of its earlier connection.
+    fileprivate var lastEvent: Int64? { wasAccepted && number >= 0 ? number : nil }
+
+    fileprivate mutating func beginAgain() {
+        reconnections += 1
+        status = ""
+        rest = []
+        searched = 0
+    }
+
     /// Chunks of the encoding do not cut events, and their lines do not look like those of an event: they are skipped.
     fileprivate mutating func take(_ piece: ArraySlice<UInt8>) {
-        rest += piece
-        let newline = UInt8(ascii: "\n")
-        while let end = rest[searched...].firstIndex(of: newline) {
-            let line = String(decoding: rest[..<end].prefix(64), as: UTF8.self)
-            rest.removeFirst(end + 1)
-            searched = 0
-            if status.isEmpty { status = String(line.prefix { $0 != "\r" && $0 != "\r\n" }) }
-            if line.hasPrefix("id: ") {
-                number = Int64(line.dropFirst(4)) ?? -1
-            } else if line.hasPrefix("event: ") {
-                seen[String(line.dropFirst(7)), default: []].append(number)
+        let bytes = rest + piece
+        var start = 0
+        // With memchr(3): hundreds of readers receive gigabytes, and an unoptimized loop over bytes would be what they
+        // wait for.
+        bytes.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            while let end = memchr(base + searched, CInt(UInt8(ascii: "\n")), bytes.count - searched) {
+                let newline = base.distance(to: UnsafeRawPointer(end))
+                takeLine(String(decoding: bytes[start..<min(newline, start + 64)], as: UTF8.self))
+                (start, searched) = (newline + 1, newline + 1)
             }
         }
+        rest = Array(bytes[start...])
         searched = rest.count
+    }
+
+    private mutating func takeLine(_ line: String) {
+        if status.isEmpty {
+            status = String(line.prefix { $0 != "\r" && $0 != "\r\n" })
+            if status == "HTTP/1.1 200 OK" { wasAccepted = true }
+        }
+        if line.hasPrefix("id: ") {
+            number = Int64(line.dropFirst(4)) ?? -1
+        } else if line.hasPrefix("event: ") {
+            seen[String(line.dropFirst(7)), default: []].append(number)
+        }
     }
 }

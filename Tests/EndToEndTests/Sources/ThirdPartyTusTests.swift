@@ -13,7 +13,7 @@ struct ThirdPartyTusTests {
         .timeLimit(.minutes(Patience.minutes(3))))
     func server() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
-        let port = try freePort()
+        let port = try Loopback.freePort()
         let store = fixture.folder.path.appending("store")
         try Files.makeFolders(store)
         fixture.destination = "http://127.0.0.1:\(port)/files"
@@ -98,7 +98,7 @@ struct ThirdPartyTusTests {
         return try child.standardOutput()
     }
 
-    private func startServer(port: UInt16, store: FilePath) async throws -> Child {
+    private func startServer(port: Int, store: FilePath) async throws -> Child {
         let child = try Child(
             tool("resumable-upload"),
             [
@@ -107,7 +107,7 @@ struct ThirdPartyTusTests {
             ], output: store.appending("out"), errors: store.appending("err"))
         try await eventually("the tus server accepts connections") {
             try child.requireRunning()
-            return isOpen(port)
+            return Loopback.answers(port)
         }
         return child
     }
@@ -116,36 +116,4 @@ struct ThirdPartyTusTests {
     private func tool(_ name: FilePath) throws -> FilePath {
         try Tools.python("tus").appending(name)
     }
-}
-
-private func loopback(_ port: UInt16) -> sockaddr_in {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    return address
-}
-
-private func withAddress<R>(_ address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>) -> R) -> R {
-    withUnsafeMutablePointer(to: &address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0) }
-    }
-}
-
-/// A port that was free a moment ago: that server cannot report which one the kernel chose for it.
-private func freePort() throws -> UInt16 {
-    let number = try systemCall("socket", on: "loopback") { socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
-    defer { close(number) }
-    var address = loopback(0)
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    try systemCall("bind", on: "loopback") { withAddress(&address) { bind(number, $0, length) } }
-    try systemCall("getsockname", on: "loopback") { withAddress(&address) { getsockname(number, $0, &length) } }
-    return UInt16(bigEndian: address.sin_port)
-}
-
-private func isOpen(_ port: UInt16) -> Bool {
-    let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(number) }
-    var address = loopback(port)
-    return withAddress(&address) { connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) } == 0
 }
