@@ -183,11 +183,17 @@ final class QuotaAccount: Sendable {
         if isFree || isExempt { return nil }
         let cost = Self.cost(ofBody: body)
         while true {
-            let (lacking, own, renewals) = state.withLock { state in
+            // Within one lock: bytes that are counted in between would be missing at the end of the request.
+            let (line, own, renewals) = state.withLock { state in
                 let own = max(0, state.step.left) - state.needs.reserved
-                return (cost - own, own, state.renewals.ended)
+                let line = ledger.promise(cost - own, to: self)
+                if line == nil {
+                    state.needs.reserve(cost)
+                    state.renewals.resume()
+                }
+                return (line, own, state.renewals.ended)
             }
-            guard let line = ledger.promise(lacking, to: self) else { break }
+            guard let line else { return nil }
             // The quota lacks what a renewal has reserved for this account and has not given to it yet.
             let (isRenewing, isRenewed) = state.withLock {
                 ($0.renewals.isRenewing, $0.renewals.ended != renewals)
@@ -199,11 +205,6 @@ final class QuotaAccount: Sendable {
             }
             await renewal.value
         }
-        state.withLock { state in
-            state.needs.reserve(cost)
-            state.renewals.resume()
-        }
-        return nil
     }
 
     /// The bytes that its quotas must have left before another try is useful; `nil` where none was short.
