@@ -312,7 +312,9 @@ struct WebServerTests {
 
     @Test("the server stops during a response, an idle stream and a partial body", arguments: [1, 2])
     func stops(_ threads: Int) async throws {
-        let server = try WebServer(.tcp(host: "127.0.0.1", port: 0), service: service, threads: threads)
+        // A port that the kernel gives to nobody else: after the stop, no other test's server answers there.
+        let port = try Loopback.freePort()
+        let server = try WebServer(.tcp(host: "127.0.0.1", port: port), service: service, threads: threads)
         var wires: [Wire] = []
         for _ in 0..<4 {
             for head in ["GET /gate HTTP/1.1\r\nHost: h\r\n\r\n", "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n"] {
