@@ -33,7 +33,7 @@ package final class FakeServer: Sendable {
                 }
                 if didStart == nil { shared.drop(connection) }
             }
-            close(listener)
+            shared.closeListener()
         }
     }
 
@@ -57,6 +57,7 @@ package final class FakeServer: Sendable {
             var seen: [String] = []
             var handled = 0
             var isStopped = false
+            var isListening = true
         }
 
         let state = Mutex(State())
@@ -80,11 +81,19 @@ package final class FakeServer: Sendable {
             }
         }
 
+        /// Closes under the lock, for the same reason: `accept` may have failed before `stop`.
+        func closeListener() {
+            state.withLock { state in
+                state.isListening = false
+                _ = close(listener)
+            }
+        }
+
         func stop() {
             state.withLock { state in
                 if state.isStopped { return }
                 state.isStopped = true
-                shutdown(listener, CInt(SHUT_RDWR))
+                if state.isListening { shutdown(listener, CInt(SHUT_RDWR)) }
                 for connection in state.connections { shutdown(connection, CInt(SHUT_RDWR)) }
             }
         }

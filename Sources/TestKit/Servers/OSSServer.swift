@@ -64,6 +64,16 @@ package final class OSSServer: Sendable {
     /// - Parameter wish: JSON; `nil` for a query.
     @discardableResult
     package func control(_ name: String, _ wish: String? = nil) async throws -> String {
+        do { return try await send(name, wish) } catch let error as SystemError {
+            let errors = try Files.read(folder.path.appending("err"), limit: 1 << 20).suffix(2000)
+            throw Wire.Broken(
+                description:
+                    "\(name): \(error); the emulator \(Loopback.answers(port) ? "answers" : "is gone"), and wrote: "
+                    + String(decoding: errors, as: UTF8.self))
+        }
+    }
+
+    private func send(_ name: String, _ wish: String?) async throws -> String {
         let wire = try Wire(port: port)
         let body = wish ?? ""
         try await wire.send(
