@@ -312,7 +312,7 @@ struct WebServerTests {
 
     @Test("the server stops during a response, an idle stream and a partial body", arguments: [1, 2])
     func stops(_ threads: Int) async throws {
-        // A port that the kernel gives to nobody else: after the stop, no other test's server answers there.
+        // A port that the kernel assigns to no other socket: after the stop, no other test's server answers there.
         let port = try Loopback.freePort()
         let server = try WebServer(.tcp(host: "127.0.0.1", port: port), service: service, threads: threads)
         var wires: [Wire] = []
