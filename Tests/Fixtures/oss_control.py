@@ -58,17 +58,20 @@ def damage(path):
 SUMS = {}
 
 
-def sums(path):
-    """Of the bytes as they are now, whatever was said of them."""
-    mark = path, path.stat().st_mtime_ns
+def digest(path, kind):
+    """Of the bytes as they are now, whatever was said of them. Each kind on demand: the CRC takes far longer than SHA-256."""
+    mark = path, path.stat().st_mtime_ns, kind
     if mark not in SUMS:
-        md5, crc, sha256 = hashlib.md5(), Crc64(), hashlib.sha256()
+        one = Crc64() if kind == "crc" else hashlib.new(kind)
         with path.open("rb") as file:
             while block := file.read(BLOCK):
-                for one in (md5, crc, sha256):
-                    one.update(block)
-        SUMS[mark] = {"size": path.stat().st_size, "md5": md5.hexdigest(), "crc": str(crc.crc), "sha256": sha256.hexdigest()}
+                one.update(block)
+        SUMS[mark] = str(one.crc) if kind == "crc" else one.hexdigest()
     return SUMS[mark]
+
+
+def sums(path):
+    return {"size": path.stat().st_size} | {kind: digest(path, kind) for kind in ("md5", "crc", "sha256")}
 
 
 def shown_key(state, key):
@@ -94,7 +97,7 @@ def asked(state, name):
 
 
 LINES = {  # the same as lines of text, names percent-coded, for whom JSON is too much
-    "sums": lambda state: [f"{sums(one.path)['sha256']}\t{one.path.stat().st_size}\t{one.path.resolve()}\t{quote(f'{bucket}/{key}', safe='')}"
+    "sums": lambda state: [f"{digest(one.path, 'sha256')}\t{one.path.stat().st_size}\t{one.path.resolve()}\t{quote(f'{bucket}/{key}', safe='')}"
                            for (bucket, key), one in state.objects.items()],
     "unfinished": lambda state: [quote(f"{one.bucket}/{one.key}", safe="") for one in state.uploads.values()],
     "operations": lambda state: [entry["operation"] or "none" for entry in state.record],

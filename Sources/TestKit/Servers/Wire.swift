@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// A TCP or Unix connection that sends exactly the bytes of a test: half requests, wrong lengths, silence.
 ///
-/// Every read gives up after 20 s, so that a test fails and does not hang.
+/// Every read gives up after 20 s, times ``Patience/factor``, so that a test fails and does not hang.
 package final class Wire: Sendable {
     /// An HTTP reply as it was received.
     package struct Reply: Sendable {
@@ -43,7 +43,7 @@ package final class Wire: Sendable {
 
     private static func connected<Address>(_ family: CInt, _ address: Address) throws -> CInt {
         let number = Glibc.socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: 20 * Patience.factor, tv_usec: 0)
         setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let result = withUnsafePointer(to: address) {

@@ -21,17 +21,25 @@ struct Outcome {
     }
 
     /// Waits until ``looksDone()`` is true and the daemon reports no upload in progress.
+    ///
+    /// - Parameter limit: How long no further file may arrive. A loaded machine delivers many files slowly.
     func wait(within limit: Duration = .seconds(120)) async throws {
-        do {
-            try await eventually("every file has been delivered", within: limit, every: .milliseconds(100)) {
-                try fixture.daemon?.requireRunning()
-                guard try looksDone() else { return false }
-                guard let status = try await fixture.status() else { return false }
-                return !status.starting && status.counts.ongoing == 0
+        var arrived = 0
+        while true {
+            do {
+                return try await eventually("every file has been delivered", within: limit, every: .milliseconds(100)) {
+                    try fixture.daemon?.requireRunning()
+                    guard try looksDone() else { return false }
+                    guard let status = try await fixture.status() else { return false }
+                    return !status.starting && status.counts.ongoing == 0
+                }
+            } catch let overdue as Overdue {
+                let now = try Self.files(in: target, hidden: false).count
+                guard now > arrived else {
+                    throw Failed(problems: ["\(overdue)"] + (try problems()), lastWords: fixture.lastWords())
+                }
+                arrived = now
             }
-        } catch let overdue as Overdue {
-            throw Failed(
-                problems: ["\(overdue)"] + (try problems()), lastWords: fixture.lastWords())
         }
     }
 

@@ -33,6 +33,23 @@ struct NetworkModelTests {
         Self.tell(all)
     }
 
+    @Test("no script gives two links default routes of one metric, which the kernel would refuse or merge")
+    func metrics() {
+        for seed in UInt64(1)...4000 {
+            var owners = ["10": "wan0", "100": "lte0"]
+            for case .links(_, let commands) in NetworkScript(seed: seed, tunnels: [.vxlan]).phases.joined() {
+                for words in commands.map({ $0.split(separator: " ").map(String.init) }) {
+                    if words.first == "link", words.last == "down" { owners = owners.filter { $0.value != words[2] } }
+                    guard words.first == "route", let link = words.firstIndex(of: "dev"), let metric = words.last
+                    else { continue }
+                    let owner = owners.updateValue(words[link + 1], forKey: metric)
+                    #expect(owner == nil || owner == words[link + 1] && words[1] != "add", "seed \(seed): \(commands)")
+                    if words[1] == "del" { owners[metric] = nil }
+                }
+            }
+        }
+    }
+
     /// A failure is recorded with everything that is needed to repeat the scene alone.
     private static func play(_ script: NetworkScript) async -> NetworkScenario.Figures? {
         var problems: [String] = []

@@ -216,7 +216,9 @@ private struct MachineState {
 
     mutating func flip(_ dice: inout Dice) -> NetworkScript.Step {
         let road = Road.allCases.randomElement(using: &dice) ?? .wan
-        let metric = Int.random(in: 2...400, using: &dice)
+        var metric = Int.random(in: 2...399, using: &dice)
+        // The kernel has one default route of each metric: the second one would be refused, or replace the first.
+        if metrics.contains(where: { $0.key != road && $0.value == metric }) { metric += 1 }
         let (net, link) = (road == .wan ? "10.1.0" : "10.2.0", "\(road.rawValue)0")
         let route = "default via \(net).1 dev \(link) metric"
         let kind = Int.random(in: 0..<10, using: &dice)

@@ -13,7 +13,7 @@ struct CrowdTests {
 
     @Test(
         "1,000 event readers, half of which never read: uploads arrive, readers receive each end, memory stays bounded",
-        .timeLimit(.minutes(Patience.minutes(5))))
+        .timeLimit(.minutes(Patience.minutes(Setting.isThorough ? 20 : 5))))
     func thousand() async throws {
         Machine.raiseOpenFileLimit()
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
