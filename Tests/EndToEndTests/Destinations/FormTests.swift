@@ -141,7 +141,7 @@ struct FormTests {
         let site = try site(preset, keys: ", abort: {url: /abort, fields: {id: \"\(name)\"}}")
         // The transfer takes some seconds, so that it is cancelled in between.
         site.server.set {
-            $0.readPause = 100_000
+            $0.readPause = 100_000 * UInt32(Patience.factor)
             $0.aborts = failing
         }
         try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
@@ -167,7 +167,7 @@ struct FormTests {
     func cancelledInVain() async throws {
         let site = try site("resumable", keys: ", abort: {url: /abort, fields: {id: \"{id}\"}}")
         site.server.set {
-            $0.readPause = 100_000
+            $0.readPause = 100_000 * UInt32(Patience.factor)
             $0.aborts = Array(repeating: 503, count: 1000)
         }
         try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
