@@ -277,6 +277,9 @@ extension FormServer {
             return
         case nil: break
         }
+        // As a script with a lock on the upload does: otherwise a block that is still being read would be stored after
+        // the removal. A minute at most, should its client never send the rest.
+        for _ in 0..<60_000 where underWay > 0 { usleep(1000) }
         try state.withLock { state in
             guard state.uploads.removeValue(forKey: id) != nil else {
                 throw FormRefusal(status: 404, reason: "abort of \(id)")
