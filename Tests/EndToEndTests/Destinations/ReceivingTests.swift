@@ -110,7 +110,8 @@ struct ReceivingTests {
         let (ending, said) = try await run(fixture, "head -c 300M /dev/zero | $S add - --config $C --name big.bin")
         #expect(ending == .status(0), "\(said)")
         let grown = try Usage(of: pid).residentPeak - before
-        #expect(grown < 32 << 20, "\(grown) bytes more")
+        // The address sanitizer keeps freed memory.
+        if !Setting.isInstrumented { #expect(grown < 32 << 20, "\(grown) bytes more") }
         let (full, why) = try await run(fixture, "head -c 300M /dev/zero | $S add - --config $C --name more.bin")
         #expect(full != .status(0))
         #expect(why.contains("nothing was added: more.bin does not fit into the staging folder"), "\(why)")
