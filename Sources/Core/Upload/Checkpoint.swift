@@ -9,7 +9,7 @@
 /// after a cancel.
 package struct Checkpoint: Hashable, Sendable, Codable {
     /// The stored texts by the names of their fields.
-    package var fields: [String: String]
+    package private(set) var fields: [String: String]
 
     package init(_ fields: [String: String] = [:]) { self.fields = fields }
 

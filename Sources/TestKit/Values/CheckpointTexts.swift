@@ -9,6 +9,6 @@ extension Checkpoint {
 
     package subscript(field: String) -> String? {
         get { fields[field] }
-        set { fields[field] = newValue }
+        set { if let newValue { merge(Checkpoint([field: newValue])) } else { remove([field]) } }
     }
 }

@@ -124,7 +124,7 @@ struct TypedCheckpointTests {
             #expect(checkpoint == stored, "\(name)")
             field.reset(&checkpoint)
             var without = stored
-            without.fields[name] = nil
+            without.remove([name])
             #expect(checkpoint == without, "\(name)")
         }
     }
