@@ -17,6 +17,19 @@ private enum Promtool {
     }
 }
 
+/// The Pushgateway of Prometheus, from Debian's package.
+private enum Pushgateway {
+    static let need =
+        "prometheus-pushgateway, unpacked under .build/tools: apt-get update, then scripts/test-tools pushgateway"
+
+    static let path = Task { () -> FilePath? in
+        let found = try? await blocking {
+            try Tools.debian("pushgateway").appending("usr/bin/prometheus-pushgateway")
+        }
+        return found
+    }
+}
+
 /// The values of a text, by name and labels as written.
 private func numbers(_ text: String) -> [String: Double] {
     var numbers: [String: Double] = [:]
@@ -164,6 +177,124 @@ struct MetricsEndToEndTests {
         } catch let overdue as Overdue {
             Issue.record(overdue, "\(try prometheus.standardError().suffix(2_000))")
         }
+        await transport.stop()
+    }
+
+    @Test(
+        "the alert rules fire as their cases say, and Prometheus evaluates each rule and each query of the dashboard",
+        .enabled("\(Promtool.need)") { await Promtool.path.value != nil })
+    func alerts() async throws {
+        let promtool = try #require(await Promtool.path.value)
+        let folder = TemporaryFolder()
+        let rules = Repository.root.appending("packaging/prometheus/sluice.rules.yaml")
+        _ = try folder.write("sluice.rules.yaml", Array(try Files.read(rules)))
+        let cases = try folder.write(
+            "alerts.yaml", Array(try Files.read(Repository.root.appending("Tests/Fixtures/prometheus/alerts.yaml"))))
+        let judge = try Child(
+            promtool, ["test", "rules", cases.display], output: folder.path.appending("promtool.out"),
+            errors: folder.path.appending("promtool.err"))
+        let ending = try await judge.end(within: .seconds(60))
+        let words = try judge.standardOutput() + judge.standardError()
+        #expect(ending == .status(0), "\(words)")
+
+        let board = String(
+            decoding: try Files.read(Repository.root.appending("packaging/grafana/sluice.json")), as: UTF8.self)
+        let queries = board.matches(of: /"expr": "((?:[^"\\]|\\.)*)"/).map {
+            $0.1.replacing("$instance", with: ".*")
+        }
+        #expect(queries.count > 15)
+        // JSON and YAML escape these texts in the same way.
+        let records = queries.enumerated().map { "      - {record: \"query:\($0)\", expr: \"\($1)\"}" }
+        _ = try folder.write(
+            "queries.yaml",
+            Array("groups:\n  - name: dashboard\n    rules:\n\(records.joined(separator: "\n"))\n".utf8))
+        let config = try folder.write(
+            "prometheus.yml",
+            Array("global: {evaluation_interval: 200ms}\nrule_files: [sluice.rules.yaml, queries.yaml]\n".utf8))
+        let own = try Loopback.freePort()
+        let prometheus = try Child(
+            promtool.parent.appending("prometheus"),
+            [
+                "--config.file=\(config.display)", "--storage.tsdb.path=\(folder.path.appending("tsdb").display)",
+                "--web.listen-address=127.0.0.1:\(own)",
+            ], output: folder.path.appending("prometheus.out"), errors: folder.path.appending("prometheus.err"))
+        defer { prometheus.end(with: SIGKILL) }  // before the folder is removed
+        struct Answer: Decodable {
+            struct Content: Decodable { var groups: [Group] }
+            struct Group: Decodable { var rules: [Rule] }
+            struct Rule: Decodable {
+                var name: String
+                var health: String
+                var lastError: String?
+            }
+            var data: Content
+        }
+        let transport = Transport()
+        let evaluated = try await eventually(
+            "Prometheus has evaluated each rule", within: .seconds(40), every: .milliseconds(200)
+        ) { () -> [Answer.Rule]? in
+            try prometheus.requireRunning()
+            guard let answer = try? await transport.send(Request("GET", "http://127.0.0.1:\(own)/api/v1/rules")),
+                let content = try? JSONDecoder().decode(Answer.self, from: Data(answer.body)).data
+            else { return nil }
+            let rules = content.groups.flatMap(\.rules)
+            return rules.isEmpty || rules.contains { $0.health == "unknown" } ? nil : rules
+        }
+        #expect(evaluated.count > 15 + queries.count - 1)
+        for rule in evaluated { #expect(rule.health == "ok", "\(rule.name): \(rule.lastError ?? "")") }
+        await transport.stop()
+    }
+
+    @Test(
+        "push-metrics sends the figures to a Pushgateway while uploads to its destination may run, and nothing otherwise",
+        .enabled("\(Pushgateway.need)") { await Pushgateway.path.value != nil })
+    func pushed() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        _ = try await scrape(fixture)
+        let own = try Loopback.freePort()
+        let gateway = try Child(
+            try #require(await Pushgateway.path.value), ["--web.listen-address=127.0.0.1:\(own)"],
+            output: fixture.folder.path.appending("gateway.out"), errors: fixture.folder.path.appending("gateway.err"))
+        defer { gateway.end(with: SIGKILL) }  // before the fixture's folder is removed
+        let (transport, address) = (Transport(), "http://127.0.0.1:\(own)")
+        func figures() async throws -> String? {
+            try gateway.requireRunning()
+            guard let answer = try? await transport.send(Request("GET", address + "/metrics")) else { return nil }
+            let text = String(decoding: answer.body, as: UTF8.self)
+            return text.split(separator: "\n").filter { $0.contains(#"instance="front""#) }.joined(separator: "\n")
+        }
+        try await eventually("the Pushgateway answers") { try await figures() }
+        func push(with destination: String) async throws -> (ending: Child.Ending?, words: String) {
+            let script = try Child(
+                Repository.root.appending("packaging/prometheus/push-metrics"), [],
+                environment: [
+                    "PUSH_URL": address, "PUSH_WITH": destination, "PUSH_NAME": "front",
+                    "SLUICE_CONFIG": fixture.config.display,
+                    "PATH": "\(Setting.binary().parent.display):/usr/bin:/bin",
+                ], output: fixture.folder.path.appending("push.out"), errors: fixture.folder.path.appending("push.err"))
+            let ending = try await script.end(within: .seconds(30))
+            return (ending, try script.standardError())
+        }
+
+        try await eventually("the daemon shows its destination as open") {
+            try await scrape(fixture).contains(#"sluice_destination_open{destination="nas"} 1"#)
+        }
+        _ = try await fixture.runVerb("pause")
+        let held = try await push(with: "nas")
+        #expect(held.ending == .status(75), "\(held.words)")
+        #expect(try await figures() == "")
+
+        _ = try await fixture.runVerb("resume")
+        let sent = try await push(with: "nas")
+        #expect(sent.ending == .status(0), "\(sent.words)")
+        let text = try await figures() ?? ""
+        #expect(text.contains("sluice_build_info{"))
+        #expect(text.contains(#"sluice_folder_present{folder="camera",instance="front",job="sluice"} 1"#))
+
+        let unknown = try await push(with: "na")
+        #expect(unknown.ending == .status(78), "\(unknown.words)")
         await transport.stop()
     }
 
