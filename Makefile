@@ -1,5 +1,8 @@
-# make demo           install missing packages, build, and show a video on its way from a folder to a receiver (DEMO=once: stop afterwards)
+# make demo           install missing packages, build, and run `sluice demo`: an upload that is cut and continues (KEEP=1: play on)
 # make build          the release program: .build/release/sluice
+# make deb            the Debian package: .build/packages/sluice_VERSION_ARCH.deb
+# make release        packages, tarballs, digests and a signed apt repository: .build/release-VERSION; KEY= names the GnuPG key
+# make test-package   tries the Debian package on clean systems, and its services in booted ones, as root: SUITES="bookworm trixie"
 # make build-tests    the debug program and the tests; the targets that run tests build these first
 # make test           the quick tier: every unit test, with some cases of the slow ones; end-to-end: one upload to each kind of destination,
 #                     a kill after each step, power cuts, a reload, `--once` and an example of the API
@@ -13,12 +16,13 @@
 # make planted        plants faults in a copy of HEAD, one at a time, and checks that tests find each of them: FAULT=checkpoint for one
 # make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address run one of them
 # make bench          benchmarks, one line per figure: ONLY=core/ selects some, ROUNDS=5, ROWS=1000000 of the backlog
+# make man            the manual pages: .build/man/sluice.1 and sluice.yaml.5
 # make lint           format, imports, forbidden words, structure, the list of tests, scripts
 # make install-deps   the missing ones of the Debian packages that the build needs
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build build-tests test test-full test-long crash campaign cuts scenes fuzz planted sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
+.PHONY: help demo build man deb release test-package build-tests test test-full test-long crash campaign cuts scenes fuzz planted sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
@@ -28,6 +32,8 @@ ROUNDS ?= 1000000
 SEED ?=
 ONLY ?=
 RECORDS ?=
+KEY ?=
+SUITES ?=
 
 # Warnings are errors, and a module may only import the modules that Package.swift gives it.
 STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
@@ -66,11 +72,27 @@ demo:
 	@printf '%s\n' $(if $(wildcard .build/release/sluice),'Builds what has changed since the last time first.',\
 		'Builds first: 5 to 10 minutes on two cores, later only what has changed. The demo itself takes a few seconds.')
 	@$(MAKE) --no-print-directory build
-	@scripts/demo
+	@.build/release/sluice demo $(if $(KEEP),--keep)
 
 build: install-deps
 	swift build $(RELEASE) --product sluice
 	@scripts/check-binary .build/release/sluice
+
+# With the flags of the program, so that its modules are not built twice. The date is that of the last commit, so that the same sources
+# make the same pages.
+man:
+	@swift build $(RELEASE) --product Manual
+	@.build/release/Manual .build/man "$$(git log -1 --format=%cs 2>/dev/null || date +%F)"
+	@printf '%s\n' .build/man/sluice.1 .build/man/sluice.yaml.5
+
+deb: build man
+	@scripts/make-deb
+
+release: deb
+	@KEY='$(KEY)' scripts/make-release
+
+test-package: build
+	@failed=; scripts/test-package $(SUITES) || failed=yes; scripts/test-booted $(SUITES) || failed=yes; [[ ! $$failed ]]
 
 # The software of others is made during the build. Without it only the tests that need it are skipped, with the command that makes it.
 build-tests: install-test-deps

@@ -87,7 +87,8 @@ let package = Package(
         module(
             "Shell",
             [
-                "API", "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver",
+                "API", "Core", "Linux", "Digests", "Config", "Destinations", "Credentials", "Daemon", "Control",
+                "Receiver",
                 "Store",
                 "Transport", "Watch", "WebServer",
             ]),
@@ -105,12 +106,18 @@ let package = Package(
             dependencies: ["API", "Core", "Linux", "Store", "Daemon", "Control", "Transport", "Watch", "TestKit"],
             swiftSettings: strict),
 
+        // The manual pages; `make man`.
+        .executableTarget(
+            name: "Manual", dependencies: ["Config", "Core", "Destinations", "Linux", "Shell"], swiftSettings: strict),
+
         tests("CoreTests", ["Core", "Linux"]),
         // The built binary and its processes, killed at any moment.
         tests("EndToEndTests", ["Core", "Linux", "Transport", "Digests", "CSQLite"]),
         tests("LinuxTests", ["Core", "Linux"]),
         tests("ControlTests", ["API", "Core", "Linux", "Daemon", "Control", "WebServer", "Transport"]),
-        tests("ShellTests", ["API", "Core", "Linux", "Daemon", "Control", "Shell"]),
+        tests(
+            "ShellTests",
+            ["API", "Config", "Core", "Destinations", "Digests", "Linux", "Daemon", "Control", "Media", "Shell"]),
         tests("DigestsTests", ["Core", "Digests"]),
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
         tests("ReceiverTests", ["Core", "Digests", "Linux", "Receiver", "WebServer"]),

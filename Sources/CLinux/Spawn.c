@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <sys/mman.h>
@@ -126,4 +127,27 @@ int sluice_input(const void *bytes, size_t count) {
         return -1;
     }
     return file;
+}
+
+int sluice_spawn_on_terminal(const char *const *words) {
+    posix_spawnattr_t attributes;
+    int code = posix_spawnattr_init(&attributes);
+    if (code != 0) {
+        errno = code;
+        return -1;
+    }
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    pid_t pid = -1;
+    code = posix_spawn(&pid, words[0], NULL, &attributes, (char *const *)words, environ);
+    posix_spawnattr_destroy(&attributes);
+    if (code != 0) {
+        errno = code;
+        return -1;
+    }
+    return pid;
 }

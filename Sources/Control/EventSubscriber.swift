@@ -55,7 +55,7 @@ final class EventSubscriber: Sendable {
         let queue = EventQueue(capacity: capacity, writer: writer)
         self.queue = queue
         pump = Task {
-            await withTaskGroup { group in
+            await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for await event in events where filter.lets(event) {
                         guard await queue.put(event) else { return }

@@ -5,7 +5,7 @@ final class Subscribers: Sendable {
     let limit: Int
     private let feeds = Mutex<[WeakFeed]>([])
 
-    private struct WeakFeed: Sendable { weak let feed: EventSubscriber? }
+    private struct WeakFeed: Sendable { weak var feed: EventSubscriber? }
 
     init(limit: Int) { self.limit = limit }
 

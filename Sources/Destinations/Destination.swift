@@ -47,6 +47,9 @@ package protocol Destination: Sendable {
     ///
     /// - Returns: `false` when the remote offers no removal, or none for a finished object (``Checkpoint/isFinished``).
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool
+    /// Asks, without side effects, whether ``discard(_:context:)`` would remove a finished object, for a file that is sent
+    /// only to try the destination.
+    func removesFinished(context: RequestContext) async -> Bool
     /// Asks, without side effects, whether the remote already holds exactly this content under the order's name.
     ///
     /// For `sluice rebuild`, when the record of sent files was lost.
@@ -79,6 +82,7 @@ extension Destination {
     ) async throws -> [String: RemoteObject] { [:] }
     package func lasting(of checkpoint: Checkpoint) -> Checkpoint { Checkpoint() }
     package var reportsSpace: Bool { false }
+    package func removesFinished(context: RequestContext) async -> Bool { false }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
     package func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? { nil }

@@ -70,9 +70,11 @@ package final class DNSLookup: Sendable {
             }
         }
         let mayAsk = !servers.interfaces.isEmpty
-        guard let channel = NameChannel(lookups: mayAsk ? "fb" : "f"),
-            channel.setServers(channel.servers.filter { servers.interfaces[$0] != nil }) || !mayAsk
-        else { throw SystemError(call: "ares_init", subject: printable(host), code: ENOMEM) }
+        let failure = SystemError(call: "ares_init", subject: printable(host), code: ENOMEM)
+        guard let channel = NameChannel(lookups: mayAsk ? "fb" : "f") else { throw failure }
+        let allowed = channel.servers.filter { servers.interfaces[$0] != nil }
+        let isSet = channel.setServers(allowed)
+        if mayAsk && !isSet { throw failure }
         let sockets = NameSockets(servers.interfaces)
         defer { withExtendedLifetime(sockets) {} }
         return try query(channel, sockets)
@@ -96,7 +98,7 @@ package final class DNSLookup: Sendable {
         while sockets.result == nil { processSockets(channel.channel) }
         // c-ares closes its sockets here, which needs `sockets`.
         ares_cancel(channel.channel)
-        let (status, addresses) = sockets.result ?? (CInt(ARES_ECANCELLED), [])
+        let (status, addresses) = sockets.result ?? (CARES_CANCELLED, [])
         if isCancelled.load(ordering: .acquiring) { throw LookupError.cancelled(sockets.spent) }
         if !addresses.isEmpty { return Answer(addresses: addresses, spent: sockets.spent) }
         if servers.interfaces.isEmpty, !servers.forbidden.isEmpty {

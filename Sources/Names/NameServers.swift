@@ -32,14 +32,14 @@ struct NameChannel: ~Copyable {
     /// - Parameter lookups: `fb` reads files first and then asks servers, `f` reads files alone.
     init?(lookups: String = "fb") {
         // Counted by c-ares: one more call than needed does no harm.
-        guard ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS else { return nil }
+        guard ares_library_init(ARES_LIB_INIT_ALL) == CARES_SUCCESS else { return nil }
         var options = ares_options()
         var channel: ares_channel?
         let code = lookups.withCString { text in
             options.lookups = UnsafeMutablePointer(mutating: text)
             return ares_init_options(&channel, &options, ARES_OPT_LOOKUPS)
         }
-        guard code == ARES_SUCCESS, let channel else { return nil }
+        guard code == CARES_SUCCESS, let channel else { return nil }
         self.channel = channel
     }
 
@@ -47,7 +47,7 @@ struct NameChannel: ~Copyable {
 
     var servers: [IPAddress] {
         var list: UnsafeMutablePointer<ares_addr_port_node>?
-        guard ares_get_servers_ports(channel, &list) == ARES_SUCCESS else { return [] }
+        guard ares_get_servers_ports(channel, &list) == CARES_SUCCESS else { return [] }
         defer { if let list { ares_free_data(list) } }
         var found: [IPAddress] = []
         var at = list
@@ -61,6 +61,6 @@ struct NameChannel: ~Copyable {
 
     func setServers(_ servers: [IPAddress]) -> Bool {
         let text = servers.map(\.description).joined(separator: ",")
-        return ares_set_servers_csv(channel, text) == ARES_SUCCESS
+        return ares_set_servers_csv(channel, text) == CARES_SUCCESS
     }
 }

@@ -3,7 +3,6 @@
 extension Verb {
     /// The output of `sluice VERB --help`.
     func help(width: Int) -> String {
-        let sentence = summary.prefix(1).uppercased() + summary.dropFirst() + "."
         var parts = [usageLines, wrapped(sentence, width: width)]
         parts += details.map { wrapped($0, width: width) }
         if case .uploads = operandHint {
@@ -15,46 +14,58 @@ extension Verb {
         return parts.joined(separator: "\n\n") + "\n"
     }
 
-    /// `usage: sluice add [OPTION...] PATH...`, and a line for each other form.
-    private var usageLines: String {
+    /// Its summary as a sentence.
+    package var sentence: String { summary.prefix(1).uppercased() + summary.dropFirst() + "." }
+
+    /// `sluice add [OPTION...] PATH...`, and each other form.
+    package var usageForms: [String] {
         let required = options.filter(\.isRequired).map(\.written)
         let forms =
             usages.isEmpty
             ? [(required + ["[OPTION...]"] + (operands.isEmpty ? [] : [operands])).joined(separator: " ")] : usages
-        return forms.enumerated().map { number, form in
-            (number == 0 ? "usage: " : "       ") + "sluice \(name) \(form)"
-        }.joined(separator: "\n")
+        return forms.map { "sluice \(name) \($0)" }
+    }
+
+    /// `usage: sluice add [OPTION...] PATH...`, and a line for each other form.
+    private var usageLines: String {
+        usageForms.enumerated().map { ($0 == 0 ? "usage: " : "       ") + $1 }.joined(separator: "\n")
     }
 }
 
 extension Option {
     /// `--limit N`.
-    var written: String { "--" + name + (value.map { " \($0)" } ?? "") }
+    package var written: String { "--" + name + (value.map { " \($0)" } ?? "") }
 
-    fileprivate var explanation: String {
+    /// Its summary, and the rules for its use.
+    package var explanation: String {
         summary + (isRequired ? " (required)" : "") + (repeats ? "; may be repeated" : "")
     }
 }
 
-/// Words that the help of many verbs uses.
-private let sharedWords: [(word: String, meaning: String)] = [
-    ("hold", "the reason why an upload may not run now, often with the time when it ends; `sluice why` shows it"),
-    ("ID", "names an upload by its id, or by the beginning of its id, from 6 characters on"),
-    ("KEY", "names an upload by its key, from `add --key` or from `key` of its folder"),
-    ("PATH", "names an upload by the path of its file, or by the end of that path if only one file has it"),
-]
+extension Shell {
+    /// The program in two sentences.
+    package static let purpose =
+        "Sluice watches folders and uploads each finished file. It never loses a file, never uploads one twice without "
+        + "a warning, and never sends what your policy forbids."
+
+    /// Words that the help of many verbs uses.
+    package static let sharedWords: [(word: String, meaning: String)] = [
+        ("hold", "the reason why an upload may not run now, often with the time when it ends; `sluice why` shows it"),
+        ("ID", "names an upload by its id, or by the beginning of its id, from 6 characters on"),
+        ("KEY", "names an upload by its key, from `add --key` or from `key` of its folder"),
+        ("PATH", "names an upload by the path of its file, or by the end of that path if only one file has it"),
+    ]
+}
 
 /// The output of `sluice help`.
 func generalHelp(_ verbs: [Verb], width: Int) -> String {
     let statuses = ExitCode.allCases.map { ("\($0.rawValue)", $0.meaning) }
     return [
         "usage: sluice VERB [OPTION...] [ARGUMENT...]",
-        wrapped(
-            "Sluice watches folders and uploads each finished file. It never loses a file, never uploads one "
-                + "twice without a warning, and never sends what your policy forbids.", width: width),
+        wrapped(Shell.purpose, width: width),
         "Verbs:\n" + twoColumns(verbs.map { ($0.name, $0.summary) }, width),
         "`sluice VERB --help` shows the options of a verb, with examples.",
-        "Words in the help of the verbs:\n" + twoColumns(sharedWords, width),
+        "Words in the help of the verbs:\n" + twoColumns(Shell.sharedWords, width),
         "Exit status:\n" + twoColumns(statuses, width),
     ].joined(separator: "\n\n") + "\n"
 }

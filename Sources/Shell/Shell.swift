@@ -8,10 +8,10 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .runDaemon, .check, .destinations, .config, .doctor, .hook, .rebuild, .receive, .status, .list, .show, .why,
-        .plan, .usage, .quota, .remote, .orphans, .metrics, .events, .add, .pause, .resume, .cancel, .retry, .remove,
-        .flush,
-        .allow, .limit, .reload, .rescan, .folder, .completions, .version, .help,
+        .runDaemon, .initialize, .demo, .check, .destinations, .config, .edit, .doctor, .hook, .rebuild, .receive,
+        .status, .list, .show, .why, .plan, .usage, .quota, .remote, .orphans, .metrics, .events, .add, .pause,
+        .resume, .cancel, .retry, .remove, .flush, .allow, .limit, .reload, .rescan, .folder, .systemdPaths,
+        .completions, .version, .help,
     ]
 
     /// The process: reads its words, runs their verb, and exits.
@@ -54,8 +54,8 @@ package enum Shell {
         Signals.ignoreNuisances()
         // Many verbs read secrets.
         Machine.forbidDumps()
-        guard let verb = split(words).verb, verb == "run" || verb == "receive" else { return nil }
-        // These two have a descriptor for each of their clients. With a lower limit they accept fewer clients.
+        guard let verb = split(words).verb, ["run", "receive", "demo"].contains(verb) else { return nil }
+        // The first two have a descriptor for each of their clients. With a lower limit they accept fewer clients.
         Machine.raiseOpenFileLimit()
         return try Signals()
     }

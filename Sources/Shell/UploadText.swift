@@ -108,17 +108,14 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
     ]
     if let error = upload.error { lines.append(("error", errorText(error, now))) }
     lines += upload.warnings.map { ("warning", printable($0)) }
+    let context = upload.context.sorted { $0.key < $1.key }.map { "\($0.key)=\(printable($0.value))" }
     lines += [
         ("key", upload.key.map(printable)),
-        (
-            "context",
-            upload.context.isEmpty
-                ? nil
-                : upload.context.sorted { $0.key < $1.key }.map { "\($0.key)=\(printable($0.value))" }.joined(
-                    separator: ", ")
-        ),
+        ("context", context.isEmpty ? nil : context.joined(separator: ", ")),
         ("priority", upload.priority == 0 ? nil : String(upload.priority)),
         ("recorded", time(detail.media?.recordedAt)), ("recording", detail.media.flatMap(mediaText)),
+    ]
+    lines += [
         ("sha256", upload.sha256), ("settled by", upload.settledBy), ("remote", upload.remote.flatMap(remoteText)),
         ("remote copy", upload.remoteDelete.map { "deletion \($0)" + ($0 == "unknown" ? ": check it there" : "") }),
         ("source", "\(upload.sourceAction): \(printable(upload.sourceState))"), ("created", time(upload.createdAt)),

@@ -80,7 +80,8 @@ package struct Option: Sendable, Hashable {
     static let help = Option(flag: "help", "print this text")
     static let config = Option(
         "config", "FILE", takes: .file,
-        "the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)")
+        "the configuration file (default: $SLUICE_CONFIG, or else a user's own ~/.config/sluice/sluice.yaml, or else "
+            + "/etc/sluice/sluice.yaml)")
     /// For verbs that read no configuration: an alias or a script may pass the option to every verb.
     static let ignoredConfig = Option("config", "FILE", takes: .file, "ignored: this verb reads no configuration")
     static let socket = Option(

@@ -76,7 +76,9 @@ struct DelayedStart: Sendable {
                 }
                 // Other units must not wait for the disk.
                 if maxWait == nil { notify.ready("waiting for disk space: \(missing.text)") }
-                try await Alarms.shared.sleep(for: Self.pause)
+                // Each try ends here, or the service manager learns that it hangs.
+                if notify.watchdogTimeout != nil { notify.watchdog() }
+                try await Alarms.shared.sleep(for: min(Self.pause, notify.watchdogTimeout.map { $0 / 2 } ?? Self.pause))
             }
         } catch {
             await server?.stop()

@@ -45,6 +45,7 @@ final class Mailbox: Sendable {
     private let content: Mutex<Content>
     /// For a thread whose file system may not answer.
     let watchdog: Watchdog?
+    let turns = TurnProbe()
 
     init(states: [WatchState], watchdog: Watchdog? = nil) {
         content = Mutex(Content(board: Board(states: states)))
@@ -62,6 +63,9 @@ final class Mailbox: Sendable {
         }
         signal?.signal()
     }
+
+    /// Wakes the thread without an order.
+    func wake() { content.withLock { $0.signal }?.signal() }
 
     func removeOrders() -> [Order] {
         content.withLock { content in

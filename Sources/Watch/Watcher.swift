@@ -235,6 +235,13 @@ package final class Watcher: Sendable {
         threads.members.allSatisfy { $0.mailbox.isAtRest || $0.mailbox.watchdog?.stuckFor != nil }
     }
 
+    /// Returns when the watching thread has begun a turn since the call, or when the task is cancelled. Threads of file
+    /// systems that may not answer are not asked: ``states()`` reports these, and the others work without them.
+    package func confirmTurn() async {
+        guard let common = threads.members.first(where: { $0.key == nil })?.mailbox else { return }
+        await common.turns.confirm { common.wake() }
+    }
+
     /// One for each rule, in their order. At most a fifth of a second old.
     package func states() -> [WatchState] {
         let members = threads.members

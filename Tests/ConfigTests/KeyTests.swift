@@ -42,7 +42,8 @@ struct KeyTests {
         let fields = MappingReader(
             root, Section(path: "", Camera.keys), path: "", start: root.start, findings: findings)
         let reading = SettingsReading(
-            findings: findings, types: [], disk: Disk(checks: .unchecked), environment: { _ in nil })
+            findings: findings, types: [], disk: Disk(checks: .unchecked), environment: { _ in nil },
+            defaults: DefaultPlaces(for: "a.yaml") { _ in nil })
         var camera = camera
         let readable = Camera.keys.read(fields, into: &camera, reading)
         return (camera, readable)

@@ -1,34 +1,9 @@
 import Core
 import Glibc
 import Linux
+import Synchronization
 import TestKit
 import Testing
-
-/// A replacement for systemd: a datagram socket that keeps the datagrams.
-final class Supervisor: Sendable {
-    private let number: CInt
-
-    init(_ path: FilePath) {
-        number = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.bytes) }
-        withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                _ = bind(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-    }
-
-    deinit { close(number) }
-
-    /// Datagrams on a Unix socket are there when `sendto` has returned.
-    func next() -> String? {
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = recv(number, &buffer, buffer.count, CInt(MSG_DONTWAIT))
-        return count < 0 ? nil : String(decoding: buffer.prefix(count), as: UTF8.self)
-    }
-}
 
 @Suite("Notify")
 struct NotifyTests {
@@ -71,5 +46,64 @@ struct NotifyTests {
         let notify = Notify(socket: socket)
         notify.ready("x")
         #expect(notify.isEnabled == (socket == "/nowhere/at/all"))
+    }
+
+    @Test(
+        "the watchdog is for the process that the service manager names, and for any without a name",
+        arguments: [
+            ("2000000", nil, Duration.seconds(2)), ("2000000", "\(getpid())", .seconds(2)), ("2000000", "1", nil),
+            (nil, nil, nil), ("0", nil, nil), ("-1", nil, nil), ("soon", nil, nil), ("", nil, nil),
+        ] as [(String?, String?, Duration?)])
+    func watchdog(_ time: String?, _ process: String?, _ expected: Duration?) throws {
+        let folder = TemporaryFolder()
+        let path = folder.path.appending("notify")
+        let supervisor = Supervisor(path)
+        let notify = Notify(socket: path.display, watchdogTime: time, watchdogProcess: process)
+        #expect(notify.watchdogTimeout == expected)
+        #expect(Notify(socket: nil, watchdogTime: time, watchdogProcess: process).watchdogTimeout == nil)
+        notify.watchdog()
+        #expect(supervisor.next() == "WATCHDOG=1")
+    }
+
+    @Test("a start that works gets more time, one that hangs gets none")
+    func startExtension() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.path.appending("notify")
+        let supervisor = Supervisor(path)
+        typealias Work = StartExtension.Work
+        // The work at the start, and at each look.
+        let works = Mutex([
+            Work(cpu: .seconds(1), blocks: 5), Work(cpu: .seconds(2), blocks: 5), Work(cpu: .seconds(2), blocks: 5),
+            Work(cpu: .seconds(2) + .milliseconds(1), blocks: 6),
+        ])
+        let notify = Notify(socket: path.display, watchdogTime: "8000000")
+        let pauses = Mutex<[Duration]>([])
+        await StartExtension(
+            notify, work: { works.withLock { $0.removeFirst() } },
+            sleep: { pause in
+                pauses.withLock { $0.append(pause) }
+                if works.withLock({ $0.isEmpty }) { throw CancellationError() }
+            }
+        ).run("starting")
+        for _ in 0..<2 {
+            #expect(supervisor.next() == "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=starting")
+            #expect(supervisor.next() == "WATCHDOG=1")
+        }
+        #expect(supervisor.next() == nil)
+        #expect(pauses.withLock { $0 } == Array(repeating: .seconds(4), count: 4))
+    }
+
+    @Test("a supervisor that reads nothing does not hold up the reports", .timeLimit(.minutes(1)))
+    func fullQueue() {
+        let folder = TemporaryFolder()
+        let path = folder.path.appending("notify")
+        let supervisor = Supervisor(path)
+        let notify = Notify(socket: path.display)
+        // More than any queue of datagrams holds (net.unix.max_dgram_qlen).
+        for _ in 0..<2000 {
+            notify.watchdog()
+            notify.status("working")
+        }
+        #expect(supervisor.next() == "WATCHDOG=1")
     }
 }

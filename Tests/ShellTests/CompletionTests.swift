@@ -30,7 +30,7 @@ struct CompletionTests {
             verb.options.compactMap { option in option.hint.fixed([]).map { (verb.name, option.name, $0) } }
         }
         #expect(
-            Set(fixed.map(\.1)) == ["list", "state", "by", "unknown", "log-level", "log-format"],
+            Set(fixed.map(\.1)) == ["list", "state", "by", "unknown", "metered", "log-level", "log-format"],
             "a new option needs a test line in its shell")
         for (_, _, words) in fixed {
             #expect(!words.isEmpty && words.allSatisfy { !$0.isEmpty && !$0.contains { " '\"$".contains($0) } })

@@ -51,6 +51,33 @@ struct ConfigVerbTests {
         }
     }
 
+    @Test(
+        "each example and each YAML block of the manual is valid by the schema that the program prints",
+        .enabled(
+            if: SchemaCheck.isPossible, "python3-jsonschema and python3-yaml are wanted: scripts/install-deps --tests"))
+    func schema() async throws {
+        let examples = try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }
+            .map { top.appending("config").appending($0) }
+        let pages = try ["docs", "docs/destinations"].map { top.appending(FilePath($0)) }.flatMap { folder in
+            try Files.names(in: folder).filter { $0.fileExtension == "md" }.map { folder.appending($0) }
+        }
+        let answers = try SchemaCheck.problems(
+            of: examples + pages + [top.appending("README.md")], by: await output(["schema"]))
+        #expect(answers.count > 60)
+        for (place, problems) in answers {
+            // Blocks of other programs are no configuration.
+            if let problems { #expect(problems == [], "\(place)") }
+        }
+        #expect(answers.filter { $0.value == nil }.count < 4, "\(answers.filter { $0.value == nil }.keys)")
+    }
+
+    @Test("config schema takes no other word")
+    func schemaWord() async throws {
+        let screen = Screen()
+        #expect(await Shell.run(["config", "schem"], console: screen.console(), signals: nil) == .usage)
+        #expect(screen.errors.contains("`schem`"))
+    }
+
     @Test("config needs no daemon and no file it names; a mistake gives status 78 and its place")
     func mistakes() async throws {
         let good = try folder.write("good.yaml", Array("version: 1\nstate: /nowhere/at/all\n".utf8))
@@ -88,5 +115,32 @@ struct ConfigVerbTests {
         }
         try #require(file.withCString { chmod($0, 0o600) } == 0)
         #expect(await output(["--config", file]).contains("literal: hidden"))
+    }
+}
+
+/// Runs the validator of others.
+private enum SchemaCheck {
+    private static let python: FilePath = "/usr/bin/python3"
+
+    static var isPossible: Bool {
+        let folder = TemporaryFolder()
+        let out = folder.path.appending("out")
+        // Without Python there are no packages for it either.
+        let child = try? Child(python, ["-c", "import jsonschema, yaml"], output: out, errors: out)
+        return child?.wait() == .status(0)
+    }
+
+    /// The problems by file, or by page and line; `nil` for a block that is no part of a configuration.
+    static func problems(of files: [FilePath], by schema: String) throws -> [String: [String]?] {
+        let folder = TemporaryFolder()
+        let file = try folder.write("schema.json", Array(schema.utf8))
+        let child = try Child(
+            python,
+            [top.appending("Tests/Fixtures/schema_check.py").display, file.display, "files"] + files.map(\.display),
+            output: folder.path.appending("out"), errors: folder.path.appending("err"))
+        let ending = child.wait()
+        let errors = try child.standardError()
+        #expect(ending == .status(0), "\(errors)")
+        return try JSONDecoder().decode([String: [String]?].self, from: Data(child.standardOutput().utf8))
     }
 }

@@ -21,8 +21,11 @@ _sluice_takes() {
     case "$1 $2" in
         " --config" | " --socket") return 0 ;;
         "run --config" | "run --log-level" | "run --log-format" | "run --wait") return 0 ;;
+        "init --folder" | "init --to" | "init --token-file" | "init --after" | "init --metered" | "init --hours" | "init --from" | "init --config") return 0 ;;
+        "demo --config") return 0 ;;
         "check --folder" | "check --destination" | "check --config" | "check --socket") return 0 ;;
         "config --config") return 0 ;;
+        "edit --config" | "edit --socket") return 0 ;;
         "doctor --config") return 0 ;;
         "hook --config" | "hook --socket") return 0 ;;
         "rebuild --unknown" | "rebuild --config") return 0 ;;
@@ -50,6 +53,7 @@ _sluice_takes() {
         "reload --config" | "reload --socket") return 0 ;;
         "rescan --folder" | "rescan --config" | "rescan --socket") return 0 ;;
         "folder --config" | "folder --socket") return 0 ;;
+        "systemd-paths --config") return 0 ;;
         "completions --config" | "completions --socket") return 0 ;;
         "version --config") return 0 ;;
     esac
@@ -58,15 +62,17 @@ _sluice_takes() {
 
 _sluice_value() {
     case "$verb $option" in
-        *" --config" | *" --socket" | *" --token-file")
+        *" --config" | *" --socket" | "init --folder" | *" --token-file" | *" --from")
             compopt -o default ;;
         *" --log-level")
             _sluice_words error warning notice info debug ;;
         *" --log-format")
             _sluice_words text json ;;
-        *" --folder")
+        *" --metered")
+            _sluice_words pause allow ;;
+        "check --folder" | "list --folder" | "usage --folder" | "pause --folder" | "resume --folder" | "cancel --folder" | "retry --folder" | "flush --folder" | "allow --folder" | "rescan --folder")
             _sluice_ask folders ;;
-        *" --destination" | *" --to")
+        *" --destination" | "add --to")
             _sluice_ask destinations ;;
         *" --unknown")
             _sluice_words fail send assume-sent ;;
@@ -87,9 +93,12 @@ _sluice_options() {
     case $verb in
         '') _sluice_words --config --socket --help --version ;;
         run) _sluice_words --config --log-level --log-format --once --wait --json --help ;;
+        init) _sluice_words --folder --to --token-file --after --metered --hours --start --offline --from --config --help ;;
+        demo) _sluice_words --keep --config --help ;;
         check) _sluice_words --running --folder --destination --json --config --socket --help ;;
         destinations) _sluice_words --json --help ;;
         config) _sluice_words --json --config --help ;;
+        edit) _sluice_words --config --socket --help ;;
         doctor) _sluice_words --json --config --help ;;
         hook) _sluice_words --json --config --socket --help ;;
         rebuild) _sluice_words --dry-run --yes --unknown --offline --force --json --config --help ;;
@@ -117,6 +126,7 @@ _sluice_options() {
         reload) _sluice_words --json --config --socket --help ;;
         rescan) _sluice_words --folder --wait --json --config --socket --help ;;
         folder) _sluice_words --json --config --socket --help ;;
+        systemd-paths) _sluice_words --config --install --help ;;
         completions) _sluice_words --config --socket --json --help ;;
         version) _sluice_words --json --config --help ;;
         help) _sluice_words --help ;;
@@ -125,8 +135,9 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder completions version help ;;
+        '') _sluice_words run init demo check destinations config edit doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help ;;
         destinations) _sluice_words tus directory chunked-form vimeo s3 oss apsara-vod ;;
+        config) _sluice_words schema ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         quota) _sluice_ask destinations ;;
@@ -141,7 +152,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder completions version help ;;
+        help) _sluice_words run init demo check destinations config edit doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help ;;
     esac
 }
 

@@ -34,14 +34,17 @@ function __sluice_ask
 end
 
 complete -c sluice -f
-complete -c sluice -n '__sluice_at' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at' -l version -d 'the version of this program'
 complete -c sluice -n '__sluice_at' -a run -d 'run the daemon, in the foreground'
+complete -c sluice -n '__sluice_at' -a init -d 'set up one folder and one destination, by questions, options or a file of answers'
+complete -c sluice -n '__sluice_at' -a demo -d 'show an upload that is cut in the middle and continues, on this machine'
 complete -c sluice -n '__sluice_at' -a check -d 'check the configuration, and the folders, hooks and destinations that it names'
 complete -c sluice -n '__sluice_at' -a destinations -d 'list the kinds of destination, their presets and their keys'
 complete -c sluice -n '__sluice_at' -a config -d 'print the effective configuration, and where each setting comes from'
+complete -c sluice -n '__sluice_at' -a edit -d 'change the configuration in an editor, check it, and reload the daemon'
 complete -c sluice -n '__sluice_at' -a doctor -d 'find out what prevents Sluice from working well on this machine'
 complete -c sluice -n '__sluice_at' -a hook -d 'send a test event to a hook, and print the result'
 complete -c sluice -n '__sluice_at' -a rebuild -d 'build a new database when the old one is damaged or lost'
@@ -69,11 +72,12 @@ complete -c sluice -n '__sluice_at' -a limit -d 'limit the rate of all transfers
 complete -c sluice -n '__sluice_at' -a reload -d 'make the daemon read its configuration again'
 complete -c sluice -n '__sluice_at' -a rescan -d 'scan watched folders now, for files that no event reported'
 complete -c sluice -n '__sluice_at' -a folder -d 'accept the directory that has replaced the one of a watched folder'
+complete -c sluice -n '__sluice_at' -a systemd-paths -d 'print the systemd drop-in that lets the service write to the configured folders'
 complete -c sluice -n '__sluice_at' -a completions -d 'print the completion script of a shell'
 complete -c sluice -n '__sluice_at' -a version -d 'show the version of this program'
 complete -c sluice -n '__sluice_at' -a help -d 'list the verbs, or explain one'
 
-complete -c sluice -n '__sluice_at run' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at run' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at run' -l log-level -d 'error, warning, notice, info (default) or debug' -x -a 'error warning notice info debug'
 complete -c sluice -n '__sluice_at run' -l log-format -d 'text (default) or json' -x -a 'text json'
 complete -c sluice -n '__sluice_at run' -l once -d 'exit when no upload can make progress'
@@ -81,11 +85,27 @@ complete -c sluice -n '__sluice_at run' -l wait -d 'with --once: wait at most th
 complete -c sluice -n '__sluice_at run' -l json -d 'with --once: print what is left as one JSON object'
 complete -c sluice -n '__sluice_at run' -l help -d 'print this text'
 
+complete -c sluice -n '__sluice_at init' -l folder -d 'the folder to watch' -r -F
+complete -c sluice -n '__sluice_at init' -l to -d 'the address of a tus server, or a folder' -x
+complete -c sluice -n '__sluice_at init' -l token-file -d 'a file with the token of the server' -r -F
+complete -c sluice -n '__sluice_at init' -l after -d 'keep (default), delete or move=TEMPLATE: what happens to an uploaded source' -x
+complete -c sluice -n '__sluice_at init' -l metered -d 'whether to use metered networks' -x -a 'pause allow'
+complete -c sluice -n '__sluice_at init' -l hours -d 'send only at these times: 22:00-06:00' -x
+complete -c sluice -n '__sluice_at init' -l start -d 'start the service now, and at each boot'
+complete -c sluice -n '__sluice_at init' -l offline -d 'do not contact the destination'
+complete -c sluice -n '__sluice_at init' -l from -d 'read the answers from a YAML file' -r -F
+complete -c sluice -n '__sluice_at init' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at init' -l help -d 'print this text'
+
+complete -c sluice -n '__sluice_at demo' -l keep -d 'afterwards let the receiver and the daemon run until Ctrl-C, and leave the folder'
+complete -c sluice -n '__sluice_at demo' -l config -d 'ignored: this verb reads no configuration' -r -F
+complete -c sluice -n '__sluice_at demo' -l help -d 'print this text'
+
 complete -c sluice -n '__sluice_at check' -l running -d 'let the running daemon check its loaded configuration'
 complete -c sluice -n '__sluice_at check' -l folder -d 'with --running: only this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at check' -l destination -d 'with --running: only this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at check' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at check' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at check' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at check' -l socket -d 'with --running: the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at check' -l help -d 'print this text'
 
@@ -94,15 +114,20 @@ complete -c sluice -n '__sluice_at destinations' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at destinations' -a 'tus directory chunked-form vimeo s3 oss apsara-vod'
 
 complete -c sluice -n '__sluice_at config' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at config' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at config' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at config' -l help -d 'print this text'
+complete -c sluice -n '__sluice_at config' -a 'schema'
+
+complete -c sluice -n '__sluice_at edit' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at edit' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
+complete -c sluice -n '__sluice_at edit' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at doctor' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at doctor' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at doctor' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at doctor' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at hook' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at hook' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at hook' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at hook' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at hook' -l help -d 'print this text'
 
@@ -112,7 +137,7 @@ complete -c sluice -n '__sluice_at rebuild' -l unknown -d 'what to do with files
 complete -c sluice -n '__sluice_at rebuild' -l offline -d 'contact no destination, so that none can confirm a file'
 complete -c sluice -n '__sluice_at rebuild' -l force -d 'rebuild even if the database is intact, or a watched folder is absent'
 complete -c sluice -n '__sluice_at rebuild' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at rebuild' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at rebuild' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at rebuild' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at receive' -l into -d 'where files appear; created if it is missing' -x -a '(__fish_complete_directories)'
@@ -127,7 +152,7 @@ complete -c sluice -n '__sluice_at receive' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at status' -l follow -d 'redraw the status every second'
 complete -c sluice -n '__sluice_at status' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at status' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at status' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at status' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at status' -l help -d 'print this text'
 
@@ -141,18 +166,18 @@ complete -c sluice -n '__sluice_at list' -l since -d 'only uploads added since t
 complete -c sluice -n '__sluice_at list' -l until -d 'only uploads added before then, in the same form' -x
 complete -c sluice -n '__sluice_at list' -l limit -d 'at most this many rows, newest first (default: 100; at most 1000)' -x
 complete -c sluice -n '__sluice_at list' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at list' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at list' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at list' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at list' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at show' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at show' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at show' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at show' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at show' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at show' -a '(__sluice_ask uploads)' -F
 
 complete -c sluice -n '__sluice_at why' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at why' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at why' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at why' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at why' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at why' -a '(__sluice_ask uploads)' -F
@@ -160,7 +185,7 @@ complete -c sluice -n '__sluice_at why' -a '(__sluice_ask uploads)' -F
 complete -c sluice -n '__sluice_at plan' -l until -d 'end of the forecast: 18:00, 2026-11-25, 2026-11-25T18:00 or 2d (in two days); default: when all is sent, at most a month' -x
 complete -c sluice -n '__sluice_at plan' -l rate -d 'assume this rate for all transfers together: 2MB/s, 8Mbit/s' -x
 complete -c sluice -n '__sluice_at plan' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at plan' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at plan' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at plan' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at plan' -l help -d 'print this text'
 
@@ -170,12 +195,12 @@ complete -c sluice -n '__sluice_at usage' -l by -d 'show the parts of each sum b
 complete -c sluice -n '__sluice_at usage' -l destination -d 'only bytes to this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at usage' -l folder -d 'only bytes of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at usage' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at usage' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at usage' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at usage' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at usage' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at quota' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at quota' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at quota' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at quota' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at quota' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at quota' -a '(__sluice_ask destinations)'
@@ -183,25 +208,25 @@ complete -c sluice -n '__sluice_at quota' -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at remote' -l limit -d 'at most this many rows (default: 100)' -x
 complete -c sluice -n '__sluice_at remote' -l foreign -d 'only objects that no upload here is known to have created'
 complete -c sluice -n '__sluice_at remote' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at remote' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at remote' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at remote' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at remote' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at remote' -a '(__sluice_ask destinations)'
 
 complete -c sluice -n '__sluice_at orphans' -l abort -d 'remove the listed uploads from the destination'
 complete -c sluice -n '__sluice_at orphans' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at orphans' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at orphans' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at orphans' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at orphans' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at orphans' -a '(__sluice_ask destinations)'
 
-complete -c sluice -n '__sluice_at metrics' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at metrics' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at events' -l since -d 'start with the first event after N' -x
 complete -c sluice -n '__sluice_at events' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at events' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at events' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at events' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at events' -l help -d 'print this text'
 
@@ -213,7 +238,7 @@ complete -c sluice -n '__sluice_at add' -l header -d 'a quoted extra header for 
 complete -c sluice -n '__sluice_at add' -l url -d 'create the upload at this address instead of the destination\'s; scheme, host and port must be the same' -x
 complete -c sluice -n '__sluice_at add' -l again -d 'upload files that were uploaded before, too'
 complete -c sluice -n '__sluice_at add' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at add' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at add' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at add' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at add' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at add' -F
@@ -224,7 +249,7 @@ complete -c sluice -n '__sluice_at pause' -l destination -d 'uploads to this des
 complete -c sluice -n '__sluice_at pause' -l for -d 'resume automatically after this time: 30m, 2h, 1d (not with ID, KEY or PATH)' -x
 complete -c sluice -n '__sluice_at pause' -l after-part -d 'let the parts that are being sent finish first'
 complete -c sluice -n '__sluice_at pause' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at pause' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at pause' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at pause' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at pause' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at pause' -a '(__sluice_ask uploads ongoing)' -F
@@ -233,7 +258,7 @@ complete -c sluice -n '__sluice_at resume' -l all -d 'everything (default)'
 complete -c sluice -n '__sluice_at resume' -l folder -d 'uploads of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at resume' -l destination -d 'uploads to this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at resume' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at resume' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at resume' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at resume' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at resume' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at resume' -a '(__sluice_ask uploads ongoing)' -F
@@ -242,7 +267,7 @@ complete -c sluice -n '__sluice_at cancel' -l all -d 'all ongoing uploads'
 complete -c sluice -n '__sluice_at cancel' -l folder -d 'ongoing uploads of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at cancel' -l destination -d 'ongoing uploads to this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at cancel' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at cancel' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at cancel' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at cancel' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at cancel' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at cancel' -a '(__sluice_ask uploads ongoing)' -F
@@ -251,13 +276,13 @@ complete -c sluice -n '__sluice_at retry' -l all -d 'all failed uploads'
 complete -c sluice -n '__sluice_at retry' -l folder -d 'failed uploads of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at retry' -l destination -d 'failed uploads to this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at retry' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at retry' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at retry' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at retry' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at retry' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at retry' -a '(__sluice_ask uploads failed)' -F
 
 complete -c sluice -n '__sluice_at remove' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at remove' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at remove' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at remove' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at remove' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at remove' -a '(__sluice_ask uploads completed)' -F
@@ -266,7 +291,7 @@ complete -c sluice -n '__sluice_at flush' -l list -d 'only this list: completed,
 complete -c sluice -n '__sluice_at flush' -l folder -d 'only uploads of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at flush' -l destination -d 'only uploads to this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at flush' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at flush' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at flush' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at flush' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at flush' -l help -d 'print this text'
 
@@ -277,36 +302,40 @@ complete -c sluice -n '__sluice_at allow' -l window -d 'let them run outside win
 complete -c sluice -n '__sluice_at allow' -l for -d 'how long: 30m, 2h, 1d' -x
 complete -c sluice -n '__sluice_at allow' -l end -d 'end the exception now'
 complete -c sluice -n '__sluice_at allow' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at allow' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at allow' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at allow' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at allow' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at allow' -a '(__sluice_ask uploads ongoing)' -F
 
 complete -c sluice -n '__sluice_at limit' -l for -d 'how long: 30m, 2h, 1d' -x
 complete -c sluice -n '__sluice_at limit' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at limit' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at limit' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at limit' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at limit' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at limit' -a 'off'
 
 complete -c sluice -n '__sluice_at reload' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at reload' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at reload' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at reload' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at reload' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at rescan' -l folder -d 'only this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at rescan' -l wait -d 'wait until the scan is complete'
 complete -c sluice -n '__sluice_at rescan' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at rescan' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at rescan' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at rescan' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at rescan' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at folder' -l json -d 'print one JSON object (or one on each line), for programs'
-complete -c sluice -n '__sluice_at folder' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at folder' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at folder' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at folder' -l help -d 'print this text'
 
-complete -c sluice -n '__sluice_at completions' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at systemd-paths' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at systemd-paths' -l install -d 'write the drop-in instead of printing it'
+complete -c sluice -n '__sluice_at systemd-paths' -l help -d 'print this text'
+
+complete -c sluice -n '__sluice_at completions' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at completions' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at completions' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at completions' -l help -d 'print this text'
@@ -317,4 +346,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'ignored: this verb rea
 complete -c sluice -n '__sluice_at version' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'print this text'
-complete -c sluice -n '__sluice_at help' -a 'run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run init demo check destinations config edit doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help'

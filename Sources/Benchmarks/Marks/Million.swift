@@ -120,7 +120,7 @@ private final class BacklogScene {
         let text = """
             version: 1
             state: \(root)/state
-            staging: {path: \(root)/staging, keep_free: 1 MB}
+            staging: {path: \(root)/staging, keep_free: 1 MB, memory: allow}
             folders:
             \(folders.joined(separator: "\n"))
             destinations:

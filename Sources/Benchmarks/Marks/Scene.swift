@@ -30,7 +30,7 @@ final class Scene: Sendable {
         let text = """
             version: 1
             state: \(root.display)/state
-            staging: {path: \(root.display)/staging, keep_free: 1 MB}
+            staging: {path: \(root.display)/staging, keep_free: 1 MB, memory: allow}
             folders:
               - {name: camera, path: \(root.display)/drop, settle: {quiet_for: \(quiet)}, upload_to: [target]}
             destinations:

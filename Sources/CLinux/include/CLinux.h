@@ -170,6 +170,9 @@ int sluice_set_io_priority(int priority);
 int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int input, int output,
     int errors, int lent);
+/// Starts the program at the path `words[0]` with the standard descriptors and the environment of this process, in its process
+/// group, with no signal blocked or ignored. `words` ends with NULL. -1 with errno when it cannot be started.
+int sluice_spawn_on_terminal(const char *const *words);
 /// A file in memory (memfd_create(2)) with these bytes, to be read from its start; closed by exec.
 int sluice_input(const void *bytes, size_t count);
 /// Lets this process open as many files as it may (RLIMIT_NOFILE). What sluice_spawn starts has what we were started with:

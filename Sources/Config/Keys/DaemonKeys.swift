@@ -6,6 +6,7 @@ extension StagingSettings {
     static let keys: [Key<Self>] = [
         Key("path", \.path, .path), Key("copy", \.copy), Key("max_size", \.maxSize, .bytes),
         Key("keep_free", \.keepFree, .bytes), Key("concurrency", \.concurrency, .whole(1...8)),
+        Key("memory", \.memory),
     ]
 }
 
@@ -29,10 +30,13 @@ extension ListRetention {
 
 extension ControlSettings {
     static let keys: [Key<Self>] = [
-        Key("socket", \.socket, .path), Key("listen", of: \.remote?.listen),
-        Key("token", of: \.remote?.token) { $1.secret($0) },
-        Key("hosts", of: \.remote?.hosts).printed { $0.remote?.hosts != [] },
-        Key("trusted_proxies", of: \.remote?.trustedProxies).printed { $0.remote?.trustedProxies != [] },
-        Key("certificate", of: \.remote?.certificate?.chain), Key("key", of: \.remote?.certificate?.key),
+        Key("socket", \.socket, .path), Key("listen", of: \.remote?.listen).takes(.listen),
+        Key("token", of: \.remote?.token) { $1.secret($0) }.takes(.secret),
+        Key("hosts", of: \.remote?.hosts).takes(.list(.hostName)).printed { $0.remote?.hosts != [] },
+        Key("trusted_proxies", of: \.remote?.trustedProxies).takes(.list(.proxy)).printed {
+            $0.remote?.trustedProxies != []
+        },
+        Key("certificate", of: \.remote?.certificate?.chain).takes(.path),
+        Key("key", of: \.remote?.certificate?.key).takes(.path),
     ]
 }

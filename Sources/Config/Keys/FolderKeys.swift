@@ -3,39 +3,44 @@ internal import Core
 extension FolderSettings {
     /// In the order in which messages list them.
     static let keys: [Key<Self>] =
-        [
-            Key("name", \.watch.name, .name), Key("path", \.watch.path, .path),
-            Key("recursive", \.watch.recursive, .flag), Key("include", \.watch.include, listOf: .glob),
-            Key("exclude", \.watch.exclude, listOf: .glob),
-            Key("settle", .settle, settleKeys, conditional: brokenKeys, check: checkSettling),
-            Key("existing", \.watch.existing), Key("empty", \.empty),
-            Key("duplicates", \.duplicates),
-            Key("upload_to", \.uploadTo, { $0.uploadTo($1) }, { names, _ in .value(names.inFile) }).printed(
-                after: "path"),
-            Key("after_upload", .afterUpload, afterUploadKeys).printed(after: "priority"),
-            Key("priority", \.priority, .whole(-1000...1000)),
-            Key("remote_name", \.name, .relativeName(mayHaveFolders: true)),
-            Key("metadata", \.metadata, { $0.metadata($1) }, { $1.templates($0) }),
-            Key("key", \.key, .template(needsName: true)),
-            Key("context", \.context, { $0.context($1) }, { $1.templates($0) }).printed(after: "metadata"),
-        ]
-        + PolicyOverrides.throughputKeys.map {
-            $0.name == "concurrency" ? $0.of(\.policy).printed(after: "export") : $0.of(\.policy)
-        } + [
-            Key("group", optional: \.group, { $0.group($1) }, section(.group, GroupRule.keys)).printed(
-                after: "max_age"),
-            Key("require", .require, requireKeys, check: checkRequirement).printed(after: "group"),
-            Key("watch", \.watch.watching), Key("min_size", \.watch.limits.minSize, .bytes),
-            Key("max_size", \.watch.limits.maxSize, .bytes), Key("min_age", \.watch.limits.minAge, .duration(ages)),
-            Key("max_age", \.watch.limits.maxAge, .duration(ages)),
-            Key("staging", .folderStaging, stagingKeys),
-            Key("export", optional: \.export, { $0.export($1) }) {
-                section(.export, ExportDraft.keys)(ExportDraft($0), $1)
-            },
-            Key("removable", \.removable).printed(after: "watch"),
-            PolicyOverrides.beforeUploadKey.of(\.policy),
-            Key("release_unsure", \.releaseUnsure, .releaseUnsure).printed(after: "removable"),
-        ] + PolicyRules.keys.map { $0.of(\.policy.rules) }
+        firstKeys + throughputKeys + lastKeys + PolicyRules.keys.map { $0.of(\.policy.rules) }
+
+    // Separate, because the compiler would take minutes for the types of one expression.
+    private static let firstKeys: [Key<Self>] = [
+        Key("name", \.watch.name, .name), Key("path", \.watch.path, .path),
+        Key("recursive", \.watch.recursive, .flag), Key("include", \.watch.include, listOf: .glob),
+        Key("exclude", \.watch.exclude, listOf: .glob),
+        Key("settle", .settle, settleKeys, conditional: brokenKeys, check: checkSettling),
+        Key("existing", \.watch.existing), Key("empty", \.empty),
+        Key("duplicates", \.duplicates),
+        Key("upload_to", \.uploadTo, { $0.uploadTo($1) }, { names, _ in .value(names.inFile) })
+            .takes(.oneOrList(.name)).printed(after: "path"),
+        Key("after_upload", .afterUpload, afterUploadKeys).printed(after: "priority"),
+        Key("priority", \.priority, .whole(-1000...1000)),
+        Key("remote_name", \.name, .relativeName(mayHaveFolders: true)),
+        Key("metadata", \.metadata, { $0.metadata($1) }, { $1.templates($0) }).takes(.map(.template)),
+        Key("key", \.key, .template(needsName: true)),
+        Key("context", \.context, { $0.context($1) }, { $1.templates($0) }).takes(.map(.template)).printed(
+            after: "metadata"),
+    ]
+    private static let throughputKeys: [Key<Self>] = PolicyOverrides.throughputKeys.map {
+        $0.name == "concurrency" ? $0.of(\.policy).printed(after: "export") : $0.of(\.policy)
+    }
+    private static let lastKeys: [Key<Self>] = [
+        Key("group", optional: \.group, { $0.group($1) }, section(.group, GroupRule.keys))
+            .takes(.section("folders[].group")).printed(after: "max_age"),
+        Key("require", .require, requireKeys, check: checkRequirement).printed(after: "group"),
+        Key("watch", \.watch.watching), Key("min_size", \.watch.limits.minSize, .bytes),
+        Key("max_size", \.watch.limits.maxSize, .bytes), Key("min_age", \.watch.limits.minAge, .duration(ages)),
+        Key("max_age", \.watch.limits.maxAge, .duration(ages)),
+        Key("staging", .folderStaging, stagingKeys),
+        Key("export", optional: \.export, { $0.export($1) }) {
+            section(.export, ExportDraft.keys)(ExportDraft($0), $1)
+        }.takes(.section("folders[].export")),
+        Key("removable", \.removable).printed(after: "watch"),
+        PolicyOverrides.beforeUploadKey.of(\.policy),
+        Key("release_unsure", \.releaseUnsure, .releaseUnsure).printed(after: "removable"),
+    ]
 
     private static let ages = Duration.zero ... .seconds(100 * 366 * 86_400)
     private static let year = Duration.seconds(1) ... .seconds(365 * 86_400)
@@ -56,8 +61,9 @@ extension FolderSettings {
         Key("file", \.watch.requirement.file, .pathBelow), Key("mount", \.watch.requirement.mount, .path),
     ]
     static let afterUploadKeys: [Key<Self>] = [
-        Key("source", \.afterUpload, { $0.sourceAction($1) }) { action, _ in .value(.plain(action.word.rawValue)) },
-        Key("to", of: { if case .move(let to) = $0.afterUpload { to } else { nil } }),
+        Key("source", \.afterUpload, { $0.sourceAction($1) }) { action, _ in .value(.plain(action.word.rawValue)) }
+            .takes(.word(SourceWord.allCases.map(\.rawValue))),
+        Key("to", of: { if case .move(let to) = $0.afterUpload { to } else { nil } }).takes(.target),
         Key("for", \.retention.time, .duration(.seconds(60) ... .seconds(10 * 366 * 86_400))),
         Key("until_free", \.retention.untilFree, .bytes),
     ]
@@ -66,7 +72,7 @@ extension FolderSettings {
 
 extension GroupRule {
     static let keys: [Key<Self>] = [
-        Key("by", of: { _ in "stem" }) { word, _ in .value(.plain(word)) },
+        Key("by", of: { _ in "stem" }) { word, _ in .value(.plain(word)) }.takes(.word(["stem"])),
         Key("wait", \.wait, .duration(.zero ... .seconds(86_400))), Key("sidecars", \.sidecars, listOf: .ending),
     ]
 }

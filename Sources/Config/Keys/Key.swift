@@ -21,6 +21,8 @@ struct Key<Owner>: Sendable {
     let differs: @Sendable (Owner, Owner) -> Bool
     /// The key before it in `sluice config`, where that is not its neighbour in the table.
     private var earlier: String?
+    /// The form of its value; `nil` only in a declaration that is not complete.
+    private(set) var kind: ValueKind?
 }
 
 extension Key {
@@ -62,6 +64,7 @@ extension Key {
         written: @escaping @Sendable (Value) -> WrittenValue
     ) {
         self.init(name, path, { $1.read(name, as: reader)?.value }, { value, _ in .value(written(value)) })
+        kind = reader.kind
     }
 
     @_semantics("optimize.sil.specialize.generic.never")
@@ -70,6 +73,7 @@ extension Key {
         written: @escaping @Sendable (Value) -> WrittenValue
     ) {
         self.init(name, optional: path, { $1.read(name, as: reader)?.value }, { value, _ in .value(written(value)) })
+        kind = reader.kind
     }
 
     @_semantics("optimize.sil.specialize.generic.never")
@@ -88,6 +92,7 @@ extension Key {
         _ name: String, _ path: Property<Owner, Word>
     ) {
         self.init(name, path, { $1.read(name, as: .choice)?.value }, { word, _ in .value(.plain(word.rawValue)) })
+        kind = .word(Word.allCases.map(\.rawValue))
     }
 
     @_semantics("optimize.sil.specialize.generic.never")
@@ -96,12 +101,14 @@ extension Key {
     ) {
         self.init(
             name, optional: path, { $1.read(name, as: .choice)?.value }, { word, _ in .value(.plain(word.rawValue)) })
+        kind = .word(Word.allCases.map(\.rawValue))
     }
 
     @_semantics("optimize.sil.specialize.generic.never")
     init<Item: SettingsValue>(_ name: String, _ path: Property<Owner, [Item]>, listOf reader: Reader<Item>) {
         self.init(
             name, path, { $1.list(name, as: reader)?.map(\.value) }, { items, _ in .value(items.inFile) })
+        kind = .list(reader.kind)
     }
 
     /// A list that is not printed while it is empty.
@@ -152,7 +159,7 @@ extension Key {
             piece: { owner, pieces in
                 let fields = all.pieces(of: owner, pieces)
                 return fields.isEmpty ? nil : .mapping(fields, known: section.keys)
-            }, differs: { old, new in all.contains { $0.differs(old, new) } })
+            }, differs: { old, new in all.contains { $0.differs(old, new) } }, kind: .section(section.path))
     }
 
     /// The same key for an owner that contains this one.
@@ -162,7 +169,7 @@ extension Key {
             name: section.map { "\($0).\(name)" } ?? name, read: { [read] in read($0, &$1[keyPath: path], $2) },
             piece: { [piece] in piece($0[keyPath: path], $1) },
             isPrinted: { [isPrinted] in isPrinted($0[keyPath: path]) },
-            differs: { [differs] in differs($0[keyPath: path], $1[keyPath: path]) }, earlier: earlier)
+            differs: { [differs] in differs($0[keyPath: path], $1[keyPath: path]) }, earlier: earlier, kind: kind)
     }
 
     /// The same key for an owner that may contain this one, and reads it by itself.
@@ -178,7 +185,15 @@ extension Key {
                 case (nil, nil): false
                 default: true
                 }
-            }, earlier: earlier)
+            }, earlier: earlier, kind: kind)
+    }
+
+    /// States the form of its value, where neither its reader nor its words do.
+    @_semantics("optimize.sil.specialize.generic.never")
+    func takes(_ kind: ValueKind) -> Key {
+        var key = self
+        key.kind = kind
+        return key
     }
 
     /// Prints it only while a condition holds.

@@ -9,10 +9,12 @@ extension PolicySettings {
                 if !readable.contains("per_destination") { policy.perDestination = min(2, policy.total) }
             },
             Key("order", \.order),
-            Key("retry", \.retry, { $0.retry($1, .retry, Backoff.uploadKeys) }, section(.retry, Backoff.uploadKeys)),
+            Key("retry", \.retry, { $0.retry($1, .retry, Backoff.uploadKeys) }, section(.retry, Backoff.uploadKeys))
+                .takes(.section("policy.retry")),
             Key(
                 "before_upload", optional: \.beforeUpload, { $0.beforeUpload($1) },
-                section(.beforeUpload, BeforeUpload.keys)),
+                section(.beforeUpload, BeforeUpload.keys)
+            ).takes(.section("before_upload")),
         ] + PolicyRules.keys.map { $0.of(\.rules) }
 
     static let concurrencyKeys: [Key<Self>] = [
@@ -26,12 +28,13 @@ extension PolicyOverrides {
         Key(
             "retry", optional: \.retry, { $0.retry($1, .retry, Backoff.uploadKeys, otherwise: $0.policy.retry) },
             section(.retry, Backoff.uploadKeys, otherwise: "as policy.retry")
-        ).printed(after: "concurrency"),
+        ).takes(.section("policy.retry")).printed(after: "concurrency"),
         Key("order", \.order).printed(after: "concurrency"),
     ]
     static let beforeUploadKey: Key<Self> = Key(
         "before_upload", optional: \.beforeUpload, { $0.beforeUpload($1) },
-        section(.beforeUpload, BeforeUpload.keys))
+        section(.beforeUpload, BeforeUpload.keys)
+    ).takes(.section("before_upload"))
     /// The keys of a destination.
     static let destinationKeys: [Key<Self>] =
         throughputKeys + [beforeUploadKey] + PolicyRules.keys.map { $0.of(\.rules) }
@@ -42,25 +45,29 @@ extension BeforeUpload {
         Key(
             "command", \.command,
             { $0.program($1, example: "/usr/local/bin/may-go", meanwhile: "until then uploads wait") },
-            { $1.command($0) }),
+            { $1.command($0) }
+        ).takes(.program),
         Key("timeout", \.timeout, .duration(.milliseconds(100) ... .seconds(600))),
     ]
 }
 
 extension PolicyRules {
     static let keys: [Key<Self>] = [
-        Key("windows", unlessEmpty: \.windows) { $0.windows($1) },
-        Key("bandwidth", unlessEmpty: \.bandwidth) { $0.bandwidth($1) },
-        Key("metered", optional: \.metered, { $0.metered($1) }, { rule, _ in .value(rule.inFile) }),
+        Key("windows", unlessEmpty: \.windows) { $0.windows($1) }
+            .takes(.list(.either([.window, .section("windows[]")]))),
+        Key("bandwidth", unlessEmpty: \.bandwidth) { $0.bandwidth($1) }
+            .takes(.either([.rate, .list(.either([.rate, .section("bandwidth[]")]))])),
+        Key("metered", optional: \.metered, { $0.metered($1) }, { rule, _ in .value(rule.inFile) })
+            .takes(.either([.word(["pause", "allow"]), .section("metered")])),
         Key("metered_unknown", \.meteredUnknown),
-        Key("networks", unlessEmpty: \.networks) { $0.networks($1) },
-        Key("quotas", unlessEmpty: \.quotas) { $0.quotas($1) },
+        Key("networks", unlessEmpty: \.networks) { $0.networks($1) }.takes(.list(.section("networks[]"))),
+        Key("quotas", unlessEmpty: \.quotas) { $0.quotas($1) }.takes(.list(.section("quotas[]"))),
         Key("expires_after", \.expiresAfter, .duration(.seconds(60) ... .seconds(10 * 366 * 86_400))),
         Key("on_battery", \.onBattery),
         Key("min_battery", \.minBattery, .percent) { .plain("\($0)%") },
         Key("busy", optional: \.busy, { $0.busy($1) }) { rule, pieces in
             .value(BusyRule.keys.inFile(of: rule, pieces))
-        },
+        }.takes(.section("busy")),
     ]
 }
 

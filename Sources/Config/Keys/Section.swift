@@ -11,6 +11,12 @@ struct Section: Sendable {
     var futureKeys: [String] = []
     /// Keys that belong elsewhere or have another name, with the message for a person who writes them here.
     var elsewhere: [String: String] = [:]
+    /// The form of the value of each key.
+    var kinds: [String: ValueKind] = [:]
+    /// Keys of which exactly one is set.
+    var exactlyOneOf: [String] = []
+    /// Keys of which at least one is set.
+    var someOf: [String] = []
 
     static let root = Section(
         path: "",
@@ -19,7 +25,13 @@ struct Section: Sendable {
             "hooks",
         ],
         futureKeys: ["notify", "mqtt", "mail", "log"],
-        elsewhere: ["webhooks": "an address that receives events is a hook with a `url`, under `hooks`"])
+        elsewhere: ["webhooks": "an address that receives events is a hook with a `url`, under `hooks`"],
+        kinds: [
+            "version": .whole(1...1), "state": .path, "staging": .section("staging"),
+            "folders": .list(.section("folders[]")), "destinations": .map(.section("destinations.*")),
+            "policy": .section("policy"), "control": .section("control"), "metrics": .section("metrics"),
+            "retention": .section("retention"), "hooks": .list(.section("hooks[]")),
+        ])
     static let addition = Section(
         path: "", keys: ["folders", "destinations"],
         elsewhere: Dictionary(
@@ -46,7 +58,8 @@ struct Section: Sendable {
     /// Keys of every destination, for all types.
     static let destination = Section(
         path: "destinations.*", keys: ["type"] + PolicyOverrides.destinationKeys.map(\.name),
-        futureKeys: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
+        futureKeys: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules],
+        kinds: kinds(PolicyOverrides.destinationKeys))
     static let destinationRetry = Section(path: "destinations.*.retry", Backoff.uploadKeys)
     private static let ownRules =
         "its own rules belong beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
@@ -58,16 +71,16 @@ struct Section: Sendable {
     /// For any `metered`.
     static let metered = Section(path: "metered", MeteredRule.keys)
     /// An item of any `networks`.
-    static let network = Section(path: "networks[]", NetworkRule.keys)
+    static let network = Section(path: "networks[]", NetworkRule.keys, someOf: ["metered", "allowed"])
     /// An item of any `quotas`.
     static let quota = Section(
         path: "quotas[]", Quota.keys,
         elsewhere: [
             "between": "a quota counts whole hours, days, weeks or months; times of the day belong under `windows`",
             "limit": "a quota has `bytes`, `files` or both; a rate belongs under `bandwidth`",
-        ])
+        ], someOf: ["bytes", "files"])
     /// For any `busy`.
-    static let busy = Section(path: "busy", BusyRule.keys)
+    static let busy = Section(path: "busy", BusyRule.keys, exactlyOneOf: ["file", "command"])
     /// For any `before_upload`.
     static let beforeUpload = Section(path: "before_upload", BeforeUpload.keys)
     static let concurrency = Section(path: "policy.concurrency", PolicySettings.concurrencyKeys)
@@ -80,9 +93,12 @@ struct Section: Sendable {
     static let retention = Section(
         path: "retention", ListRetention.keys,
         elsewhere: ["source": "what happens to a source is set in its folder, under `after_upload`"])
-    static let hook = Section(path: "hooks[]", Hook.keys)
+    static let hook = Section(path: "hooks[]", Hook.keys, exactlyOneOf: ["command", "url"])
     static let hookRetry = Section(path: "hooks[].retry", Backoff.keys)
-    static let secret = Section(path: "SECRET", keys: SecretForm.allCases.map(\.rawValue))
+    static let secret = Section(
+        path: "SECRET", keys: SecretForm.allCases.map(\.rawValue),
+        kinds: ["file": .path, "env": .text, "credential": .name, "command": .program, "literal": .text],
+        exactlyOneOf: SecretForm.allCases.map(\.rawValue))
 
     private static let laterPolicy = ["limit", "power"]
 
@@ -103,7 +119,18 @@ struct Section: Sendable {
 
 extension Section {
     /// A section whose keys a table declares.
-    init<Owner>(path: String, _ table: [Key<Owner>], futureKeys: [String] = [], elsewhere: [String: String] = [:]) {
-        self.init(path: path, keys: table.map(\.name), futureKeys: futureKeys, elsewhere: elsewhere)
+    init<Owner>(
+        path: String, _ table: [Key<Owner>], futureKeys: [String] = [], elsewhere: [String: String] = [:],
+        exactlyOneOf: [String] = [], someOf: [String] = []
+    ) {
+        self.init(
+            path: path, keys: table.map(\.name), futureKeys: futureKeys, elsewhere: elsewhere,
+            kinds: Self.kinds(table), exactlyOneOf: exactlyOneOf, someOf: someOf)
+    }
+
+    private static func kinds<Owner>(_ table: [Key<Owner>]) -> [String: ValueKind] {
+        var kinds: [String: ValueKind] = [:]
+        for key in table { kinds[key.name] = key.kind }
+        return kinds
     }
 }

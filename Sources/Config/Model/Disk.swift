@@ -77,6 +77,18 @@ struct Disk {
         return text + "(mkdir -p). Of its parent folders only `\(above.display)` exists: check the spelling"
     }
 
+    /// Whether a folder is, or would be made, on a file system in memory. One that may not answer is on none.
+    func isInMemory(_ path: FilePath) -> Bool {
+        guard checks == .checked else { return false }
+        let place = mounts.place(of: path.normalised)
+        if place.slow != nil { return false }
+        var base = place.path
+        // For any reason: the next folder above is tried.
+        while base != "/", (try? FileStatus(at: base)) == nil { base = base.parent }
+        // A file system that does not report its kind counts as a disk.
+        return (try? Space(at: base).isMemory) ?? false
+    }
+
     /// Why a secret file cannot be read.
     func troubleReading(_ path: FilePath) -> String? {
         guard checks == .checked else { return nil }

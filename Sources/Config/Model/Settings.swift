@@ -32,6 +32,9 @@ package struct StagingSettings: Hashable, Sendable {
         case inPlace = "in-place"
     }
 
+    /// Whether staging may be on a file system in memory, where a power cut takes copies that exist nowhere else.
+    package enum Memory: String, Hashable, Sendable, CaseIterable { case refuse, allow }
+
     package var path: FilePath
     package var copy = Copy.auto
     /// The maximum total size of staged copies in bytes; `nil` for no limit.
@@ -40,6 +43,7 @@ package struct StagingSettings: Hashable, Sendable {
     package var keepFree: Int64 = 1_000_000_000
     /// Number of copies made in parallel.
     package var concurrency = 2
+    package var memory = Memory.refuse
 }
 
 /// A command that makes the uploaded file from a source, instead of a copy.
@@ -93,6 +97,15 @@ package struct FolderSettings: Hashable, Sendable {
     package var removable = Removable.auto
     /// `nil`: depends on the file system of the source.
     package var releaseUnsure: UnsureReleaseRule?
+
+    /// Whether verified sources leave the folder, at once or later.
+    package var removesSources: Bool {
+        switch afterUpload {
+        case .delete, .move: true
+        case .keep: retention.isLimited
+        case .leave: false
+        }
+    }
 }
 
 package struct DestinationSettings: Hashable, Sendable {

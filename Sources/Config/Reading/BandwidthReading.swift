@@ -47,7 +47,7 @@ extension Reader where Value == Int64? {
     /// `2 MB/s`, `200 kB/s`, `8 Mbit/s`, `0`, `unlimited`. Bytes a second.
     static var rate: Reader {
         let expected = "a rate, like `2 MB/s`, `8 Mbit/s` or `unlimited`"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .rate) { text throws(ValueError) in
             if text == "unlimited" { return nil }
             if text == "0" { return 0 }
             guard text.hasSuffix("/s") else {

@@ -36,10 +36,10 @@ extension BusyRule {
     fileprivate static let sourceKeys: [Key<Self>] = [
         Key("file", \.source, { $1.read("file", as: .path).map { .file($0.value) } }) { source, _ in
             if case .file(let path) = source { .value(path.inFile) } else { nil }
-        },
+        }.takes(.path),
         Key("command", \.source, { $0.busyCommand($1) }) { source, pieces in
             if case .command(let words) = source { pieces.command(words) } else { nil }
-        },
+        }.takes(.program),
     ]
     fileprivate static let timeKeys: [Key<Self>] = [
         Key("every", \.every, .duration(.seconds(1) ... .seconds(3600))).printed { !$0.source.isFile },

@@ -6,15 +6,14 @@ struct ControlReading {
     let disk: Disk
     let secrets: SecretReading
 
-    /// - Parameter runtime: The folder that systemd made for sockets.
-    func control(_ fields: MappingReader, runtime: FilePath?) -> ControlSettings {
-        let socket = fields.read("socket", as: .path)?.value
+    /// - Parameter socket: The default.
+    func control(_ fields: MappingReader, socket usual: FilePath) -> ControlSettings {
+        let socket = fields.read("socket", as: .path)?.value ?? usual
         // sockaddr_un of unix(7): 108 bytes with the NUL.
-        if let socket, socket.bytes.count > 107 {
+        if socket.bytes.count > 107 {
             fields.error("is longer than the 107 bytes that Linux allows for a socket", "socket")
         }
-        return ControlSettings(
-            socket: socket ?? (runtime ?? "/run/sluice").appending("control.sock"), remote: remote(fields))
+        return ControlSettings(socket: socket, remote: remote(fields))
     }
 
     private func remote(_ fields: MappingReader) -> RemoteControlSettings? {

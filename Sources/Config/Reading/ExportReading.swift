@@ -8,7 +8,8 @@ struct ExportDraft {
     private var minSize: Int64 = 1
 
     static let keys: [Key<Self>] = [
-        Key("command", optional: \.command, { $0.command($1) }, { $1.command($0.source) }),
+        Key("command", optional: \.command, { $0.command($1) }, { $1.command($0.source) })
+            .takes(.list(.text)),
         Key("output", \.output, .relativeName(mayHaveFolders: false)),
         Key("timeout", \.timeout, .duration(.seconds(1) ... .seconds(7 * 86_400))),
         Key("min_size", \.minSize, .bytes),

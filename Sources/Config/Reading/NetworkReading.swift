@@ -69,7 +69,7 @@ extension NetworkRule: SettingsValue {
 extension Reader where Value == MeteredRule {
     static var metered: Reader {
         let expected = "`pause`, `allow`, or a limit like `{limit: 200 kB/s}`"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .word(["pause", "allow"])) { text throws(ValueError) in
             switch text {
             case "pause": return .pause
             case "allow": return .allow
@@ -104,7 +104,8 @@ extension Reader where Value == String {
 
 extension Reader where Value == HardwareAddress {
     fileprivate static var hardware: Reader {
-        Reader(expected: "a hardware address, like `\"0c:5b:8f:27:9a:64\"`") { text throws(ValueError) in
+        Reader(expected: "a hardware address, like `\"0c:5b:8f:27:9a:64\"`", kind: .hardwareAddress) {
+            text throws(ValueError) in
             guard let address = HardwareAddress(text) else {
                 if IPAddress(text) != nil {
                     throw ValueError(
@@ -119,7 +120,7 @@ extension Reader where Value == HardwareAddress {
 
 extension Reader where Value == IPSubnet {
     fileprivate static var subnet: Reader {
-        Reader(expected: "a network, like `192.168.1.0/24` or `fd00::/8`") { text throws(ValueError) in
+        Reader(expected: "a network, like `192.168.1.0/24` or `fd00::/8`", kind: .subnet) { text throws(ValueError) in
             guard let subnet = IPSubnet(text) else { throw .plain }
             if !text.contains("/") {
                 throw ValueError(

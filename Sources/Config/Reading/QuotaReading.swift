@@ -74,8 +74,10 @@ extension SettingsReading {
 
 extension Quota: SettingsValue {
     static let keys: [Key<Self>] = [
-        Key("per", \.period, { $0.period($1) }) { period, _ in .value(.plain(period.written.span.rawValue)) },
-        Key("starts_on", of: \.period.written.start) { start, _ in .value(start) },
+        Key("per", \.period, { $0.period($1) }) { period, _ in .value(.plain(period.written.span.rawValue)) }
+            .takes(.word(Period.Span.allCases.map(\.rawValue))),
+        Key("starts_on", of: \.period.written.start) { start, _ in .value(start) }
+            .takes(.either([.word(Weekday.allCases.map(\.rawValue)), .whole(1...31)])),
         Key("bytes", \.bytes, .bytes), Key("files", \.files, .files) { .number($0) }, Key("network", \.network),
         Key("direction", \.direction).printed { $0.bytes != nil },
     ]
@@ -102,7 +104,7 @@ extension Reader where Value == Int64 {
     /// A number of files.
     fileprivate static var files: Reader {
         let whole = Reader<Int>.whole(0...1_000_000_000)
-        return Reader(expected: whole.expected, isPlain: whole.isPlain) { text throws(ValueError) in
+        return Reader(expected: whole.expected, isPlain: whole.isPlain, kind: whole.kind) { text throws(ValueError) in
             Int64(try whole.read(text))
         }
     }

@@ -6,7 +6,7 @@ extension Reader where Value == Int64 {
     /// `20 GB`, `8 MiB`, `1.5 GB`, `0`. A bare number other than 0 is refused, since its unit is unknown.
     static var bytes: Reader {
         let expected = "an amount with its unit, like `20 GB` or `8 MiB`"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .bytes) { text throws(ValueError) in
             if text == "0" { return 0 }
             let amount = try Amount.single(text)
             guard !amount.unit.isEmpty else {
@@ -28,7 +28,7 @@ extension Reader where Value == Duration {
     /// `90s`, `2h`, `500ms`, `1h30m`, `0`. Each unit once, the larger first.
     static func duration(_ range: ClosedRange<Duration>) -> Reader {
         let expected = "a length of time with its unit, like `90s`, `1h30m` or `500ms`"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .duration(range)) { text throws(ValueError) in
             let duration = text == "0" ? .zero : try sum(text, expected: expected)
             guard range.contains(duration) else {
                 throw ValueError(
@@ -68,7 +68,8 @@ extension Reader where Value == Duration {
 extension Reader where Value == Duration? {
     /// A length of time, or `never`, for which `0` may be written too.
     static func duration(atLeast least: Duration) -> Reader {
-        Reader(expected: "a length of time like `7d`, or `never`") { text throws(ValueError) in
+        Reader(expected: "a length of time like `7d`, or `never`", kind: .durationOrNever(least)) {
+            text throws(ValueError) in
             if text == "never" || text == "0" { return nil }
             return try Reader<Duration>.duration(least ... .seconds(10 * 366 * 86_400)).read(text)
         }
@@ -79,7 +80,7 @@ extension Reader where Value == UnsureReleaseRule {
     /// `keep`, `delete`, `after 10m`.
     static var releaseUnsure: Reader {
         let expected = "`keep`, `delete`, or a length of time like `after 10m`"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .releaseUnsure) { text throws(ValueError) in
             switch text {
             case "keep": return .keep
             case "delete": return .delete

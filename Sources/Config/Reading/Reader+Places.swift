@@ -6,7 +6,7 @@ extension Reader where Value == FilePath {
     /// An absolute path, normalised.
     static var path: Reader {
         let expected = "an absolute path"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .path) { text throws(ValueError) in
             try refuseControls(in: text)
             guard text.hasPrefix("/") else {
                 throw ValueError(
@@ -32,7 +32,7 @@ extension Reader where Value == FilePath {
     /// A path below some folder.
     static var pathBelow: Reader {
         let expected = "a name or a path below the folder, like `.sluice-here`"
-        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+        return Reader(expected: expected, isText: true, kind: .pathBelow) { text throws(ValueError) in
             try refuseControls(in: text)
             let path = FilePath(text)
             guard !path.isEmpty, !path.isAbsolute, !path.components.contains(".."), !path.components.contains(".")
@@ -50,7 +50,7 @@ extension Reader where Value == FilePath {
 extension Reader where Value == MarkerName {
     static var markerName: Reader {
         let expected = "a name with `{name}` or `{stem}` in it, like `\"{name}.done\"`"
-        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+        return Reader(expected: expected, isText: true, kind: .marker) { text throws(ValueError) in
             try refuseControls(in: text)
             guard let marker = MarkerName(text) else { throw .plain }
             return marker
@@ -62,7 +62,7 @@ extension Reader where Value == String {
     /// The ending of a file's name without its dot, in lower case.
     static var ending: Reader {
         let expected = "an ending of 1 to 16 letters and digits, like `xml`"
-        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+        return Reader(expected: expected, isText: true, kind: .ending) { text throws(ValueError) in
             let ending = text.hasPrefix(".") ? text.dropFirst() : text[...]
             guard (1...16).contains(ending.utf8.count), ending.utf8.allSatisfy(isNameByte), !ending.contains(".") else {
                 throw .plain
@@ -74,7 +74,7 @@ extension Reader where Value == String {
     /// A pattern in the syntax of ``Glob``.
     static var glob: Reader {
         let expected = "a pattern like `*.mp4` or `front/*.jpg`"
-        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+        return Reader(expected: expected, isText: true, kind: .pattern) { text throws(ValueError) in
             guard !text.isEmpty else { throw ValueError("is empty; it takes \(expected)") }
             try refuseControls(in: text)
             guard !text.hasPrefix("/") else {
@@ -131,7 +131,7 @@ extension Reader where Value == String {
     /// The address of a server. It must not contain user and password, since it is shown in lists and logs.
     static var url: Reader {
         let expected = "an address like `https://nas.example/files`"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .url) { text throws(ValueError) in
             _ = try checkAddress(text, expected)
             return text
         }
@@ -140,7 +140,7 @@ extension Reader where Value == String {
     /// Scheme, host and port of a server, with nothing after them.
     static var origin: Reader {
         let expected = "an origin like `https://uploads.example.com` or `https://uploads.example.com:8443`"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .origin) { text throws(ValueError) in
             guard !text.contains("*") else {
                 throw ValueError("has a `*`, but wildcards are not supported here; write each origin")
             }
@@ -203,7 +203,7 @@ extension Reader where Value == Template {
     ///   - isFilledAfterStaging: Whether the file's digest and its number in the database are known by then.
     static func template(needsName: Bool = false, isFilledAfterStaging: Bool = false) -> Reader {
         let expected = "a text that may hold placeholders, like `{folder}/{name}`"
-        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+        return Reader(expected: expected, isText: true, kind: .template) { text throws(ValueError) in
             let template: Template
             do throws(Template.SyntaxError) { template = try Template(text) } catch {
                 // The mistake counts characters, and places count scalars.
@@ -233,7 +233,7 @@ extension Reader where Value == Template {
     /// - Parameter mayHaveFolders: Whether it may have slashes.
     static func relativeName(mayHaveFolders: Bool) -> Reader {
         let template = template(needsName: true)
-        return Reader(expected: template.expected, isText: true) { text throws(ValueError) in
+        return Reader(expected: template.expected, isText: true, kind: .relativeName) { text throws(ValueError) in
             if !mayHaveFolders, text.contains("/") {
                 throw ValueError("takes a name without `/`; `remote_name` sets the folder")
             }
@@ -256,12 +256,11 @@ extension Reader where Value == Template {
     /// The absolute target of a `move`.
     static var target: Reader {
         let template = template(needsName: true, isFilledAfterStaging: true)
-        return Reader(expected: "an absolute path that may hold placeholders, like `/srv/done/{year}/{name}`") {
-            text throws(ValueError) in
+        let expected = "an absolute path that may hold placeholders, like `/srv/done/{year}/{name}`"
+        return Reader(expected: expected, kind: .target) { text throws(ValueError) in
             guard text.hasPrefix("/") else {
                 throw ValueError(
-                    "takes an absolute path that may hold placeholders, like `/srv/done/{year}/{name}`, "
-                        + "not \(quoted(text))")
+                    "takes \(expected), not \(quoted(text))")
             }
             guard !FilePath(text).components.contains("..") else {
                 throw ValueError(

@@ -8,6 +8,8 @@ struct Reader<Value>: Sendable {
     var isText = false
     /// Whether quotes are refused: a number in quotes is a text.
     var isPlain = false
+    /// The form, for tables and the JSON Schema.
+    var kind: ValueKind = .text
     let read: @Sendable (String) throws(ValueError) -> Value
 }
 
@@ -56,7 +58,7 @@ func yaml11Meaning(_ text: String) -> String? {
 
 extension Reader where Value == Bool {
     static var flag: Reader {
-        Reader(expected: "`true` or `false`", isPlain: true) { text throws(ValueError) in
+        Reader(expected: "`true` or `false`", isPlain: true, kind: .flag) { text throws(ValueError) in
             switch text {
             case "true": return true
             case "false": return false
@@ -69,7 +71,7 @@ extension Reader where Value == Bool {
 extension Reader where Value == Int {
     /// 1 to 100.
     static var percent: Reader {
-        Reader(expected: "a share from 1% to 100%, like `30%`") { text throws(ValueError) in
+        Reader(expected: "a share from 1% to 100%, like `30%`", kind: .share) { text throws(ValueError) in
             guard text.hasSuffix("%") else {
                 throw Int(text) == nil
                     ? .plain : ValueError("takes a share with its `%`, like `30%`, not a bare number")
@@ -81,8 +83,10 @@ extension Reader where Value == Int {
     }
 
     static func whole(_ range: ClosedRange<Int>) -> Reader {
-        Reader(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)", isPlain: true) {
-            text throws(ValueError) in
+        Reader(
+            expected: "a whole number from \(range.lowerBound) to \(range.upperBound)", isPlain: true,
+            kind: .whole(range)
+        ) { text throws(ValueError) in
             // `Int` accepts `+5` and `007`, which are not the form that it writes.
             guard let value = Int(text), String(value) == text, range.contains(value) else { throw .plain }
             return value
@@ -106,7 +110,7 @@ extension Reader where Value == String {
     /// A name of a folder, destination or context key.
     static var name: Reader {
         let expected = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
-        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+        return Reader(expected: expected, isText: true, kind: .name) { text throws(ValueError) in
             guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy(isNameByte), text != ".", text != ".." else {
                 throw .plain
             }
@@ -137,7 +141,7 @@ extension Reader where Value == String {
     static func word(of words: [String]) -> Reader {
         let expected =
             words.count == 2 ? "`\(words[0])` or `\(words[1])`" : "one of " + words.joined(separator: ", ")
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .word(words)) { text throws(ValueError) in
             guard words.contains(text) else {
                 guard let near = nearest(to: text, among: words) else { throw .plain }
                 throw ValueError("takes \(expected), not \(quoted(text)); did you mean `\(near)`?")
@@ -151,7 +155,7 @@ extension Reader where Value: RawRepresentable & CaseIterable & Sendable, Value.
     /// One of the words of an enum.
     static var choice: Reader {
         let word = Reader<String>.word(of: Value.allCases.map(\.rawValue))
-        return Reader(expected: word.expected) { text throws(ValueError) in
+        return Reader(expected: word.expected, kind: word.kind) { text throws(ValueError) in
             guard let value = Value(rawValue: try word.read(text)) else { throw .plain }
             return value
         }

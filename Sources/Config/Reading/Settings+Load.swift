@@ -21,11 +21,14 @@ extension Settings {
     /// Reads `file`, and `config.d/*.yaml` beside it in the order of their names.
     ///
     /// - Parameters:
+    ///   - draft: A file whose content is read in place of that of `file`, which it may replace. Messages name `file`.
     ///   - types: The destination types that this program knows.
-    ///   - environment: For defaults (`$STATE_DIRECTORY`, `$RUNTIME_DIRECTORY`) and for secrets in it.
+    ///   - user: The number of the user whose daemon reads it.
+    ///   - environment: For defaults (``DefaultPlaces``) and for secrets in it.
     /// - Throws: All errors, not only the first.
     package static func load(
-        _ file: FilePath, types: [DestinationSchema], disk: DiskChecks = .checked,
+        _ file: FilePath, draft: FilePath? = nil, types: [DestinationSchema], disk: DiskChecks = .checked,
+        user: UInt32 = UserDatabase.user,
         environment: @escaping @Sendable (String) -> String? = { getenv($0).map { String(cString: $0) } }
     ) throws(ConfigErrors) -> LoadedSettings {
         let findings = ProblemCollector()
@@ -43,17 +46,19 @@ extension Settings {
         }
         var texts: [(file: FilePath, bytes: [UInt8])] = []
         for file in files {
-            if let bytes = content(of: file, findings) { texts.append((file, bytes)) }
+            let place = file == files.first ? draft ?? file : file
+            if let bytes = content(of: place, named: file, findings) { texts.append((file, bytes)) }
         }
         // Without the main file every name of a destination would be unknown, so only its own error is reported.
         if texts.first?.file != file, let failure = findings.failure { throw failure }
-        return try read(texts, types: types, disk: disk, environment: environment, findings: findings)
+        return try read(texts, types: types, disk: disk, user: user, environment: environment, findings: findings)
     }
 
     /// Reads texts from memory, the main one first.
     static func read(
         _ texts: [(file: FilePath, bytes: [UInt8])], types: [DestinationSchema], disk: DiskChecks,
-        environment: @escaping @Sendable (String) -> String?, findings: ProblemCollector = ProblemCollector()
+        user: UInt32 = UserDatabase.user, environment: @escaping @Sendable (String) -> String?,
+        findings: ProblemCollector = ProblemCollector()
     ) throws(ConfigErrors) -> LoadedSettings {
         let covering = SecretMasker(types: types)
         var roots: [MappingReader] = []
@@ -67,21 +72,23 @@ extension Settings {
         guard roots.count == texts.count, let main = roots.first else {
             throw findings.failure ?? ConfigErrors(problems: [])
         }
+        let defaults = DefaultPlaces(for: texts[0].file, user: user, environment: environment)
         var building = SettingsReading(
-            findings: findings, types: types, disk: Disk(checks: disk), environment: environment)
+            findings: findings, types: types, disk: Disk(checks: disk), environment: environment, defaults: defaults)
         let settings = building.settings(main: main, additions: Array(roots.dropFirst()))
         if let failure = findings.failure { throw failure }
-        let surroundings = building.surroundings
         return LoadedSettings(
             settings: settings, warnings: findings.warningsInOrder, files: texts.map(\.file),
-            origins: surroundings.merging(SettingLocations(nodes, in: findings.sources).places) { $1 },
+            origins: defaults.origins.merging(SettingLocations(nodes, in: findings.sources).places) { $1 },
             keys: Dictionary(types.map { ($0.name, $0.keys) }) { first, _ in first })
     }
 
-    private static func content(of file: FilePath, _ findings: ProblemCollector) -> [UInt8]? {
+    static func content(
+        of place: FilePath, named file: FilePath, _ findings: ProblemCollector
+    ) -> [UInt8]? {
         do throws(SystemError) {
             // Links are resolved first, because `Files.read` refuses a final link, and a configuration may well be one.
-            let real = Files.real(file) ?? file
+            let real = Files.real(place) ?? place
             guard try FileStatus(at: real).isRegular else {
                 findings.error("is not a regular file", at: nil, in: file)
                 return nil
@@ -103,7 +110,7 @@ extension Settings {
         }
     }
 
-    private static func node(
+    static func node(
         _ file: FilePath, _ bytes: [UInt8], _ covering: SecretMasker, _ findings: ProblemCollector
     ) -> Node? {
         let number = findings.sources.count

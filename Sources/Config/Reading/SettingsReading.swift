@@ -7,6 +7,8 @@ struct SettingsReading {
     let types: [DestinationSchema]
     let disk: Disk
     let environment: @Sendable (String) -> String?
+    /// Paths where the file has none.
+    let defaults: DefaultPlaces
     /// Values to which later sections refer. The names include those of folders and destinations that could not be read.
     private(set) var policy = PolicySettings()
     private(set) var folderNames: Set<String> = []
@@ -16,14 +18,15 @@ struct SettingsReading {
     mutating func settings(main: MappingReader, additions: [MappingReader]) -> Settings {
         version(main)
         let state = main.read("state", as: .path)
-        let statePath = state?.value ?? folder(from: "STATE_DIRECTORY") ?? "/var/lib/sluice"
+        let statePath = state?.value ?? defaults.state
         var staging = StagingSettings(path: statePath.appending("staging"))
         StagingSettings.keys.read(main.fields("staging", .staging), into: &staging, self)
+        check(staging, main)
         var policy = PolicySettings()
         PolicySettings.keys.read(main.fields("policy", .policy), into: &policy, self)
         self.policy = policy
         let control = ControlReading(findings: findings, disk: disk, secrets: secrets)
-            .control(main.fields("control", .control), runtime: folder(from: "RUNTIME_DIRECTORY"))
+            .control(main.fields("control", .control), socket: defaults.socket)
         let metrics = metrics(main.fields("metrics", .metrics))
         var lists = ListRetention()
         ListRetention.keys.read(main.fields("retention", .retention), into: &lists, self)
@@ -57,6 +60,16 @@ struct SettingsReading {
             state: statePath, staging: staging, folders: folders.map(\.settings),
             destinations: destinations.map(\.settings), policy: policy, control: control, metrics: metrics,
             lists: lists, hooks: hooks)
+    }
+
+    private func check(_ staging: StagingSettings, _ main: MappingReader) {
+        guard staging.memory == .refuse, disk.isInMemory(staging.path) else { return }
+        let written = main.node("staging")
+        findings.error(
+            "`\(staging.path.display)` is on a file system in memory: a power cut would lose files whose sources "
+                + "are gone. Set `staging.path` to a folder on a disk, or accept the loss with "
+                + "`staging: {memory: allow}`",
+            at: written?.entries.place(of: "path") ?? written?.start ?? main.start, key: "staging.path")
     }
 
     /// As written, including folders that could not be read.
@@ -113,20 +126,6 @@ struct SettingsReading {
     }
 
     var secrets: SecretReading { SecretReading(findings: findings, disk: disk, environment: environment) }
-
-    /// Values from the environment where the file has none.
-    var surroundings: [String: String] {
-        let variables = [
-            "state": "STATE_DIRECTORY", "staging.path": "STATE_DIRECTORY", "control.socket": "RUNTIME_DIRECTORY",
-        ]
-        return variables.filter { folder(from: $0.value) != nil }.mapValues { "$" + $0 }
-    }
-
-    /// The first folder that systemd made for us (systemd.exec(5), `RuntimeDirectory=`): the variable may name several.
-    private func folder(from variable: String) -> FilePath? {
-        guard let first = environment(variable)?.split(separator: ":").first, first.hasPrefix("/") else { return nil }
-        return FilePath(String(first)).normalised
-    }
 }
 
 extension [Node.Entry] {

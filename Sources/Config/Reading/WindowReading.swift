@@ -31,7 +31,7 @@ extension Window: SettingsValue {
         Key(
             "except", \.except, { $1.list("except", as: .day).map { Set($0.map(\.value)) } },
             { days, _ in .value(.list(days.sorted().map { .text("\($0)") })) }
-        ).printed { !$0.except.isEmpty },
+        ).takes(.list(.day)).printed { !$0.except.isEmpty },
     ]
 
     var inFile: WrittenValue { except.isEmpty ? .text(words) : Self.keys.inFile(of: self) }
@@ -40,7 +40,7 @@ extension Window: SettingsValue {
 extension Reader where Value == CivilDay {
     /// `2026-12-24`.
     static var day: Reader {
-        Reader(expected: "a day, like `2026-12-24`") { text throws(ValueError) in
+        Reader(expected: "a day, like `2026-12-24`", kind: .day) { text throws(ValueError) in
             let parts = text.split(separator: "-", omittingEmptySubsequences: false)
             guard parts.count == 3, parts.map(\.utf8.count) == [4, 2, 2],
                 let year = Int(parts[0]), let month = Int(parts[1]), let day = Int(parts[2])
@@ -57,7 +57,7 @@ extension Reader where Value == Window {
     /// `22:00-06:00`, `sat,sun 00:00-24:00`, `mon-fri 18:00-08:00`.
     static var window: Reader {
         let expected = "a time of the day, with days before it if not all, like `22:00-06:00` or `mon-fri 18:00-08:00`"
-        return Reader(expected: expected) { text throws(ValueError) in
+        return Reader(expected: expected, kind: .window) { text throws(ValueError) in
             let parts = text.split(separator: " ")
             guard let times = parts.last, parts.count <= 2 else { throw .plain }
             let days = parts.count == 2 ? try self.days(parts[0]) : Set(Weekday.allCases)

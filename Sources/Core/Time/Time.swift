@@ -85,7 +85,10 @@ extension Duration {
     package var inMilliseconds: Int64 { inUnits(of: 1_000_000_000_000_000) }
     /// In whole nanoseconds, limited in the same way.
     package var inNanoseconds: Int64 { inUnits(of: 1_000_000_000) }
-    private func inUnits(of attoseconds: Int128) -> Int64 { Int64(clamping: self.attoseconds / attoseconds) }
+    private func inUnits(of attoseconds: Int128) -> Int64 {
+        let (seconds, rest) = components
+        return Int64(clamping: (Int128(seconds) * 1_000_000_000_000_000_000 + Int128(rest)) / attoseconds)
+    }
     package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 

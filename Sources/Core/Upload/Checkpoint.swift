@@ -91,12 +91,12 @@ extension CheckpointField where Value == String? {
 
 extension CheckpointField {
     /// A whole number in decimal digits.
-    package init<Number: FixedWidthInteger & SendableMetatype>(_ name: String) where Value == Number? {
+    package init<Number: FixedWidthInteger & Sendable>(_ name: String) where Value == Number? {
         self.init(name: name, decode: { $0.flatMap { Number($0) } }, encode: { $0.map { "\($0)" } })
     }
 
     /// One of several words.
-    package init<Word: RawRepresentable<String> & SendableMetatype>(_ name: String) where Value == Word? {
+    package init<Word: RawRepresentable<String> & Sendable>(_ name: String) where Value == Word? {
         self.init(name: name, decode: { $0.flatMap { Word(rawValue: $0) } }, encode: { $0?.rawValue })
     }
 }

@@ -45,11 +45,11 @@ struct HistoryCleaner: Sendable {
 
     private func shorten(_ list: UploadState, _ limits: ListRetention.Limits) async throws -> Duration? {
         while !Task.isCancelled {
-            let (found, next) = try await context.store.read {
+            let found = try await context.store.read {
                 try $0.lists.uploadsToDismiss(list, by: limits, most: Self.piece)
             }
-            if found.isEmpty { return next }
-            for (reason, ones) in Dictionary(grouping: found, by: \.reason) {
+            if found.ids.isEmpty { return found.next }
+            for (reason, ones) in Dictionary(grouping: found.ids, by: \.reason) {
                 _ = try await context.store.write { try $0.transitions.dismiss(ones.map(\.id), reason) }
                 context.log.info(
                     "uploads removed from a list",

@@ -217,7 +217,7 @@ enum LocalChecks {
         return CheckResult(
             .ok,
             "\(base.display) is a separate mount from \(folder.watch.path.display): \(copy). In the systemd unit, each path of ReadWritePaths= "
-                + "is a separate mount: name a directory that contains both")
+                + "is a separate mount: `sluice systemd-paths` names a directory that contains both")
     }
 
     /// The reason why no file in a folder would be inspected now; `nil` when the folder is present.
@@ -229,7 +229,7 @@ enum LocalChecks {
             if error.isOfAnotherFolder { return "absent: \(error.reason)" }
             // The following checks report the rest.
             guard error.isMissing, (try? FileStatus(at: rule.path)) == nil else { return nil }
-            return "absent: \(rule.path.display) does not exist; it is watched when it appears"
+            return "absent: \(rule.path.display) does not exist; it is watched when it appears" + hiding(rule.path)
         }
     }
 
@@ -359,13 +359,20 @@ enum LocalChecks {
     /// With links resolved: a configured folder may be one.
     private static func resolved(_ path: FilePath) -> FilePath { Files.real(path) ?? path }
 
+    /// For a folder that the service's unit may hide from it; empty elsewhere.
+    private static func hiding(_ path: FilePath) -> String {
+        guard Notify().isEnabled, UnitPaths.isHidden(path) else { return "" }
+        return "; if it is there, the systemd unit hides it: `sudo sluice systemd-paths --install` shows it"
+    }
+
     private static func remedy(_ error: SystemError, _ right: String, at path: FilePath) -> String {
-        if error.isReadOnly { return "mount it writable; under systemd, name it in ReadWritePaths= of the unit" }
+        if error.isReadOnly { return "mount it writable; under systemd, `sluice systemd-paths` opens it" }
         if error.isDenied {
             let group = UserDatabase.groupToJoin(for: path, writes: right == "write").map {
                 ", for example through the group `\($0)`, which has it (`SupplementaryGroups=\($0)` in the unit)"
             }
             return "give the daemon's user the right to \(right) there\(group ?? ""), or run this check as that user"
+                + hiding(path)
         }
         if error.isMissing { return "create it, or mount the file system that belongs there" }
         return "check the disk"

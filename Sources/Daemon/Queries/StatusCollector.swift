@@ -48,29 +48,32 @@ struct StatusCollector: Sendable {
             + (try await context.store.read { try $0.backlog.bytesBegun() })
         let staging = context.staging
         let files = watcher.settlingFiles()
+        let pauses = try await context.store.read { try $0.pauses.all() }.map {
+            PauseView(
+                scope: $0.scope.rawValue, name: $0.name.isEmpty ? nil : $0.name, since: $0.since.description,
+                until: $0.until?.description)
+        }
+        let stagingView = StagingView(
+            path: staging.folder.display, used: try await context.store.read { try $0.staging.totalBytes() },
+            free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
+            cap: context.settings.staging.maxSize, hold: alerts.troubles["staging"].map(HoldView.init),
+            running: making.isEmpty ? nil : making.all.map(StagingRunView.init))
+        var warnings = alerts.troubles.all.map(\.text) + alerts.reportTroubles.all.map(\.text)
+        warnings += alerts.unsureReleases.all.map(\.text).sorted() + StatusWarnings.ofFolders(watcher.states())
+        warnings += StatusWarnings.ofUnknownDestinations(ongoing, known: Set(now.configuration.destinations.keys))
+        warnings += StatusWarnings.ofUnknownStates(try await context.store.read { try $0.lists.unknownStates() })
+        warnings += StatusWarnings.ofOverdueFiles(files)
+        warnings += now.ineffectiveRules.map { "destinations.\($0): \($1)" }
         return StatusView(
             version: sluiceVersion, pid: Machine.process, startedAt: lifecycle.startedAt.description,
             starting: lifecycle.isStarting,
             counts: counts, filesTotal: figures.filesTotal, filesDone: figures.filesDone,
             bytesTotal: figures.bytesTotal, bytesDone: min(sent, figures.bytesTotal), rate: rate,
             eta: rate > 0 ? max(0, figures.bytesTotal - sent) / rate : nil,
-            paused: try await context.store.read { try $0.pauses.all() }.map {
-                PauseView(
-                    scope: $0.scope.rawValue, name: $0.name.isEmpty ? nil : $0.name, since: $0.since.description,
-                    until: $0.until?.description)
-            },
+            paused: pauses,
             folders: try await folderViews(parts), destinations: try await destinationViews(parts, tallies),
-            staging: StagingView(
-                path: staging.folder.display, used: try await context.store.read { try $0.staging.totalBytes() },
-                free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
-                cap: context.settings.staging.maxSize, hold: alerts.troubles["staging"].map(HoldView.init),
-                running: making.isEmpty ? nil : making.all.map(StagingRunView.init)),
-            warnings: alerts.troubles.all.map(\.text) + alerts.reportTroubles.all.map(\.text)
-                + alerts.unsureReleases.all.map(\.text).sorted() + StatusWarnings.ofFolders(watcher.states())
-                + StatusWarnings.ofUnknownDestinations(ongoing, known: Set(now.configuration.destinations.keys))
-                + StatusWarnings.ofUnknownStates(try await context.store.read { try $0.lists.unknownStates() })
-                + StatusWarnings.ofOverdueFiles(files)
-                + now.ineffectiveRules.map { "destinations.\($0): \($1)" },
+            staging: stagingView,
+            warnings: warnings,
             seq: await context.store.seq,
             settling: files.prefix(Self.maxSettling).map { settlingView($0) }, overflows: watcher.overflows(),
             limit: bandwidth.rate, exceptions: now.overrides.records.map { OverrideView($0) },

@@ -20,7 +20,9 @@ enum ReleaseAdvice {
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
         if error.isReadOnly {
             return "\(folder) is on a read-only file system: mount it writable"
-                + (Notify().isEnabled ? "; if it is, add ReadWritePaths=-\(folder) to the unit" : "")
+                + (Notify().isEnabled
+                    ? "; if it is, the systemd unit makes it read-only: `sudo sluice systemd-paths --install` opens it"
+                    : "")
         }
         return error.description
     }

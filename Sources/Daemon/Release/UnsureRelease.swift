@@ -33,17 +33,6 @@ extension UnsureReleaseRule {
     }
 }
 
-extension FolderSettings {
-    /// Whether verified sources leave the folder, at once or later.
-    var removesSources: Bool {
-        switch afterUpload {
-        case .delete, .move: true
-        case .keep: retention.isLimited
-        case .leave: false
-        }
-    }
-}
-
 extension Releaser {
     /// Evaluates waiting and kept sources again after `release_unsure` of these folders has changed.
     func reevaluate(_ folders: Set<String>) async throws {

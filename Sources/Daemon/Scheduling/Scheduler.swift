@@ -23,6 +23,7 @@ actor Scheduler {
     let signals: WakeUps
     let networks: NetworkInspector
     let callbacks: SchedulerCallbacks
+    let turns = TurnProbe()
 
     init(
         attempts: AttemptContext, sendingLimits: SendingLimits, stateHealth: StateHealth, signals: WakeUps,
@@ -66,6 +67,7 @@ actor Scheduler {
             facts.power.stop()
         }
         while !Task.isCancelled {
+            turns.beginTurn()
             do {
                 // No byte is sent unless its checkpoint can be stored.
                 if stateHealth.isFailing { try await context.store.testWrite() }
@@ -300,7 +302,5 @@ actor Scheduler {
         for claim in claims { attempts.stops.clearPause(claim.upload.id) }
     }
 
-    nonisolated private func reportDuplicate(_ asset: AssetRecord) {
-        AttemptLog(log: context.log).reportDuplicate(asset)
-    }
+    nonisolated private func reportDuplicate(_ file: AssetRecord) { AttemptLog(log: context.log).reportDuplicate(file) }
 }

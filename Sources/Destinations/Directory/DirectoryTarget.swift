@@ -37,22 +37,33 @@ struct DirectoryTarget: WholeDialect {
     /// Opens the folder, if it is the intended one. It is never created: an empty mount point where nothing is mounted
     /// looks just like a folder that does not exist yet.
     func openRoot() throws -> Descriptor {
-        let root: Descriptor
-        do { root = try Descriptor.open(path, for: .folder) } catch { throw failure(error, .target, path) }
-        if let mount, mount.path != "/", try !mount.contains(root, named: path) {
-            throw refusal(
-                .notMounted,
-                "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display): mount the "
-                    + "file system that belongs there, or set `mount` of the destination",
-                .holdDestination(after: nil))
-        }
-        if let marker, try FileStatus.ifPresent(at: marker, in: root) == nil {
-            throw refusal(
-                .noMarker,
-                "\(path.appending(marker).display) does not exist, so nothing is written: mount the file system "
-                    + "that belongs there, or create that file", .holdDestination(after: nil))
-        }
+        let root = try openPath()
+        try checkMount(root)
+        try checkMarker(root)
         return root
+    }
+
+    private func openPath() throws -> Descriptor {
+        do { return try Descriptor.open(path, for: .folder) } catch { throw failure(error, .target, path) }
+    }
+
+    private func checkMount(_ root: borrowing Descriptor) throws {
+        guard let mount, mount.path != "/" else { return }
+        if try mount.contains(root, named: path) { return }
+        throw refusal(
+            .notMounted,
+            "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display): mount the "
+                + "file system that belongs there, or set `mount` of the destination",
+            .holdDestination(after: nil))
+    }
+
+    private func checkMarker(_ root: borrowing Descriptor) throws {
+        guard let marker else { return }
+        if try FileStatus.ifPresent(at: marker, in: root) != nil { return }
+        throw refusal(
+            .noMarker,
+            "\(path.appending(marker).display) does not exist, so nothing is written: mount the file system "
+                + "that belongs there, or create that file", .holdDestination(after: nil))
     }
 
     /// Checks the path again: it must still lead to the folder that was opened.

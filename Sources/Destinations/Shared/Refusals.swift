@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 internal import Transport
 
 // Descriptions of a server's refusals, for a person.
@@ -82,7 +82,7 @@ extension UploadError {
     /// Describes a failure of `check`, with advice.
     ///
     /// - Parameter right: The name of the access right in the configuration; `nil` when it is mentioned already.
-    func checkDescription(right: String? = "the token") -> String {
+    package func checkDescription(right: String? = "the token") -> String {
         let advice: String? =
             switch remedy {
             case .authenticate: right.map { "check \($0)" }

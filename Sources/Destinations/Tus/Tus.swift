@@ -62,6 +62,13 @@ struct Tus: Destination {
         }
     }
 
+    func removesFinished(context: RequestContext) async -> Bool {
+        let dialect = TusDialect(server: server, context: context)
+        // A server that cannot be asked removes nothing; the check reports why.
+        let answer = try? await dialect.options(dialect.endpoint)
+        return answer?.announced.extensions.contains("termination") ?? false
+    }
+
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         // Questions are not entered in a ledger.
         let dialect = TusDialect(server: order.url.map { server.elsewhere($0) } ?? server, context: context)
@@ -134,6 +141,9 @@ struct Tus: Destination {
         let status = response.status
         let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
         let answer = "answered \(status) to OPTIONS" + (isPage ? " with a web page" : "")
+        if isOfObjectStore(response.body) {
+            return CheckResult(.failed, answer + " as an object store does: set `type: s3`, with a bucket and its keys")
+        }
         switch status {
         case 401, 403: return CheckResult(.failed, answer + ": check the token")
         case 404, 410: return CheckResult(.failed, answer + ": nothing is there; check the address")
@@ -145,6 +155,12 @@ struct Tus: Destination {
         }
         return CheckResult(
             .warning, answer + " and did not announce tus; uploads are tried anyway: check the address")
+    }
+
+    /// Whether a body is the error document of S3 and its relatives: `<Error><Code>AccessDenied</Code>…`.
+    private func isOfObjectStore(_ body: [UInt8]) -> Bool {
+        let text = String(decoding: textStart(of: body).prefix(2048), as: UTF8.self)
+        return text.hasPrefix("<") && text.contains("<Error>") && text.contains("<Code>")
     }
 }
 

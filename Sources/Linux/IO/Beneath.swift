@@ -132,6 +132,13 @@ extension Descriptor {
         }
     }
 
+    /// Gives the file to a group (fchown(2)). Bits beyond the permissions are lost.
+    package borrowing func setGroup(_ group: UInt32, named path: FilePath) throws(SystemError) {
+        try withNumber { number throws(SystemError) in
+            _ = try systemCall("fchown", on: path.display) { fchown(number, uid_t.max, group) }
+        }
+    }
+
     /// Takes the lock of an open file. The kernel releases it when the process ends, in any way (flock(2)).
     ///
     /// - Returns: `false` when another process has it.

@@ -72,12 +72,11 @@ package struct Descriptor: ~Copyable, Sendable {
 extension FilePath {
     /// Lends the bytes with a terminating NUL.
     package func withCString<R, E: Error>(_ body: (UnsafePointer<CChar>) throws(E) -> R) throws(E) -> R {
-        var terminated = bytes.map { CChar(bitPattern: $0) }
-        terminated.append(0)
-        // `withUnsafeBufferPointer` of a non-empty array always has a base address.
-        return try terminated.withUnsafeBufferPointer { buffer throws(E) in
-            guard let base = buffer.baseAddress else { preconditionFailure("a non-empty array has an address") }
-            return try body(base)
-        }
+        let bytes = self.bytes
+        let terminated = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
+        defer { terminated.deallocate() }
+        for (index, byte) in bytes.enumerated() { (terminated + index).initialize(to: CChar(bitPattern: byte)) }
+        (terminated + bytes.count).initialize(to: 0)
+        return try body(terminated)
     }
 }

@@ -78,6 +78,11 @@ package enum Files {
         try systemCall("unlink", on: path.display) { path.withCString { unlink($0) } }
     }
 
+    /// Removes an empty folder.
+    package static func removeFolder(_ path: FilePath) throws(SystemError) {
+        try systemCall("rmdir", on: path.display) { path.withCString { rmdir($0) } }
+    }
+
     /// Removes a file's name; a missing name is no error.
     package static func removeIfPresent(_ path: FilePath) throws(SystemError) {
         do { try remove(path) } catch { guard error.isMissing else { throw error } }
@@ -138,11 +143,16 @@ package enum Files {
     }
 
     /// Replaces a small file atomically and durably: temporary name, sync, rename, sync of the folder.
-    package static func replace(_ path: FilePath, with content: [UInt8]) throws(SystemError) {
+    ///
+    /// - Parameter mode: The exact mode; by default only its owner may use it.
+    package static func replace(
+        _ path: FilePath, with content: [UInt8], mode: UInt32? = nil
+    ) throws(SystemError) {
         let partial = FilePath(bytes: path.bytes + Array(".part".utf8))
         try removeIfPresent(partial)
         do {
             let descriptor = try Descriptor.open(partial, for: .creating)
+            if let mode { try descriptor.setMode(mode, named: partial) }
             try descriptor.write(content, named: partial)
             try descriptor.sync(named: partial)
             try descriptor.close(named: partial)

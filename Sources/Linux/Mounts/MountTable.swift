@@ -106,7 +106,7 @@ extension FilePath {
 
 extension Files {
     /// The target of a symbolic link (readlink(2)); `nil` when it is no link or gone.
-    static func linkTarget(_ path: FilePath) -> FilePath? {
+    package static func linkTarget(_ path: FilePath) -> FilePath? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = path.withCString { path in
             buffer.withUnsafeMutableBytes { buffer in

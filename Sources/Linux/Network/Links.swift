@@ -66,11 +66,8 @@ package enum Links {
 
     private static func addresses(by socket: borrowing NetlinkSocket) throws(SystemError) -> [Int32: [IPSubnet]] {
         let question = NetlinkRequest(Netlink.Kind.getAddress, dump: true, header: [0, 0, 0, 0] + raw(UInt32(0)))
-        var found: [Int32: [IPSubnet]] = [:]
-        for message in try socket.query(question, about: "addresses") {
-            if let (link, address) = address(in: message) { found[link, default: []].append(address) }
-        }
-        return found
+        let addresses = try socket.query(question, about: "addresses").compactMap { address(in: $0) }
+        return Dictionary(grouping: addresses, by: \.link).mapValues { $0.map(\.address) }
     }
 
     /// The contents of a message about an address (`struct ifaddrmsg`).

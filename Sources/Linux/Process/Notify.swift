@@ -5,12 +5,25 @@ internal import Glibc
 /// nothing.
 package struct Notify: Sendable {
     private let socket: FilePath?
+    /// The time within which the service manager expects ``watchdog()`` again; `nil` if it does not.
+    package let watchdogTimeout: Duration?
 
-    package init() { self.init(socket: getenv("NOTIFY_SOCKET").map { String(cString: $0) }) }
+    package init() {
+        func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+        self.init(
+            socket: variable("NOTIFY_SOCKET"), watchdogTime: variable("WATCHDOG_USEC"),
+            watchdogProcess: variable("WATCHDOG_PID"))
+    }
 
-    /// - Parameter socket: A path, or `@` and an abstract name; `nil` for none.
-    package init(socket: String?) {
+    /// - Parameters:
+    ///   - socket: A path, or `@` and an abstract name; `nil` for none.
+    ///   - watchdogTime: `$WATCHDOG_USEC`: microseconds.
+    ///   - watchdogProcess: `$WATCHDOG_PID`: the process that they are meant for, any process without it.
+    package init(socket: String?, watchdogTime: String? = nil, watchdogProcess: String? = nil) {
         self.socket = socket.flatMap { $0.hasPrefix("/") || $0.hasPrefix("@") ? FilePath($0) : nil }
+        let isOurs = watchdogProcess.map { $0 == "\(getpid())" } ?? true
+        let time = watchdogTime.flatMap { Int64($0) }.flatMap { $0 > 0 ? Duration.microseconds($0) : nil }
+        watchdogTimeout = self.socket != nil && isOurs ? time : nil
     }
 
     /// Whether there is a socket.
@@ -27,13 +40,21 @@ package struct Notify: Sendable {
         send(["RELOADING=1", "MONOTONIC_USEC=\(Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000)"])
     }
     package func reloaded() { send(["READY=1"]) }
+    /// The program works. Without it for ``watchdogTimeout``, the service manager ends and restarts the program.
+    package func watchdog() { send(["WATCHDOG=1"], mayWait: false) }
+    /// The start takes longer: it may last until `time` from now.
+    package func extendStart(by time: Duration, _ status: String) {
+        send(["EXTEND_TIMEOUT_USEC=\(time.inNanoseconds / 1000)", "STATUS=\(line(status))"])
+    }
     package func stopping() { send(["STOPPING=1"]) }
     /// One line for `systemctl status`.
-    package func status(_ text: String) { send(["STATUS=\(line(text))"]) }
+    package func status(_ text: String) { send(["STATUS=\(line(text))"], mayWait: false) }
 
     private func line(_ text: String) -> String { printable(text) }
 
-    private func send(_ fields: [String]) {
+    /// - Parameter mayWait: Whether to wait while the supervisor reads nothing; otherwise the message is dropped, and a later
+    ///   one replaces it.
+    private func send(_ fields: [String], mayWait: Bool = true) {
         guard let socket else { return }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -49,7 +70,8 @@ package struct Notify: Sendable {
         withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                 // A supervisor that does not listen is no reason to stop working.
-                _ = sendto(number, message, message.count, Int32(MSG_NOSIGNAL), address, length)
+                let flags = Int32(MSG_NOSIGNAL) | (mayWait ? 0 : Int32(MSG_DONTWAIT))
+                _ = sendto(number, message, message.count, flags, address, length)
             }
         }
     }

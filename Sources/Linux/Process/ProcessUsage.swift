@@ -5,6 +5,8 @@ internal import Glibc
 package struct ProcessUsage: Hashable, Sendable {
     /// Processor time of user and system together (getrusage(2)).
     package let cpu: Duration
+    /// Blocks that it has read from disks or written to them.
+    package let blocks: Int
     /// Bytes in memory; `nil` if `/proc` does not report it.
     package let resident: Int64?
     package let openFiles: Int?
@@ -18,6 +20,7 @@ package struct ProcessUsage: Hashable, Sendable {
         cpu =
             .seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
             + .microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+        blocks = usage.ru_inblock + usage.ru_oublock
         // proc_pid_statm(5): the second number is the resident memory, in pages.
         let statm = (try? Files.read("/proc/self/statm", limit: 4096)) ?? []  // a missing number is acceptable
         let pages = String(decoding: statm, as: UTF8.self).split(separator: " ").dropFirst().first

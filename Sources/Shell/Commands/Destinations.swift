@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 internal import Destinations
 
 extension Verb {
@@ -92,5 +92,6 @@ extension SettingKey {
         }
     }
 
-    fileprivate var summaryText: String { "\(summary) (\(takes)\(isRequired ? "; required" : ""))" }
+    /// Its summary, and the kind of its value.
+    package var summaryText: String { "\(summary) (\(takes)\(isRequired ? "; required" : ""))" }
 }

@@ -20,23 +20,28 @@ extension Verb {
         ]
     ) { call in
         try await withReloadErrors(call) { client in
-            let view = try await client.reload()
-            if call.json {
-                try call.printJSON(view)
-                return view.applied ? .ok : .config
-            }
-            for warning in view.warnings { call.console.error(problemText(warning, isWarning: true)) }
-            guard view.applied else {
-                let mistakes = view.errors.map { problemText($0) }.joined(separator: "\n")
-                var error = CommandError(.config, mistakes)
-                error.isBare = true
-                throw error
-            }
-            if view.changes.isEmpty { try call.console.line("reloaded; nothing changed") }
-            for change in view.changes { try call.console.line(printable(change.words)) }
-            return .ok
+            try await reloadDaemon(client, call)
         }
     }
+}
+
+/// Makes the daemon read its configuration again, and prints its answer.
+func reloadDaemon(_ client: ControlClient, _ call: Invocation) async throws -> ExitCode {
+    let view = try await client.reload()
+    if call.json {
+        try call.printJSON(view)
+        return view.applied ? .ok : .config
+    }
+    for warning in view.warnings { call.console.error(problemText(warning, isWarning: true)) }
+    guard view.applied else {
+        let mistakes = view.errors.map { problemText($0) }.joined(separator: "\n")
+        var error = CommandError(.config, mistakes)
+        error.isBare = true
+        throw error
+    }
+    if view.changes.isEmpty { try call.console.line("reloaded; nothing changed") }
+    for change in view.changes { try call.console.line(printable(change.words)) }
+    return .ok
 }
 
 /// Without `--socket` the file itself names the socket, so a file with a mistake may fail before the daemon is asked.

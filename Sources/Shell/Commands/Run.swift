@@ -112,6 +112,10 @@ private func start(
         notify.stopping()
         work.cancel()
     }
+    let extending =
+        notify.isEnabled && once == nil
+        ? Task { await StartExtension(notify).run("starting: opening the state in \(settings.state.display)") } : nil
+    defer { extending?.cancel() }
     return try await work.value
 }
 
@@ -188,10 +192,17 @@ private func serve(
         }
     }
     let telling = notify.isEnabled ? Task { await updateStatusLine(daemon, notify) } : nil
+    // Only a daemon that runs until it is stopped has a watchdog: systemd has none for `Type=oneshot`.
+    let watching =
+        once == nil
+        ? notify.watchdogTimeout.map { time in
+            Task { await daemon.reportProgress(every: time / 2) { notify.watchdog() } }
+        } : nil
     defer {
         listening.cancel()
         reloading.cancel()
         telling?.cancel()
+        watching?.cancel()
     }
     return try await work.value
 }
@@ -217,7 +228,7 @@ private func updateStatusLine(_ daemon: Daemon, _ notify: Notify) async {
     // If the stream fails or ends, the last line stays, which is no reason to stop working.
     guard let events = try? await daemon.events(since: nil) else { return }
     let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    await withTaskGroup { group in
+    await withTaskGroup(of: Void.self) { group in
         group.addTask {
             for await _ in events { change.yield() }
             change.finish()
@@ -265,7 +276,7 @@ func startError(_ error: any Error, _ settings: Settings? = nil) -> any Error {
 private func startRemedy(_ error: SystemError, _ settings: Settings?) -> String {
     let key = settings.flatMap { keyLeading(to: FilePath(error.subject), $0) }
     if error.isReadOnly {
-        return "Under systemd, name the folder in ReadWritePaths= of the unit"
+        return "Under systemd, open the folder with `sudo sluice systemd-paths --install`"
             + (key.map { ", or set `\($0)` to one that may be written." } ?? ".")
     }
     if error.isDenied {

@@ -291,6 +291,9 @@ package actor Store {
         return nil
     }
 
+    /// Returns when the store's thread has taken the call: none of its statements and commits hangs.
+    package func confirmTurn() {}
+
     /// The number of the last committed event.
     package var seq: Int64 { session.committedEvent }
 

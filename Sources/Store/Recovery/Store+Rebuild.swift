@@ -10,11 +10,10 @@ extension Store {
     /// - Returns: The number of rows that count, and whether the old database could be read to its end.
     package func salvage(from old: FilePath) async throws -> (rows: Int, isWhole: Bool) {
         try await write { tx in try tx.evidence.create() }
-        let reading: Connection
+        let reading: Connection  // closes itself when it is released
         do { reading = try Connection(path: old.appending(StateFiles.database), asEvidence: true) } catch {
             return (0, false)
         }
-        defer { reading.close() }
         let tables: [SalvageTable] = [.uploads, .history, .skipped]
         var (rows, isWhole) = (0, true)
         for table in tables {
@@ -37,11 +36,10 @@ extension Store {
     ///
     /// - Returns: Whether it could be read to its end.
     package func salvageLedger(from old: FilePath) async throws -> Bool {
-        let reading: Connection
+        let reading: Connection  // closes itself when it is released
         do { reading = try Connection(path: old.appending(StateFiles.database), asEvidence: true) } catch {
             return false
         }
-        defer { reading.close() }
         var isWhole = true
         for backwards in [false, true] {
             let (rows, isRead) = LedgerSalvage.rows(reading, backwards: backwards)

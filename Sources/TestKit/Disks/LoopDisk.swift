@@ -92,6 +92,10 @@ package final class LoopDisk: Sendable {
     /// Without `-f`: the log is not flushed either (`XFS_FSOP_GOING_FLAGS_NOLOGFLUSH`, which ext4 accepts too).
     package func shutDown() async throws { try await run("xfs_io", ["-x", "-c", "shutdown", path.display]) }
 
+    /// Makes every write wait until ``thaw()``, as a disk that does not answer. Its test must thaw it.
+    package func freeze() async throws { try await run("xfs_io", ["-x", "-c", "freeze", path.display]) }
+    package func thaw() async throws { try await run("xfs_io", ["-x", "-c", "thaw", path.display]) }
+
     /// Mounts it again, which replays its journal.
     package func remount() async throws {
         try await unmount()

@@ -211,7 +211,7 @@ package final class DaemonFixture {
         return """
             version: 1
             state: \(state.display)
-            staging: {path: \(staging.display)\(stagingKeys)}
+            staging: {path: \(staging.display), memory: allow\(stagingKeys)}
             folders:
               - name: camera
                 path: \(drop.display)

@@ -232,7 +232,8 @@ package final class S3Emulator: Sendable {
         var parts = tm()
         gmtime_r(&now, &parts)
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
-            let count = strftime(buffer.baseAddress, 64, "%a, %d %b %Y %H:%M:%S GMT", &parts)
+            guard let start = buffer.baseAddress else { return "" }
+            let count = strftime(start, 64, "%a, %d %b %Y %H:%M:%S GMT", &parts)
             return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
     }

@@ -23,7 +23,7 @@ package enum Patience {
 @discardableResult
 package func eventually<Found>(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
-    isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> Found?
+    isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> sending Found?
 ) async throws -> Found {
     let clock = ContinuousClock()
     let limit = limit * Patience.factor

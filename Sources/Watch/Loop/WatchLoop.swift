@@ -80,6 +80,7 @@ final class WatchLoop {
         while true {
             now = clocks.monotonic()
             mailbox.watchdog?.beginTurn(at: now)
+            mailbox.turns.beginTurn()
             if hasMountEvent { handlers.onMounts?() }
             if applyOrders() { break }
             if hasMountEvent { checkMounts() }

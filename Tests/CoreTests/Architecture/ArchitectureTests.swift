@@ -7,7 +7,7 @@ import Testing
 struct ArchitectureTests {
     static let folder: FilePath = "docs/architecture"
     /// Modules that no daemon runs.
-    private static let onlyTests: Set<FilePath> = ["TestKit", "TestTraits", "Benchmarks"]
+    private static let onlyTests: Set<FilePath> = ["TestKit", "TestTraits", "Benchmarks", "Manual"]
 
     /// The table of modules, with the imports of each.
     private static func moduleTable() throws -> [String: Set<String>] {

@@ -32,9 +32,12 @@ struct ExportWordsTests {
             (["a", "{input"], 1, "no placeholder"), (["a", "{what}"], 1, "`{{` for the brace"),
         ])
     func mistakes(_ words: [String], _ word: Int, _ text: String) {
-        let mistake = #expect(throws: CommandWords.SyntaxError.self) { _ = try CommandWords(words) }
-        #expect(mistake?.word == word)
-        #expect(mistake?.problem.contains(text) == true, "\(mistake?.problem ?? "")")
+        #expect {
+            _ = try CommandWords(words)
+        } throws: { error in
+            guard let mistake = error as? CommandWords.SyntaxError else { return false }
+            return mistake.word == word && mistake.problem.contains(text)
+        }
     }
 
     @Test("ffmpeg's progress becomes a fraction of the named duration")

@@ -14,17 +14,19 @@ struct FileIdentityTests {
         return copy
     }
 
+    static let others: [(FileIdentity, Bool)] = [
+        (base, true), (with { $0.inode = nil }, true), (with { $0.born = nil }, true),
+        // A file copied to a new disk with its times: no known value shows another version.
+        (with { ($0.fileSystem, $0.inode) = ("uuid-2", 99) }, true),
+        (with { $0.fileSystem = nil }, true),
+        (with { $0.size = 11 }, false), (with { $0.modified = 6 }, false), (with { $0.inode = 8 }, false),
+        (with { $0.relative = "b.mp4" }, false), (with { $0.folder = "door" }, false),
+        (with { $0.born = 4 }, false),
+    ]
+
     @Test(
         "the same version is recognised after a remount, and any known difference is another one",
-        arguments: [
-            (base, true), (with { $0.inode = nil }, true), (with { $0.born = nil }, true),
-            // A file copied to a new disk with its times: no known value shows another version.
-            (with { ($0.fileSystem, $0.inode) = ("uuid-2", 99) }, true),
-            (with { $0.fileSystem = nil }, true),
-            (with { $0.size = 11 }, false), (with { $0.modified = 6 }, false), (with { $0.inode = 8 }, false),
-            (with { $0.relative = "b.mp4" }, false), (with { $0.folder = "door" }, false),
-            (with { $0.born = 4 }, false),
-        ])
+        arguments: others)
     func same(_ other: FileIdentity, _ isSame: Bool) { #expect(Self.base.isSameVersion(as: other) == isSame) }
 
     @Test("of several holds the one that ends last is shown, and one without an end counts as last")

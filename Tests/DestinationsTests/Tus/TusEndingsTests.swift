@@ -269,6 +269,18 @@ struct TusEndingsTests {
         #expect(error.failure.retryable)
     }
 
+    @Test("the error document of an object store is named as one")
+    func objectStore() async throws {
+        let store = try FakeServer { exchange in
+            exchange.reply(
+                403, [("Content-Type", "application/xml")],
+                "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code><Message>no</Message></Error>")
+        }
+        let result = await (try UploadScenario(store.url + "/bucket")).destination.check()
+        #expect(result.verdict == .failed)
+        #expect(result.detail.contains("as an object store does: set `type: s3`"), "\(result.detail)")
+    }
+
     @Test("the check describes problems in words")
     func checks() async throws {
         let slash = try FakeServer { exchange in

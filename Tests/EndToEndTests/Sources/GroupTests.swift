@@ -195,7 +195,7 @@ struct GroupTests {
         try await eventually("the daemon has paused", every: .milliseconds(100)) {
             try await fixture.runVerb("pause", ["--all"]) != nil
         }
-        let clip = Repository.root.appending("config/demo/clip.mp4")
+        let clip = Repository.root.appending("Tests/Fixtures/media/clip.mp4")
         try fixture.folder.write("beside/clip.mp4", try Files.read(clip))
         try Files.rename(fixture.folder.path.appending("beside/clip.mp4"), to: fixture.drop.appending("clip.mp4"))
         try drop("clip.xml", fixture)

@@ -45,11 +45,10 @@ struct AttemptRecorder: Sendable {
     }
 
     /// Puts back uploads that were claimed and did not begin.
-    nonisolated(nonsending) func returnClaims(
-        _ claims: [Claim], as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded }
-    )
-        async throws
-    {
+    func returnClaims(
+        _ claims: [Claim], isolation: isolated (any Actor)? = #isolation,
+        as outcome: (Claim) async throws -> AttemptOutcome = { _ in .yielded }
+    ) async throws {
         if claims.isEmpty { return }
         var endings: [EndedAttempt] = []
         for claim in claims {

@@ -1,0 +1,278 @@
+internal import API
+internal import Config
+internal import Core
+internal import Daemon
+internal import Linux
+
+extension Verb {
+    static let initialize: Verb = Verb(
+        "init", "set up one folder and one destination, by questions, options or a file of answers",
+        details: [
+            "Asks at most six questions, looks at the address that was typed, sends one test file and removes it, "
+                + "writes the configuration with comments, and starts the service if you want that. It never "
+                + "overwrites a configuration: `sluice edit` changes one. On any failure it removes what it made.",
+            "With --folder and --to, or with --from, it asks nothing. --from reads a YAML file with the keys `folder`, "
+                + "`to`, `token_file`, `after`, `metered`, `hours` and `start`; an option goes before the file. The "
+                + "same answers a second time change nothing, and the status is 0.",
+            "Run by root it writes /etc/sluice/sluice.yaml, and files that the group `sluice` may read. Run by another "
+                + "user it writes ~/.config/sluice/sluice.yaml, and files of that user alone. The token is copied to a "
+                + "file beside the configuration.",
+        ],
+        options: [
+            Option("folder", "PATH", takes: .file, "the folder to watch"),
+            Option("to", "URL|PATH", "the address of a tus server, or a folder"),
+            Option("token-file", "FILE", takes: .file, "a file with the token of the server"),
+            Option("after", "ACTION", "keep (default), delete or move=TEMPLATE: what happens to an uploaded source"),
+            Option("metered", "RULE", takes: .words(["pause", "allow"]), "whether to use metered networks"),
+            Option("hours", "WINDOW", "send only at these times: 22:00-06:00"),
+            Option(flag: "start", "start the service now, and at each boot"),
+            Option(flag: "offline", "do not contact the destination"),
+            Option("from", "FILE", takes: .file, "read the answers from a YAML file"),
+            .config,
+        ],
+        examples: [
+            ("sudo sluice init", "Asks, and sets up the service."),
+            (
+                "sudo sluice init --folder /srv/camera --to https://nas.example/files/ --token-file ./token --start",
+                "Asks nothing."
+            ),
+            ("sudo sluice init --from answers.yaml", "For many boxes: the same answers on each."),
+        ]
+    ) { call in try await SetupRun(call).run() }
+}
+
+/// One call of `sluice init`.
+private struct SetupRun {
+    let call: Invocation
+    let detection: SetupDetection
+    let file: ConfigurationFile
+
+    init(_ call: Invocation) throws {
+        self.call = call
+        detection = SetupDetection(home: call.console.environment("HOME").map { FilePath($0) })
+        let named = ConfigurationFile(call.arguments, call.console)
+        // An ordinary user's own, also where the system has one.
+        let path = named.isNamed ? named.path : DefaultPlaces.ownConfiguration(environment: call.console.environment)
+        // The paths of other files follow from it, and a configuration has absolute ones.
+        file = ConfigurationFile(path: try absolute(path), call.console)
+    }
+
+    private var isRoot: Bool { UserDatabase.user == 0 }
+
+    func run() async throws -> ExitCode {
+        var answers = try await givenAnswers()
+        var token = try await givenToken(answers)
+        let isThere = try FileStatus.ifPresent(at: file.path) != nil
+        if answers.folder == nil || answers[.to] == nil {
+            if isThere { throw alreadyConfigured }
+            guard call.console.isTerminal, ByteStream.standardInput.isTerminal else {
+                let missing = answers.folder == nil ? "--folder" : "--to"
+                throw CommandError(
+                    .usage, "sluice init: \(missing) is missing, and without a terminal nothing can be asked",
+                    remedy: "Give it, or name a file of answers with --from. See `sluice init --help`.")
+            }
+            try await describeMachine()
+            let dialogue = SetupDialogue(console: call.console, detection: detection)
+            if let typed = try await dialogue.complete(&answers) { token = Array(typed.utf8) }
+        }
+        guard let folder = answers.folder, let target = answers[.to] else { throw alreadyConfigured }
+        let tokenPath = token.map { _ in file.path.parent }
+        var setup = SetupConfiguration(folder: folder, target: target, token: tokenPath, answers: answers)
+        setup.token = tokenPath.map { $0.appending(FilePath(setup.destinationName + ".token")) }
+        if isThere { return try await confirmUnchanged(setup, token) }
+        return try await write(setup, token, answers)
+    }
+
+    // MARK: Answers
+
+    private func givenAnswers() async throws -> SetupAnswers {
+        var answers = SetupAnswers()
+        if let path = call.arguments.path("from") {
+            do { answers = try await blocking { try SetupAnswers.load(path) } } catch let errors as ConfigErrors {
+                var error = CommandError(.config, "\(errors)")
+                error.isBare = true
+                throw error
+            }
+        }
+        let options: [(String, SetupAnswers.Question)] = [
+            ("folder", .folder), ("to", .to), ("token-file", .tokenFile), ("after", .after), ("metered", .metered),
+            ("hours", .hours),
+        ]
+        for (option, question) in options {
+            guard let given = call.arguments.path(option) else { continue }
+            guard let text = given.text else {
+                throw Arguments.usage("--\(option) is not UTF-8, which a configuration is", .initialize)
+            }
+            let isPath = question == .folder || question == .tokenFile || question == .to && !text.contains("://")
+            do { try answers.set(question, isPath ? try absolute(given).text ?? text : text) } catch let problem
+                as SetupAnswers.Problem
+            {
+                throw Arguments.usage("--\(option) \(problem.text)", .initialize)
+            }
+        }
+        if call.arguments.has("start") { try answers.set(.start, "true") }
+        return answers
+    }
+
+    private func givenToken(_ answers: SetupAnswers) async throws -> [UInt8]? {
+        guard let path = answers.tokenFile else { return nil }
+        var bytes: [UInt8]
+        do throws(SystemError) { bytes = try Files.read(path, limit: 64 << 10) } catch {
+            throw CommandError(
+                error.isMissing ? .notFound : .notNow, "the token file \(path.display) cannot be read: \(error.reason)",
+                remedy: "Nothing was written.")
+        }
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        guard !bytes.isEmpty else {
+            throw CommandError(.usage, "the token file \(path.display) is empty", remedy: "Nothing was written.")
+        }
+        return bytes
+    }
+
+    private func describeMachine() async throws {
+        try call.console.line(await SetupDetection.network())
+        if let zone = detection.zone { try call.console.line("times of the day are those of \(printable(zone))") }
+    }
+
+    // MARK: An existing configuration
+
+    private var alreadyConfigured: CommandError {
+        CommandError(
+            .conflict, "\(file.path.display) exists already, and `sluice init` overwrites nothing",
+            remedy: "Change it with `sluice edit`, or name another file with --config FILE.")
+    }
+
+    private func confirmUnchanged(_ setup: SetupConfiguration, _ token: [UInt8]?) async throws -> ExitCode {
+        let target = Files.real(file.path) ?? file.path
+        guard try Files.read(target, limit: Settings.maxFileSize) == Array(setup.yaml.utf8) else {
+            throw alreadyConfigured
+        }
+        if let path = setup.token, let token, try Files.read(path) != token + [UInt8(ascii: "\n")] {
+            throw CommandError(
+                .conflict, "\(path.display) has another token",
+                remedy: "Replace its content, and run `sluice reload`.")
+        }
+        try call.console.line("\(file.path.display) has these answers already; nothing was changed")
+        return .ok
+    }
+
+    // MARK: Writing
+
+    private func write(_ setup: SetupConfiguration, _ token: [UInt8]?, _ answers: SetupAnswers) async throws
+        -> ExitCode
+    {
+        var files = SetupFiles(file.path)
+        do {
+            try files.makeFolder(file.path.parent)
+            if let path = setup.token, let token, path != answers.tokenFile {
+                try files.write(path, token + [UInt8(ascii: "\n")])
+            }
+            let draft = file.path.parent.appending(
+                FilePath(".\(file.path.name.display).init-\(hexadecimal(Random.bytes(4))).yaml"))
+            try files.write(draft, Array(setup.yaml.utf8))
+            let settings = try await checked(draft)
+            if !call.arguments.has("offline") { try await tryDestination(settings, setup.destinationName) }
+            try files.publish(draft)
+        } catch {
+            files.undo()
+            if let error = error as? SystemError, error.isDenied || error.isReadOnly {
+                throw CommandError(
+                    .notNow, "\(error.subject): \(error.reason)",
+                    remedy: "Nothing was written. Run it as root: `sudo sluice init`, or name another file with "
+                        + "--config FILE.")
+            }
+            if let error = error as? SystemError, error.exists {
+                throw CommandError(
+                    .conflict, "\(error.subject) exists already, and nothing was written",
+                    remedy: "If it is of an earlier attempt, remove it, and run `sluice init` again.")
+            }
+            throw error
+        }
+        try await report(setup, answers)
+        return .ok
+    }
+
+    private func checked(_ draft: FilePath) async throws -> Settings {
+        do {
+            let loaded = try await file.read(draft: draft)
+            for warning in loaded.warnings { call.console.error("\(warning)") }
+            return loaded.settings
+        } catch let errors as ConfigErrors {
+            throw CommandError(.config, "\(errors)", remedy: "Nothing was written.")
+        }
+    }
+
+    private func tryDestination(_ settings: Settings, _ name: String) async throws {
+        let findings = await Checks.standalone(settings, CheckRequest(destination: name))
+        for line in findingLines(findings, call.console) { try call.console.line(line) }
+        if findings.contains(where: { $0.verdict == .failed }) {
+            throw CommandError(
+                .remote, "the destination would not accept uploads",
+                remedy: "Nothing was written. Run `sluice init` "
+                    + "again with the right address and token, or with --offline if it is not reachable now.")
+        }
+        switch await TestUpload.run(settings, to: name) {
+        case .removed: try call.console.line("a test file arrived, and was removed again")
+        case .left(let file):
+            call.console.error(
+                "a test file arrived, and the destination did not remove it: remove \(printable(file)) there")
+        case .notSent(let reason): try call.console.line("no test file was sent: \(printable(reason))")
+        case .failed(let reason):
+            throw CommandError(
+                .remote, "the test file did not arrive: \(reason)",
+                remedy: "Nothing was written. Run `sluice init` again, or use --offline.")
+        }
+    }
+
+    // MARK: The end
+
+    private func report(_ setup: SetupConfiguration, _ answers: SetupAnswers) async throws {
+        let isNamed = call.arguments.has("config") || !isRoot
+        try call.console.line("wrote \(file.path.display)        undo: rm \(file.path.display)")
+        if let token = setup.token { try call.console.line("wrote \(token.display)        undo: rm \(token.display)") }
+        let hasNewUnit = try await openFolders()
+        guard detection.hasSystemd, answers.start == true else {
+            let option = isNamed ? " --config \(file.path.display)" : ""
+            let reload = hasNewUnit ? "`systemctl daemon-reload`, " : ""
+            try call.console.line(
+                "next: `sluice check\(option)`, then \(reload)start the service, or `sluice run\(option)`")
+            return
+        }
+        let systemctl = ["systemctl"] + (isRoot ? [] : ["--user"])
+        if hasNewUnit { try await run(systemctl + ["daemon-reload"]) }
+        let unit = DefaultPlaces.unit(of: file.path)
+        try await run(systemctl + ["enable", "--now", unit])
+        try call.console.line(
+            "started the service        undo: \((systemctl + ["disable", "--now", unit]).joined(separator: " "))")
+    }
+
+    /// Lets the system's service write where the configuration needs it. Returns whether systemd has to read a new file.
+    private func openFolders() async throws -> Bool {
+        guard isRoot, detection.hasSystemd, DefaultPlaces.isOfSystem(file.path) else { return false }
+        let settings = try await file.loadAsService().settings
+        do {
+            let paths = try UnitPaths(settings, file: file.path)
+            guard !paths.entries.isEmpty else { return false }
+            let text = paths.dropIn(for: file.path)
+            let place = try await blocking { try SystemdDropIn.install(text, for: paths.unit) }
+            for note in paths.notes { try call.console.line("\(note).") }
+            try call.console.line("wrote \(place.display)        undo: rm \(place.display)")
+            return true
+        } catch let refusal as UnitPaths.Refusal {
+            call.console.error("the service cannot write there: \(refusal)")
+            return false
+        }
+    }
+
+    private func run(_ words: [String]) async throws {
+        let program = Program(
+            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/")
+        do {
+            _ = try await blocking { try program.collectOutput(atMost: 64 << 10, within: .seconds(120)) }
+        } catch let problem as Program.Problem {
+            throw CommandError(
+                .notNow, "the configuration is written, but `\(words.joined(separator: " "))` failed: \(problem)",
+                remedy: "See `systemctl status sluice` and `journalctl -u sluice`.")
+        }
+    }
+}
