@@ -132,11 +132,7 @@ struct DocumentTests {
                     continue
                 }
                 let name = try #require(words.dropFirst(start + 1).first, "\(line)")
-                // `init` is described before it exists.
-                guard let verb = Shell.verbs.first(where: { $0.name == name }) else {
-                    #expect(name == "init", "\(page): \(line)")
-                    continue
-                }
+                let verb = try #require(Shell.verbs.first { $0.name == name }, "\(page): \(line)")
                 _ = try Arguments(words.dropFirst(start + 2).map { FilePath($0) }, of: verb)
             }
         }
