@@ -2,12 +2,13 @@
 # make build          the release program: .build/release/sluice
 # make deb            the Debian package: .build/packages/sluice_VERSION_ARCH.deb
 # make release        packages, tarballs, digests and a signed apt repository: .build/release-VERSION; KEY= names the GnuPG key
-# make test-package   tries the Debian package on clean systems, and its services in booted ones, as root: SUITES="bookworm trixie"
+# make test-package   tries the Debian package on clean systems, its services in booted ones, the container image and the Ansible role,
+#                     as root: SUITES="bookworm trixie" for the first two
 # make build-tests    the debug program and the tests; the targets that run tests build these first
 # make test           the quick tier: every unit test, with some cases of the slow ones; end-to-end: one upload to each kind of destination,
 #                     a kill after each step, power cuts, a reload, `--once` and an example of the API
 # make test-full      every test with every case, 50 kills, 12 power cuts at random moments, 10 scenes of two links and a tunnel
-# make test-long      the same with the slow tests, 1,000 kills, 200 cuts and 100 scenes
+# make test-long      the same with the slow tests, 1,000 kills, 200 cuts and 100 scenes, and test-package
 # make crash          only the crash test: KILLS=50, SEED= repeats a run
 # make campaign       kills, and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=, KIND=form for one of them
 # make scenes         links and routes that come and go under changing rules, as root: SCENES=10, SEED= with SCENES=1 repeats a scene
@@ -91,8 +92,9 @@ deb: build man
 release: deb
 	@KEY='$(KEY)' scripts/make-release
 
-test-package: build
-	@failed=; scripts/test-package $(SUITES) || failed=yes; scripts/test-booted $(SUITES) || failed=yes; [[ ! $$failed ]]
+test-package: deb
+	@failed=; scripts/test-package $(SUITES) || failed=yes; scripts/test-booted $(SUITES) || failed=yes; \
+	scripts/test-container || failed=yes; scripts/test-ansible || failed=yes; [[ ! $$failed ]]
 
 # The software of others is made during the build. Without it only the tests that need it are skipped, with the command that makes it.
 build-tests: install-test-deps
@@ -128,6 +130,7 @@ test-long: build-tests
 		--filter 'ScaleTests|PlanAgreementTests') || failed="$${failed:+$$failed and }the tests of scale"; \
 	$(call run,SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 SLUICE_SCENES=100 $(RUN) $(FEWER) \
 		--filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
+	$(MAKE) test-package || failed="$${failed:+$$failed and }the tests of the package"; \
 	if [[ $$failed ]]; then printf 'make test-long: failed: %s\n' "$$failed"; exit 1; fi
 
 crash: build-tests
