@@ -227,7 +227,7 @@ private struct SetupRun {
     // MARK: The end
 
     private func report(_ setup: SetupConfiguration, _ answers: SetupAnswers) async throws {
-        let isNamed = call.arguments.has("config") || !isRoot
+        let isNamed = call.arguments.has("config")
         try call.console.line("wrote \(file.path.display)        undo: rm \(file.path.display)")
         if let token = setup.token { try call.console.line("wrote \(token.display)        undo: rm \(token.display)") }
         let hasNewUnit = try await openFolders()
@@ -244,6 +244,8 @@ private struct SetupRun {
         try await run(systemctl + ["enable", "--now", unit])
         try call.console.line(
             "started the service        undo: \((systemctl + ["disable", "--now", unit]).joined(separator: " "))")
+        try call.console.line(
+            "next: `sluice check --running` checks folders and destinations with the service's rights")
     }
 
     /// Lets the system's service write where the configuration needs it. Returns whether systemd has to read a new file.
